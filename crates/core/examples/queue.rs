@@ -30,12 +30,12 @@ fn main() -> ExitCode {
     let report = match (kind.as_deref(), count) {
         (Some("plain"), Some(count)) => {
             let policy = policy.policy(&drive);
-            served(&mut Host::new(drive, policy), count)
+            serve_all(&mut Host::new(drive, policy), count)
         }
         (Some("boxed"), Some(count)) => {
             let drive = BoxedDevice::new(drive);
             let policy = policy.policy(&drive);
-            served(&mut Host::new(drive, policy), count)
+            serve_all(&mut Host::new(drive, policy), count)
         }
         _ => {
             eprintln!("usage: queue plain|boxed COUNT");
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 }
 
 /// Serves `count` requests of 64 clients.
-fn served(device: &mut impl Device, count: u64) -> Report {
+fn serve_all(device: &mut impl Device, count: u64) -> Report {
     let disk = Disk {
         sectors: device.capacity(),
         sector: device.sector_size(),

@@ -89,7 +89,7 @@ pub trait Placement: Send + Sized {
     /// Data of the placement about a request.
     type State: Default + Send;
 
-    /// The number of blocks of the array.
+    /// Returns the number of blocks of the array.
     fn capacity(array: &Array<Self>) -> SectorCount;
 
     /// Checks whether the array can serve `request` at all.
@@ -520,7 +520,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// The requests inside, in the order in which they began.
+    /// Returns the outstanding requests in the order in which they began.
     pub(crate) fn in_order(&self) -> Vec<u64> {
         let parents = self.parents.iter();
         let mut ids: Vec<_> = parents.map(|(id, parent)| (parent.number, id)).collect();

@@ -119,7 +119,7 @@ impl Copy {
 }
 
 impl TwoCopies {
-    /// Returns the positions of both copies of a block, the primary one first. `disks` are those of
+    /// Returns the positions of both copies of a block, the primary one first. `disks` hold
     /// its unit.
     fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
@@ -243,8 +243,10 @@ impl Declustered {
     /// Returns the parts at a member, in the order in which their requests arrived; ids are used
     /// again and have no such order.
     fn parts_at(&self, member: usize) -> Vec<u64> {
-        let parts = self.parts.iter();
-        let parts = parts.filter(|(_, part)| part.member() == member);
+        let parts = self
+            .parts
+            .iter()
+            .filter(|(_, part)| part.member() == member);
         let mut ids: Vec<_> = parts
             .map(|(id, part)| (self.number(part), part.first(), id))
             .collect();

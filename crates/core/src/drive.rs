@@ -290,8 +290,9 @@ impl Device for Drive {
         self.now = now;
         self.begin(now);
         let deferred = self.deferred.as_mut();
-        let taken = deferred.and_then(|deferred| deferred.take(id));
-        let taken = taken.or_else(|| self.queue.take(id, &self.core));
+        let taken = deferred
+            .and_then(|deferred| deferred.take(id))
+            .or_else(|| self.queue.take(id, &self.core));
         let Some(Pending { request, arrived }) = taken else {
             return false;
         };

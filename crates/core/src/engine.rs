@@ -29,7 +29,7 @@ pub trait Load {
 pub struct RejectedRequest {
     /// The request, as it was submitted.
     pub request: Request,
-    /// Why the device did not accept it.
+    /// The reason of the rejection.
     pub why: SubmitError,
 }
 

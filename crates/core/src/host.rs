@@ -369,8 +369,8 @@ impl Merger {
     }
 }
 
-/// Converts the completion of a command merged from `parts` into that of the first, and appends
-/// those of the others to `due`.
+/// Converts the completion of a command merged from `parts` into the completion of the first part,
+/// and appends the completions of the others to `due`.
 #[cold]
 pub(super) fn split(
     parts: &[Pending],

@@ -90,7 +90,7 @@ pub struct MirrorConfig {
     pub reads: ReadDispatch,
     /// The copies that a write waits for.
     pub writes: WriteCompletion,
-    /// The second member holds units of this many blocks in the opposite order. At least one; a
+    /// The second member holds units of this many blocks in the opposite order. At least one; an
     /// incomplete unit at the end of the device stays where it is.
     pub transposed: Option<SectorCount>,
     /// The time at which writes go to the members; `None` is at once. For a shared queue, and
@@ -458,7 +458,7 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits the commands that wait for both members, as far as they accept them.
+    /// Submits the commands that wait for both members until they accept no more.
     fn feed_pair(&mut self, now: Instant) {
         loop {
             let has_taken = self.feed_side(0, now) | self.feed_side(1, now);
@@ -638,8 +638,10 @@ impl Mirror {
         };
         self.parts.remove(id);
         // The other member has written it, or could not.
-        let other = self.parents.get(request);
-        let other = other.map_or(Status::Good, |parent| parent.state.ended[1 - slot]);
+        let other = self
+            .parents
+            .get(request)
+            .map_or(Status::Good, |parent| parent.state.ended[1 - slot]);
         self.finish_unserved(request, status.unwrap_or(other), now);
     }
 }

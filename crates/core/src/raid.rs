@@ -96,7 +96,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The minimum number of members.
+    /// Returns the minimum number of members.
     pub const fn min_members(self) -> usize {
         match self {
             Self::Zero => 1,
@@ -104,7 +104,7 @@ impl Level {
         }
     }
 
-    /// The amount of data on `members` members, as a number of whole members.
+    /// Returns the amount of data on `members` members, as a number of whole members.
     pub const fn data_members(self, members: usize) -> usize {
         match self {
             Self::Zero => members,
@@ -271,7 +271,7 @@ impl Raid {
 impl Placement for Stripes {
     type State = ();
 
-    /// The blocks of the members without their parity.
+    /// Returns the capacity of the members without their parity.
     fn capacity(array: &Raid) -> SectorCount {
         array.placement.layout.capacity()
     }
@@ -281,7 +281,7 @@ impl Placement for Stripes {
         layout.block(array.placement.member_of(device), start)
     }
 
-    /// The spare serves the commands for a failed member.
+    /// Returns the device of a member: the spare if the member has failed.
     fn device_of(array: &Raid, member: usize) -> usize {
         let Stripes {
             layout,

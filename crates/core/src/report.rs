@@ -550,8 +550,8 @@ impl Windows {
         }
     }
 
-    /// Returns the windows up to that of the last event, which is complete too: nothing is inside
-    /// after it. `None` if there would be more than the maximum.
+    /// Returns the windows up to the last event. The last one is complete too: nothing is
+    /// outstanding after it. `None` if there would be more than the maximum.
     pub fn finish(mut self) -> Option<Vec<Window>> {
         let is_empty = self.last == self.start && self.arrived == 0 && self.completed_count() == 0;
         if !is_empty {

@@ -88,7 +88,7 @@ fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     belts_for(usize::MAX, max)
 }
 
-/// Each with room for this many requests.
+/// Returns disks with room for this many requests each.
 fn belts_for(room: usize, max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     SideBySide::new(max, move || Belt {
         inside: Default::default(),
@@ -178,14 +178,16 @@ fn an_abort_reaches_the_disk_of_its_request() {
 /// the next, before request 4, until disk 1 is free. Request 5 goes to the head of the queue.
 #[test]
 fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() {
-    let at_start = (0..).zip(FOR_TWO_DISKS);
-    let at_start = at_start.map(|(id, (unit, start, sectors))| request(id, unit, start, sectors));
+    let at_start = (0..)
+        .zip(FOR_TWO_DISKS)
+        .map(|(id, (unit, start, sectors))| request(id, unit, start, sectors));
     let head = Request {
         ordering: Ordering::HeadOfQueue,
         ..request(5, 1, 0, 3)
     };
-    let arrivals = at_start.map(|request| (Instant::START, request));
-    let arrivals = arrivals.chain([(Instant::from_ns(12_000), head)]);
+    let arrivals = at_start
+        .map(|request| (Instant::START, request))
+        .chain([(Instant::from_ns(12_000), head)]);
     let mut seen = SeenRequests::default();
     engine::run(&mut common_queue(), &mut OpenLoop::new(arrivals), &mut seen).unwrap();
     let completed: Vec<_> = seen.0.iter().map(|&(id, _, _, at)| (id, at)).collect();

@@ -1,6 +1,6 @@
-//! A shadow copy of the data under a non-volatile cache: all acknowledged data are in the cache or on
-//! every disk, at any time, and on the disks once the cache has been emptied. Disks of
-//! pairs fail, and are rebuilt on a spare.
+//! A shadow copy of the data under a non-volatile cache: all acknowledged data are in the cache or
+//! on every disk, at any time, and on the disks once the cache has been emptied. Disks of pairs
+//! fail, and are rebuilt on a spare.
 //!
 //! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
 //! the blocks that it is about to write, as a controller sends what the cache holds. A rebuild
@@ -62,7 +62,7 @@ impl Disk {
         self.waiting.len() + usize::from(self.busy.is_some())
     }
 
-    /// Begins one of the waiting commands.
+    /// Starts one of the waiting commands.
     fn begin(&mut self, now: Instant) {
         if self.busy.is_some() || self.waiting.is_empty() {
             return;
@@ -178,7 +178,7 @@ struct Met {
     lost: u64,
 }
 
-/// A shared queue, with or without batches, of disks that may fail.
+/// Returns a shared queue, with or without batches, of disks that may fail.
 fn random_mirroring(random: &mut Pcg64Mcg) -> MirrorConfig {
     let mut below = |bound: u64| random.next_u64() % bound;
     let reads = 1 + below(4) as usize;
@@ -273,7 +273,7 @@ impl Run {
         works.next()
     }
 
-    /// The disks, each with the number of blocks that it should have from the first on.
+    /// Returns the disks, each with the number of blocks that it should have from the first on.
     fn disks(&self) -> Vec<(usize, usize)> {
         let all = BLOCKS as usize;
         let Some(mirroring) = &self.mirroring else {

@@ -13,7 +13,7 @@ const GOOD: &str = include_str!("spec/good.toml");
 /// Pieces of it, each changed into something wrong, and the errors that this must give.
 const BAD: &str = include_str!("spec/bad.txt");
 
-/// The lines of a paragraph that bear a mark, without it.
+/// Returns the lines of a paragraph that bear a mark, without it.
 fn marked(paragraph: &str, mark: &str) -> Vec<String> {
     let lines = paragraph.lines();
     let marked = lines.filter_map(|line| line.strip_prefix(mark)?.strip_prefix(' '));

@@ -34,16 +34,18 @@ const TABLES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The keys that the reader knows in a table.
+/// Returns the keys that the reader knows in a table.
 fn known_keys(from: &str, to: &str) -> Vec<String> {
     let text = GOOD.replacen(from, &format!("{to}zzzzzzzzzzzz = 1\n"), 1);
     let error = spec::parse(&text, "x.toml").expect_err("an unknown key");
-    let keys = error.expected.strip_prefix("a known key: ");
-    let keys = keys.unwrap_or_else(|| panic!("{to}: {error}"));
+    let keys = error
+        .expected
+        .strip_prefix("a known key: ")
+        .unwrap_or_else(|| panic!("{to}: {error}"));
     keys.split(", ").map(str::to_owned).collect()
 }
 
-/// The keys that a section of the page lists.
+/// Returns the keys that a section of the page lists.
 fn listed_keys(heading: &str) -> Vec<String> {
     let section = PAGE
         .split("\n## ")
@@ -69,8 +71,8 @@ fn the_example_is_a_drive() {
         .split("```toml\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
-    let spec = spec::parse(example.expect("an example"), "minimal.toml");
-    let spec = spec.unwrap_or_else(|error| panic!("{error}"));
+    let spec = spec::parse(example.expect("an example"), "minimal.toml")
+        .unwrap_or_else(|error| panic!("{error}"));
     let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
     // (2 * 600 - 1) tracks of 100 sectors and (2 * 400 - 1) of 80.
     assert_eq!(layout.mapped(), SectorCount(183_820));

@@ -235,7 +235,7 @@ fn what_is_left_out_is_off_or_zero() {
     }
 }
 
-/// A value of a key other than its default, if its kind fits on one line.
+/// Returns a value of a key other than its default, if its kind fits on one line.
 fn another(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),

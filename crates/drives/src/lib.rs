@@ -66,11 +66,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     all.find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
-/// Up to three names that a mistyped or shortened one may mean, the most likely first; none if
-/// nothing is similar.
+/// Returns up to three drives that a mistyped or shortened name may mean, the most likely first;
+/// empty if none is similar.
 ///
 /// Similarity is the share of pairs of neighbouring letters that two names have in common, in any
-/// order, so that `c2247` and `cheetah seagate` find what they mean.
+/// order, so that `c2247` and `cheetah seagate` find their drives.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = letter_pairs(name);
     let mut alike: Vec<(f64, &'static str)> = CATALOGUE
@@ -84,7 +84,7 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
     alike.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Neighbouring letters or digits, in lower case.
+/// Returns the pairs of neighbouring letters or digits, in lower case.
 fn letter_pairs(name: &str) -> Vec<(char, char)> {
     let letters: Vec<char> = name.to_lowercase().chars().collect();
     let pairs = letters.windows(2).map(|pair| (pair[0], pair[1]));
@@ -93,8 +93,8 @@ fn letter_pairs(name: &str) -> Vec<(char, char)> {
         .collect()
 }
 
-/// Twice the common pairs over all pairs of both: 1 for equal names, 0 for names without a common
-/// pair.
+/// Returns twice the number of common pairs divided by the number of all pairs: 1 for equal names,
+/// 0 for names without a common pair.
 fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
     let mut left = known.to_vec();
     let mut common = 0;

@@ -21,7 +21,7 @@ use diskarm_core::text::{InputError, line_of};
 use diskarm_core::units::Span;
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 
-/// One value to set.
+/// A key and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// The keys of `diskarm_core::spec` joined by dots, such as `overheads.read_completion`.
@@ -81,7 +81,7 @@ impl Edit {
     }
 }
 
-/// The kinds of value.
+/// The kinds of new values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. All of it is replaced
@@ -94,14 +94,15 @@ pub enum Value {
     Toml(String),
 }
 
-/// The text `base` with each value set, in the given order.
+/// Returns the text `base` with each value set, in the given order.
 ///
 /// A comment above or after a value stays; a key that is absent comes last in its table, and a
 /// table that is absent comes last among its neighbours. All lines end as the first one does;
 /// the last line is terminated too.
 ///
 /// # Errors
-/// If `base` is not TOML, or has a value where an edit needs a table, or the other way round.
+/// If `base` is not TOML, or has a value where an edit needs a table, or a table where it needs a
+/// value.
 pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     let mut document: DocumentMut = base.parse().map_err(|error| not_toml(base, &error))?;
     for edit in edits {
@@ -120,7 +121,8 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     })
 }
 
-/// The comments above the values of a specification, in one line each, by the paths of their keys.
+/// Returns the comments above the values of a specification by the paths of their keys, each joined
+/// to one line.
 ///
 /// # Errors
 /// If `text` is not TOML.
@@ -170,7 +172,7 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// The table at the end of a dotted path, created if absent; `None` if a value is in
+/// Returns the table at the end of a dotted path, created if absent; `None` if a value is in
 /// the way.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
@@ -195,8 +197,8 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {
         Some(item) => {
             let old = item.as_value_mut()?;
-            let was = old.to_string();
-            let was = was.trim_start();
+            let text = old.to_string();
+            let was = text.trim_start();
             let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
             let mut new = write::value(key, value, several_lines);
             *new.decor_mut() = old.decor().clone();

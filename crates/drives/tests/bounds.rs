@@ -10,8 +10,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::find;
 
-/// A drive in the catalogue without buffer, overheads and bus, which the papers' simulators lack
-/// too: only seeks, rotation and transfer.
+/// Returns a drive in the catalogue without buffer, overheads and bus, which the papers' simulators
+/// lack too: only seeks, rotation and transfer.
 fn mechanism(name: &str) -> Spec {
     let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
     let end = ["\n[buffer]", "\n[overheads]", "\n[bus]", "\n[queue]"]
@@ -103,12 +103,12 @@ impl Policy<Drive> for Greedy {
 
 /// Shortest access time over the `n` oldest, or a policy of the table.
 #[derive(Clone, Copy)]
-enum By {
+enum Chooser {
     Greedy(usize),
     Table(&'static str),
 }
 
-impl By {
+impl Chooser {
     fn policy(self, drive: &Drive) -> Box<dyn Policy<Drive>> {
         match self {
             Self::Greedy(n) => Greedy::over(n),
@@ -130,7 +130,7 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
 
 /// Returns the milliseconds that a policy needs for requests that all arrive together, after
 /// `before`.
-fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: By) -> f64 {
+fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: Chooser) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));
     let mut policy = by.policy(&drive);
@@ -157,8 +157,8 @@ fn greedy_and_optimal(spec: &Spec, n: usize, sectors: u64, is_moved: bool) -> (f
     for _ in 0..100 {
         let before = if is_moved { random.next() } else { None };
         let requests: Vec<Request> = random.by_ref().take(n).collect();
-        greedy += clump(spec, before, &requests, By::Greedy(n)) / 100.0;
-        optimal += clump(spec, before, &requests, By::Table("oat(most=10)")) / 100.0;
+        greedy += clump(spec, before, &requests, Chooser::Greedy(n)) / 100.0;
+        optimal += clump(spec, before, &requests, Chooser::Table("oat(most=10)")) / 100.0;
     }
     (greedy, optimal)
 }
@@ -181,7 +181,7 @@ fn completions(
     sectors: u64,
     count: usize,
     outstanding: usize,
-    by: By,
+    by: Chooser,
 ) -> Vec<Instant> {
     let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let policy = by.policy(&drive);
@@ -193,13 +193,13 @@ fn completions(
 }
 
 /// Milliseconds per request until the last completes.
-fn closed(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
+fn closed(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: Chooser) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     (all[count - 1] - Instant::START).as_ms() / count as f64
 }
 
 /// Milliseconds per request while this many are outstanding, without the first tenth.
-fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
+fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: Chooser) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     let (first, last) = (count / 10, count - outstanding);
     (all[last] - all[first]).as_ms() / (last - first) as f64
@@ -232,11 +232,11 @@ fn small_windows_are_much_worse_than_the_whole_queue_on_the_hp_97560() {
     // Sectors a request, requests, outstanding at a time.
     for (sectors, count, outstanding) in [(16, 1400, 1400), (1, 300, 300), (1, 1500, 85)] {
         let per_request = |by| closed(&spec, sectors, count, outstanding, by);
-        let full = per_request(By::Greedy(usize::MAX));
+        let full = per_request(Chooser::Greedy(usize::MAX));
         let windows = [
-            By::Table("oat-batch(n=6)"),
-            By::Table("oat-window(n=6)"),
-            By::Greedy(6),
+            Chooser::Table("oat-batch(n=6)"),
+            Chooser::Table("oat-window(n=6)"),
+            Chooser::Greedy(6),
         ];
         let ratios = windows.map(|by| per_request(by) / full);
         println!("{sectors} sectors, {count} requests, {outstanding} at a time: {ratios:.2?}");
@@ -283,14 +283,14 @@ fn service_falls_as_the_fifth_root_of_the_queue() {
     ];
     for (name, paper_p, paper_ms) in drives {
         let spec = mechanism(name);
-        let fcfs = steady(&spec, 8, 10_000, 1, By::Greedy(1));
+        let fcfs = steady(&spec, 8, 10_000, 1, Chooser::Greedy(1));
         // One more is being served while m wait.
         let shares: Vec<(f64, f64)> = [1, 2, 5, 10, 20, 50, 100]
             .into_iter()
             .map(|m| {
                 (
                     m as f64,
-                    steady(&spec, 8, 3000, m + 1, By::Greedy(usize::MAX)) / fcfs,
+                    steady(&spec, 8, 3000, m + 1, Chooser::Greedy(usize::MAX)) / fcfs,
                 )
             })
             .collect();
@@ -386,12 +386,12 @@ fn knowing_the_end_fits_more_into_the_gap() {
 fn slack_wins_back_what_forcing_costs() {
     let spec = mechanism("hp-97560");
     let of = |by| steady(&spec, 16, 1500, 20, by);
-    let satf = of(By::Greedy(usize::MAX));
-    let forward = of(By::Table("satfdf(age=300ms)"));
-    let both = of(By::Table("satfdf(age=300ms, splice=both)"));
-    let guided = of(By::Table("satfgdf(age=300ms)"));
-    let urgent = of(By::Table("satfuf(age=300ms)"));
-    let fcfs = of(By::Greedy(1));
+    let satf = of(Chooser::Greedy(usize::MAX));
+    let forward = of(Chooser::Table("satfdf(age=300ms)"));
+    let both = of(Chooser::Table("satfdf(age=300ms, splice=both)"));
+    let guided = of(Chooser::Table("satfgdf(age=300ms)"));
+    let urgent = of(Chooser::Table("satfuf(age=300ms)"));
+    let fcfs = of(Chooser::Greedy(1));
     let all = [satf, both, guided, forward, urgent, fcfs];
     println!("satf, both, guided, forward, urgent, fcfs: {all:.2?}");
     assert!(all.is_sorted());

@@ -10,7 +10,7 @@ use diskarm_drives::{CATALOGUE, Entry, find, nearest};
 /// The suffix of the name of a variant that is fitted to a trace.
 const FITTED: &str = "-calibrated";
 
-/// The drive of which an entry is a fitted variant.
+/// Returns the drive of which an entry is a fitted variant.
 fn base(entry: &Entry) -> Option<&'static Entry> {
     let name = entry.name.strip_suffix(FITTED)?;
     Some(find(name).unwrap_or_else(|| panic!("{}: no {name}", entry.name)))

@@ -10,7 +10,7 @@ use diskarm_core::units::{Angle, Bytes, Cylinder, Instant, Lbn, SectorCount, Spa
 use diskarm_drives::text::{Datasheet, Sectors};
 use proptest::prelude::*;
 
-/// A drive of 8 TB, with nothing but what every data sheet has.
+/// Returns a drive of 8 TB, with nothing but what every data sheet has.
 fn common() -> Datasheet {
     Datasheet {
         name: "new".to_owned(),
@@ -98,7 +98,7 @@ fn larger_sectors_hold_the_same() {
     }
 }
 
-/// Bytes per second of requests of 512 KiB in sequence from `first` on.
+/// Returns bytes per second of requests of 512 KiB in sequence from `first` on.
 fn sequential(drive: &mut Drive, op: Op, first: Lbn) -> f64 {
     of_size(drive, op, first, 1024)
 }
@@ -124,7 +124,7 @@ fn of_size(drive: &mut Drive, op: Op, first: Lbn, sectors: u64) -> f64 {
     (sectors * requests * 512) as f64 / (now - begin).as_s()
 }
 
-/// A drive of the specification, at rest.
+/// Returns a drive of the specification, at rest.
 fn drive(spec: &Spec) -> Drive {
     Drive::new(spec, Angle::ZERO).expect("a drive")
 }

@@ -67,7 +67,8 @@ fn by_hand(base: &str, path: &str, written: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The text before a section, and the text from the next heading (with its comments) onwards.
+/// Returns the text before a section, and the text from the next heading (with its comments)
+/// onwards.
 fn around<'t>(text: &'t str, heading: &str) -> (&'t str, &'t str) {
     let (before, rest) = text.split_once(heading).expect("the heading");
     let after = rest.find("\n\n").map_or("", |at| &rest[at..]);
@@ -163,7 +164,7 @@ fn any_points() -> impl Strategy<Value = Vec<(u32, Span)>> {
 
 /// The seed of a failing case is printed, not stored.
 /// The drives written by hand: the fitted ones were written by the code under test.
-fn given() -> Vec<&'static Entry> {
+fn catalogue_drives() -> Vec<&'static Entry> {
     let by_hand = |drive: &&Entry| !drive.name.ends_with("-calibrated");
     CATALOGUE.iter().filter(by_hand).collect()
 }
@@ -180,7 +181,7 @@ proptest! {
 
     #[test]
     fn edits_set_their_fields_and_touch_nothing_else(
-        drive in prop::sample::select(given()),
+        drive in prop::sample::select(catalogue_drives()),
         changes in prop::collection::vec(any_change(), 1..8),
     ) {
         let mut expected = parsed(drive.text);
@@ -203,7 +204,7 @@ proptest! {
 
     #[test]
     fn a_table_takes_the_place_of_any_curve(
-        drive in prop::sample::select(given()),
+        drive in prop::sample::select(catalogue_drives()),
         points in any_points(),
     ) {
         let mut expected = parsed(drive.text);
@@ -221,7 +222,7 @@ proptest! {
 
     #[test]
     fn a_table_for_writes_follows_the_one_for_reads(
-        drive in prop::sample::select(given()),
+        drive in prop::sample::select(catalogue_drives()),
         points in any_points(),
     ) {
         let settle = edit("mechanics.write_settle", time(Span::ZERO));
@@ -269,7 +270,7 @@ proptest! {
 #[test]
 fn the_catalogues_own_tables_are_written_unchanged() {
     let mut same = Vec::new();
-    for drive in given() {
+    for drive in catalogue_drives() {
         let spec = parsed(drive.text);
         let SeekCurve::Table(points) = &spec.mechanics.seek else {
             continue;
@@ -296,7 +297,7 @@ fn the_catalogues_own_tables_are_written_unchanged() {
 #[test]
 fn the_catalogues_own_prose_is_written_unchanged() {
     let mut same = 0;
-    for drive in given() {
+    for drive in catalogue_drives() {
         let spec = parsed(drive.text);
         let standing = text_edit("source.origin", &spec.source.origin);
         assert_eq!(
@@ -308,7 +309,7 @@ fn the_catalogues_own_prose_is_written_unchanged() {
         let unbroken = text_edit("source.origin", &spec.source.origin.replace('\n', " "));
         same += usize::from(rewritten(drive.text, &[unbroken]) == drive.text);
     }
-    assert_eq!(same, given().len() - 1);
+    assert_eq!(same, catalogue_drives().len() - 1);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use diskarm_core::workload::{Disk, Workload};
 use diskarm_drives::find;
 
 #[derive(Default)]
-struct Seen(Vec<Completion>);
+struct CompletionLog(Vec<Completion>);
 
-impl Observer for Seen {
+impl Observer for CompletionLog {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -25,7 +25,7 @@ impl Observer for Seen {
 
 /// `count` requests of several sizes, two thirds reads, `outstanding` of them at a time, on a drive
 /// of the catalogue with an empty buffer.
-fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Completion> {
+fn serve_all(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Completion> {
     let entry = find(drive).unwrap_or_else(|| panic!("{drive} is not in the catalogue"));
     let mut spec = spec::parse(entry.text, drive).unwrap_or_else(|error| panic!("{error}"));
     spec.buffer.caching = false;
@@ -39,7 +39,7 @@ fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Co
     let requests = workload.streams[0].requests(disk, 11).take(count);
     let choice: PolicyConfig = policy.parse().unwrap_or_else(|error| panic!("{error}"));
     let policy = choice.policy(&drive);
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     let mut load = ClosedLoop::new(requests, outstanding, Span::ZERO);
     engine::run(&mut Host::new(drive, policy), &mut load, &mut seen).expect("sound requests");
     seen.0
@@ -56,7 +56,7 @@ fn a_search_finds_what_a_look_at_all_finds() {
         for drive in ["hp-c2247", "quantum-atlas-10k", "dec-rz26"] {
             for (outstanding, count) in [(9, 300), (300, 900)] {
                 let [found, expected] =
-                    [search, look].map(|policy| served(drive, policy, outstanding, count));
+                    [search, look].map(|policy| serve_all(drive, policy, outstanding, count));
                 assert_eq!(found.len(), count);
                 let apart = found.iter().zip(&expected).position(|(a, b)| a != b);
                 assert_eq!(

@@ -6,7 +6,7 @@ use diskarm_drives::CATALOGUE;
 use diskarm_drives::text::specification;
 use proptest::prelude::*;
 
-fn written(spec: &Spec) -> String {
+fn to_toml(spec: &Spec) -> String {
     specification(spec, &|_| None)
 }
 
@@ -25,7 +25,7 @@ fn filled(mut spec: Spec) -> Spec {
 fn every_drive_of_the_catalogue_reads_as_it_was() {
     for entry in CATALOGUE {
         let spec = spec::parse(entry.text, entry.name).unwrap();
-        let text = written(&spec);
+        let text = to_toml(&spec);
         let again =
             spec::parse(&text, entry.name).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(filled(again), filled(spec), "{text}");
@@ -80,7 +80,7 @@ fn any_value(key: &'static Key) -> BoxedStrategy<Value> {
         KeyKind::Rotation => (4e6..20e6).prop_map(Value::Number).boxed(),
         KeyKind::SeekCurve => curves().prop_map(Value::SeekCurve).boxed(),
         KeyKind::Zones => zones().prop_map(Value::Zones).boxed(),
-        // The rest have few values each, and are those of the drive that is varied.
+        // The rest have few values each, taken from the drive that is varied.
         KeyKind::Count { .. } | KeyKind::Distance | KeyKind::Policy | KeyKind::Table(_) => {
             Just(Value::Flag(false)).boxed()
         }
@@ -96,18 +96,18 @@ fn curves() -> impl Strategy<Value = SeekCurve> {
         0.0..9.0,
         0.0..0.01,
         prop::option::of(time()),
-    );
-    let piece = piece.prop_map(
-        |(knee, short_ms, short_sqrt_ms, long_ms, long_slope_ms, single)| TwoPiece {
-            knee,
-            short_ms,
-            short_sqrt_ms,
-            long_ms,
-            long_slope_ms,
-            single,
-        },
-    );
-    let piece = piece.boxed();
+    )
+        .prop_map(
+            |(knee, short_ms, short_sqrt_ms, long_ms, long_slope_ms, single)| TwoPiece {
+                knee,
+                short_ms,
+                short_sqrt_ms,
+                long_ms,
+                long_slope_ms,
+                single,
+            },
+        )
+        .boxed();
     prop_oneof![
         piece.clone().prop_map(SeekCurve::TwoPiece),
         (piece, prop::collection::vec(time(), 1..40))
@@ -127,19 +127,20 @@ fn curves() -> impl Strategy<Value = SeekCurve> {
 
 fn zones() -> impl Strategy<Value = Vec<Zone>> {
     let places = || prop::collection::btree_set(0..1_000_000u64, 0..60);
-    let zone = (1..50u32, 1..500u32, 0.0..1.0, 0.0..100.0, places(), 0..9u64);
-    let zone = zone.prop_map(|(cylinders, sectors, offset, skew, slips, count)| Zone {
-        first_cylinder: 0,
-        end_cylinder: cylinders,
-        sectors_per_track: sectors,
-        first_offset_sectors: offset,
-        reserved_sectors: SectorCount(count),
-        track_skew_sectors: skew,
-        cylinder_skew_sectors: 2.0 * skew,
-        spares: count,
-        defects: slips.iter().map(|slip| (*slip, slip + 1)).collect(),
-        slips: slips.into_iter().collect(),
-    });
+    let zone = (1..50u32, 1..500u32, 0.0..1.0, 0.0..100.0, places(), 0..9u64).prop_map(
+        |(cylinders, sectors, offset, skew, slips, count)| Zone {
+            first_cylinder: 0,
+            end_cylinder: cylinders,
+            sectors_per_track: sectors,
+            first_offset_sectors: offset,
+            reserved_sectors: SectorCount(count),
+            track_skew_sectors: skew,
+            cylinder_skew_sectors: 2.0 * skew,
+            spares: count,
+            defects: slips.iter().map(|slip| (*slip, slip + 1)).collect(),
+            slips: slips.into_iter().collect(),
+        },
+    );
     prop::collection::vec(zone, 1..5).prop_map(|mut zones| {
         let mut first = 0;
         for zone in &mut zones {
@@ -164,7 +165,7 @@ proptest! {
         if !matches!(value, Value::Flag(false)) || matches!(key.kind, KeyKind::Flag) {
             key.set(&mut spec, value);
         }
-        let text = written(&spec);
+        let text = to_toml(&spec);
         match spec::parse(&text, "written.toml") {
             Ok(again) => prop_assert_eq!(filled(again), filled(spec), "{}", text),
             Err(error) => prop_assert!(spec.contradiction().is_some(), "{}\n{}", error, text),

@@ -1,6 +1,5 @@
-//! Sends ten million random command blocks to units over drives of the catalogue, or as many as
-//! the command line says, and then as many reads and writes; prints how many a second of this
-//! machine they are.
+//! Sends random command blocks, ten million by default, to units over drives of the catalogue, and
+//! then the same number of reads and writes; prints how many this machine executes per second.
 //!
 //! `cargo run --release -p diskarm-emulate --example commands [COUNT]`
 
@@ -16,7 +15,7 @@ use diskarm_emulate::{Attribute, Realism, Single, Status, Task, Unit};
 use diskarm_wire::Command;
 use diskarm_wire::command::{Blocks, Caching, Size};
 
-/// Where the random command blocks go, and whether they are disturbed.
+/// The drives for random command blocks, with true if they are disturbed.
 const DRIVES: [(&str, bool); 4] = [
     ("hp-c2247", false),
     ("seagate-st41601n", true),
@@ -70,7 +69,7 @@ fn random(count: u64) {
     }
 }
 
-/// Reads and writes of a block at random places, one after the other.
+/// Reads and writes random blocks, one at a time.
 fn transfers(count: u64) {
     let mut unit = unit("hp-c2247");
     let mut now = Instant::START;

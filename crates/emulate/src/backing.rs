@@ -1,5 +1,6 @@
-//! The device below a unit.
+//! The device below a unit, and the store of its data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
@@ -9,22 +10,24 @@ use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Key};
 
-/// The device below a unit, with what the unit may know of it and change beyond serving requests.
-/// By default that is nothing: arrays, pairs and wrappers have no layout to report.
+/// The device below a unit, with the properties that the unit can read and change beyond serving
+/// requests. By default there are none: arrays, pairs and wrappers have no layout to report.
 pub trait Backing: Device {
-    /// The specification of the one drive that it is, with the buffer rules in force.
+    /// Returns the specification of a single drive, with the current buffer rules.
     fn spec(&self) -> Option<&Spec> {
         None
     }
 
-    /// The layout of the one drive that it is.
+    /// Returns the layout of a single drive.
     fn layout(&self) -> Option<&Layout> {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns when that has
-    /// ended.
+    /// Moves the arm to the track of a block while no request is outstanding; returns the instant
+    /// of its arrival.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
@@ -37,7 +40,7 @@ pub trait Backing: Device {
     /// outstanding.
     ///
     /// # Errors
-    /// The geometry contradicts itself, or nothing is known of the device.
+    /// If the geometry contradicts itself, or the device has no geometry of its own.
     fn set_geometry(
         &mut self,
         _now: Instant,
@@ -51,18 +54,18 @@ pub trait Backing: Device {
 
 impl<D: Device + ?Sized> Backing for Box<D> {}
 
-/// One drive, of which all is known.
+/// A single drive, whose layout and specification are known.
 pub struct Single {
     drive: Drive,
     spec: Spec,
 }
 
 impl Single {
-    /// The drive of `spec`, its platter at angle `origin` when the clock begins, with the seed of
-    /// what it does at random.
+    /// Creates the drive of `spec`, with its platter at angle `origin` when the clock begins and a
+    /// seed for its random behaviour.
     ///
     /// # Errors
-    /// The specification contradicts itself.
+    /// If the specification contradicts itself.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
             drive: Drive::new(spec, origin)?.seeded(seed),
@@ -135,6 +138,133 @@ impl Backing for Single {
         let layout = Layout::new(geometry)?;
         self.drive.set_layout(now, Arc::new(layout));
         self.spec.geometry = geometry.clone();
+        Ok(())
+    }
+}
+
+/// Holds the data of blocks. Blocks that were never written are zeros.
+pub trait Store: Send {
+    /// Fills `data`, whole blocks that are zeros, with those from `at` on.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
+
+    /// Stores `data`, whole blocks, at `at`.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable>;
+
+    /// Makes all blocks zeros.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn clear(&mut self) -> Result<(), Unavailable>;
+
+    /// Returns true if the store wants the notifications below.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// The device has received a write or a flush. `data` are what [`Self::write`] will store once
+    /// the device has completed the write; empty if they are already stored.
+    fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
+
+    /// The device has completed a write or a flush. If it `counts`, the data of a write follow now,
+    /// unless they have been there before; otherwise it has failed or was aborted.
+    fn completed(&mut self, _request: &Request, _counts: bool) {}
+
+    /// The write of data that were stored at `at` in advance was aborted before the device received
+    /// it. `before` earlier writes at `at` are still pending. The data stay.
+    fn left_over(&mut self, _at: Lbn, _before: usize) {}
+
+    /// These blocks have reached the media.
+    fn persisted(&mut self, _blocks: &[Persisted]) {}
+}
+
+/// A failure of the store itself, independent of the modelled drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable;
+
+impl From<Unavailable> for Sense {
+    fn from(_: Unavailable) -> Self {
+        Self::new(Key::HardwareError, Code::INTERNAL_FAILURE)
+    }
+}
+
+/// Data in memory, allocated only for chunks that do not consist of zeros.
+#[derive(Clone, Debug)]
+pub struct Sparse {
+    block: usize,
+    chunks: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Sparse {
+    /// Blocks in a chunk.
+    const CHUNK: u64 = 64;
+
+    /// Creates a store of zeros with blocks of this size.
+    pub fn new(block: Bytes) -> Self {
+        Self {
+            block: block.0 as usize,
+            chunks: BTreeMap::new(),
+        }
+    }
+
+    /// Splits `length` bytes from block `at` at chunk boundaries: the chunk, the offset in it, the
+    /// offset in the data, and the length.
+    fn parts(
+        &self,
+        at: Lbn,
+        length: usize,
+    ) -> impl Iterator<Item = (u64, usize, usize, usize)> + use<> {
+        let block = self.block;
+        let blocks = (length / block) as u64;
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let (chunk, within) = ((at.0 + next) / Self::CHUNK, (at.0 + next) % Self::CHUNK);
+            let count = (Self::CHUNK - within).min(blocks - next);
+            let part = (
+                chunk,
+                within as usize * block,
+                next as usize * block,
+                count as usize * block,
+            );
+            next += count;
+            (count > 0).then_some(part)
+        })
+    }
+}
+
+impl Store for Sparse {
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
+        for (chunk, from, to, length) in self.parts(at, data.len()) {
+            let data = &mut data[to..to + length];
+            if let Some(chunk) = self.chunks.get(&chunk) {
+                data.copy_from_slice(&chunk[from..from + length]);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable> {
+        let size = Self::CHUNK as usize * self.block;
+        for (chunk, to, from, length) in self.parts(at, data.len()) {
+            let data = &data[from..from + length];
+            if let Some(chunk) = self.chunks.get_mut(&chunk) {
+                chunk[to..to + length].copy_from_slice(data);
+            } else if data.iter().any(|byte| *byte != 0) {
+                let mut fresh = vec![0; size].into_boxed_slice();
+                fresh[to..to + length].copy_from_slice(data);
+                self.chunks.insert(chunk, fresh);
+            }
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), Unavailable> {
+        self.chunks.clear();
         Ok(())
     }
 }

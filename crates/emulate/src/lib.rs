@@ -15,12 +15,10 @@ mod realism;
 mod reservation;
 mod sparing;
 mod state;
-mod store;
 mod unit;
 mod work;
 
-pub use backing::{Backing, Single};
+pub use backing::{Backing, Single, Sparse, Store, Unavailable};
 pub use realism::{Places, Realism, Recalibration, WarmUp};
 pub use state::Identity;
-pub use store::{Sparse, Store, Unavailable};
 pub use unit::{Attribute, Response, Status, Task, Unit};

@@ -74,8 +74,8 @@ pub(crate) fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Op
     Some(with_pairs(geometry, &pairs))
 }
 
-/// Returns the geometry after formatting: reallocated blocks and `more` are slipped as far as the
-/// spares allow; the rest stays reallocated.
+/// Returns the geometry after formatting: reallocated blocks and `more` are slipped while spares
+/// suffice; the rest stay reallocated.
 pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs

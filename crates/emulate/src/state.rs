@@ -7,11 +7,10 @@ use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
 
-use crate::backing::Backing;
+use crate::backing::{Backing, Store};
 use crate::mode::Modes;
 use crate::realism::Realism;
 use crate::reservation::{Access, Nexus, Reservations};
-use crate::store::Store;
 
 /// The identity of a unit; longer text is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,8 +163,9 @@ impl State {
         }
     }
 
-    /// Forgets what a power cycle loses: all but the identity, saved mode parameters, defects,
-    /// counters and data. No registration outlives it, as PERSISTENT RESERVE OUT specifies.
+    /// Clears the state that a power cycle loses: all except the identity, saved mode parameters,
+    /// defects, counters and data. No registration outlives it, as PERSISTENT RESERVE OUT
+    /// specifies.
     pub fn power_on(&mut self) {
         self.reset();
         self.nexuses.clear();
@@ -281,7 +281,7 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     /// Returns the layout and specification of the drive, or the sense data of a unit without them.
-    pub fn known(&self) -> Result<(&Layout, &Spec), Sense> {
+    pub fn layout_and_spec(&self) -> Result<(&Layout, &Spec), Sense> {
         let both = self.device.layout().zip(self.device.spec());
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }

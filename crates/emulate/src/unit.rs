@@ -12,11 +12,10 @@ use diskarm_core::units::{Instant, SectorCount};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
 
-use crate::backing::Backing;
+use crate::backing::{Backing, Sparse, Store};
 use crate::command::{self, Entry};
 use crate::realism::{Disturbance, Realism};
 use crate::state::{Identity, State};
-use crate::store::{Sparse, Store};
 use crate::work::{Operation, Work};
 
 /// The ordering of a task relative to others (SAM-5, task attributes).

@@ -11,7 +11,7 @@ use diskarm_simulate::{OUTCOMES, System, outcome};
 use pyo3::prelude::*;
 
 use crate::drive::Drive;
-use crate::error::{raised, wrong, wrong_type};
+use crate::error::{py_error, wrong, wrong_type};
 use crate::policy::GivenPolicy;
 use crate::requests::microseconds;
 
@@ -64,11 +64,11 @@ impl Device {
         };
         let policy = match policy {
             Some(policy) => GivenPolicy::of(policy)?,
-            None => GivenPolicy::named(py, FCFS)?,
+            None => GivenPolicy::from_name(py, FCFS)?,
         };
         let device = system
             .queued(policy.maker(), seed)
-            .map_err(|error| raised(py, &error))?;
+            .map_err(|error| py_error(py, &error))?;
         Ok(Self {
             device: Mutex::new(device),
             system,

@@ -10,7 +10,7 @@ use diskarm_simulate::{Model, System};
 use pyo3::prelude::*;
 
 use crate::convert::python;
-use crate::error::{raised, wrong, wrong_type};
+use crate::error::{py_error, wrong, wrong_type};
 
 /// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
 /// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
@@ -27,14 +27,14 @@ impl Drive {
 
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = System::parse(name).map_err(|error| raised(py, &error.calling("drive")))?;
+        let found = System::parse(name).map_err(|error| py_error(py, &error.calling("drive")))?;
         Ok(Self::from_system(found))
     }
 
     /// Returns its model; it must not have devices in front of it.
     pub fn single_drive(&self, py: Python<'_>) -> PyResult<Model> {
         let drive = self.system.single_drive("drive");
-        drive.cloned().map_err(|error| raised(py, &error))
+        drive.cloned().map_err(|error| py_error(py, &error))
     }
 }
 
@@ -50,7 +50,7 @@ impl Drive {
     #[staticmethod]
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
-        let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
         Ok(Self::from_system(read.into()))
     }
 
@@ -118,8 +118,8 @@ impl Drive {
             sectors: sectors.map(sizes).transpose()?,
         };
         let made = sheet.specification();
-        let (text, _) = made.map_err(|error| raised(py, &error.into()))?;
-        let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        let (text, _) = made.map_err(|error| py_error(py, &error.into()))?;
+        let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
         Ok(Self::from_system(read.into()))
     }
 
@@ -151,8 +151,9 @@ impl Drive {
         let text = rewrite(&self.system.drive.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
         let name = name.unwrap_or_else(|| format!("{}, edited", self.system.name));
-        let edited = Model::read(text, &name).and_then(|drive| self.system.with_drive(drive));
-        let edited = edited.map_err(|error| raised(py, &error))?;
+        let edited = Model::read(text, &name)
+            .and_then(|drive| self.system.with_drive(drive))
+            .map_err(|error| py_error(py, &error))?;
         Ok(Self::from_system(System { name, ..edited }))
     }
 

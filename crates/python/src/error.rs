@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
 
 /// Returns the exception `diskarm.Error` for `error`.
-pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
+pub fn py_error(py: Python<'_>, error: &Error) -> PyErr {
     let field = error.field().map(python_name);
     let message = in_arguments(&error.to_string());
     raise(py, &message, error.file(), error.line(), field)
@@ -94,7 +94,7 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "diskarm._error", "Error")
 }
 
-/// The Python names of arguments whose own names are keywords in Python.
+/// Returns the Python names of arguments whose own names are keywords in Python.
 fn python_name(argument: &str) -> &str {
     match argument {
         "from" => "from_",

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::convert::python;
 use crate::drive::Drive;
-use crate::error::{raised, wrong};
+use crate::error::{py_error, wrong};
 use crate::trace::ReadingOptions;
 use crate::wait;
 
@@ -25,7 +25,7 @@ pub fn validate<'py>(
     locked: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let model = drive.single_drive(py)?;
-    let reading = reading.meant(py)?;
+    let reading = reading.parse(py)?;
     let rows = range(py, rows)?;
     let judge = move || -> Result<_, Error> {
         if locked {
@@ -36,7 +36,7 @@ pub fn validate<'py>(
         Ok(value(&compared::json(&model.name, &comparison)))
     };
     let judged = wait::abandonable(py, judge)?;
-    python(py, &judged.map_err(|error| raised(py, &error))?)
+    python(py, &judged.map_err(|error| py_error(py, &error))?)
 }
 
 /// Fits drive to the trace in file; returns the fitted drive, called name, the figures, and
@@ -51,7 +51,7 @@ pub fn calibrate<'py>(
     name: String,
 ) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {
     let model = drive.single_drive(py)?;
-    let reading = reading.meant(py)?;
+    let reading = reading.parse(py)?;
     let rows = range(py, rows)?;
     let fit = move || -> Result<_, Error> {
         let names = FitNames {
@@ -67,7 +67,7 @@ pub fn calibrate<'py>(
         Ok((fitted_model, results, warnings))
     };
     let fitted = wait::abandonable(py, fit)?;
-    let (fitted_model, results, warnings) = fitted.map_err(|error| raised(py, &error))?;
+    let (fitted_model, results, warnings) = fitted.map_err(|error| py_error(py, &error))?;
     Ok((
         Drive::from_system(fitted_model.into()),
         python(py, &results)?,

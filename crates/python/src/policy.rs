@@ -15,13 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::convert::python;
-use crate::error::{raised, wrong_type};
+use crate::error::{py_error, wrong_type};
 use crate::pending::Pending;
 
 /// A policy argument.
 pub enum GivenPolicy {
     Named(PolicyConfig),
-    Written(Written),
+    Python(PythonPolicy),
 }
 
 impl GivenPolicy {
@@ -29,13 +29,13 @@ impl GivenPolicy {
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();
         if let Ok(text) = policy.cast::<PyString>() {
-            return Self::named(py, text.to_str()?);
+            return Self::from_name(py, text.to_str()?);
         }
         if !policy.hasattr("choose")? {
             let expected = "a name, or an object with a method choose(now_us, waiting)";
             return Err(wrong_type("policy", policy, expected));
         }
-        Ok(Self::Written(Written {
+        Ok(Self::Python(PythonPolicy {
             name: policy.get_type().name()?.to_string(),
             policy: policy.clone().unbind(),
             trouble: Arc::default(),
@@ -43,8 +43,8 @@ impl GivenPolicy {
     }
 
     /// Parses a name with its parameters.
-    pub fn named(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let named = policy("policy", text).map_err(|error| raised(py, &error))?;
+    pub fn from_name(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let named = policy("policy", text).map_err(|error| py_error(py, &error))?;
         Ok(Self::Named(named))
     }
 
@@ -52,7 +52,7 @@ impl GivenPolicy {
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
-            Self::Written(written) => written.name.clone(),
+            Self::Python(written) => written.name.clone(),
         }
     }
 
@@ -60,7 +60,7 @@ impl GivenPolicy {
     pub fn has_failed(&self) -> bool {
         match self {
             Self::Named(_) => false,
-            Self::Written(written) => written.trouble.has_come.load(Ordering::Relaxed),
+            Self::Python(written) => written.trouble.has_come.load(Ordering::Relaxed),
         }
     }
 
@@ -68,20 +68,20 @@ impl GivenPolicy {
     pub fn exception(&self, py: Python<'_>) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
-            Self::Written(written) => written.trouble.first(py),
+            Self::Python(written) => written.trouble.first(py),
         }
     }
 
     pub fn maker(&self) -> &dyn MakePolicy {
         match self {
             Self::Named(choice) => choice,
-            Self::Written(written) => written,
+            Self::Python(written) => written,
         }
     }
 }
 
 /// A policy in Python.
-pub struct Written {
+pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,
     trouble: Arc<Trouble>,
@@ -107,7 +107,7 @@ impl Trouble {
     }
 }
 
-impl Written {
+impl PythonPolicy {
     /// Returns a deep copy, so that neither drives nor runs share state.
     fn asking(&self) -> Asking {
         let copied = Python::attach(|py| {
@@ -124,7 +124,7 @@ impl Written {
     }
 }
 
-impl MakePolicy for Written {
+impl MakePolicy for PythonPolicy {
     fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
         Box::new(self.asking())
     }
@@ -161,8 +161,9 @@ impl Asking {
             let policy = policy.bind(py);
             policy.setattr(pyo3::intern!(py, "last_lbn"), self.after_last)?;
             let waiting = self.waiting.iter();
-            let waiting = waiting.map(|(waiting, place)| Pending::at(waiting, place, &outlook));
-            let waiting = waiting.map(|pending| Bound::new(py, pending));
+            let waiting = waiting
+                .map(|(waiting, place)| Pending::at(waiting, place, &outlook))
+                .map(|pending| Bound::new(py, pending));
             let waiting = PyList::new(py, waiting.collect::<PyResult<Vec<_>>>()?)?;
             let now_us = now.as_ns() as f64 / 1e3;
             let name = pyo3::intern!(py, "choose");

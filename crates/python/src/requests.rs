@@ -78,11 +78,11 @@ impl Columns {
             Arc::new(PrimitiveArray::<Float64Type>::from(column))
         };
         let mut columns: Vec<(String, ArrayRef)> = vec![
-            named("id", PrimitiveArray::<UInt64Type>::from(self.id)),
-            named("disk", PrimitiveArray::<UInt32Type>::from(self.disk)),
+            named_column("id", PrimitiveArray::<UInt64Type>::from(self.id)),
+            named_column("disk", PrimitiveArray::<UInt32Type>::from(self.disk)),
             ("op".to_owned(), words(self.op, &OPS)?),
-            named("lbn", PrimitiveArray::<UInt64Type>::from(self.lbn)),
-            named("sectors", PrimitiveArray::<UInt64Type>::from(self.sectors)),
+            named_column("lbn", PrimitiveArray::<UInt64Type>::from(self.lbn)),
+            named_column("sectors", PrimitiveArray::<UInt64Type>::from(self.sectors)),
             ("outcome".to_owned(), words(self.outcome, &OUTCOMES)?),
         ];
         let times = TIMES.into_iter().map(str::to_owned);
@@ -96,7 +96,7 @@ impl Columns {
     }
 }
 
-fn named(name: &str, column: impl Array + 'static) -> (String, ArrayRef) {
+fn named_column(name: &str, column: impl Array + 'static) -> (String, ArrayRef) {
     (name.to_owned(), Arc::new(column))
 }
 

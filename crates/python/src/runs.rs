@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::convert::python;
 use crate::drive::Drive;
-use crate::error::{raised, wrong};
+use crate::error::{py_error, wrong};
 use crate::policy::GivenPolicy;
 use crate::requests::{Batch, Columns};
 use crate::trace::Trace;
@@ -58,9 +58,9 @@ pub fn simulate<'py>(
 ) -> PyResult<Vec<Figures<'py>>> {
     let policies = policies.iter().map(GivenPolicy::of);
     let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
-    let meant = Meant::of(py, drive, options)?;
+    let arguments = Arguments::of(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
-        let one = |number: usize| meant.simulate(&policies[number], stop);
+        let one = |number: usize| arguments.simulate(&policies[number], stop);
         match policies.len() {
             // On this thread: see `wait`.
             1 => vec![one(0)],
@@ -71,7 +71,7 @@ pub fn simulate<'py>(
         return Err(exception);
     }
     let results = outcomes.into_iter().map(|outcome| {
-        let outcome = outcome.map_err(|error| raised(py, &error))?;
+        let outcome = outcome.map_err(|error| py_error(py, &error))?;
         let requests = outcome.requests.map(Columns::batch).transpose()?;
         Ok((
             python(py, &outcome.figures)?,
@@ -84,7 +84,7 @@ pub fn simulate<'py>(
 }
 
 /// The validated arguments of a run.
-struct Meant {
+struct Arguments {
     system: Arc<System>,
     input: Input,
     /// The workload, as the user wrote it.
@@ -106,12 +106,14 @@ struct Outcome {
     requests: Option<Columns>,
 }
 
-impl Meant {
+impl Arguments {
     fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
         let system = Arc::clone(&drive.system);
         let merge = options.merge.as_deref();
-        let merge = merge.map(|text| size("merge", text, system.disk()));
-        let merge = merge.transpose().map_err(|error| raised(py, &error))?;
+        let merge = merge
+            .map(|text| size("merge", text, system.disk()))
+            .transpose()
+            .map_err(|error| py_error(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
         let window = options.window_ms;
         // The shortest window is a nanosecond.
@@ -127,17 +129,17 @@ impl Meant {
         let mut workload = String::new();
         let input = match (options.workload, options.trace) {
             (Some(written), None) => {
-                let meant = written.meant(&system);
+                let meant = written.parse(&system);
                 workload = written.text;
                 Input::Generated(Generated {
-                    workload: meant.map_err(|error| raised(py, &error))?,
+                    workload: meant.map_err(|error| py_error(py, &error))?,
                     requests: options.requests,
                     seed: options.seed,
                     replications: options.replications.filter(|&count| count > 1),
                 })
             }
             (None, Some(trace)) => {
-                let mut traced = trace.meant(py, options.seed)?;
+                let mut traced = trace.parse(py, options.seed)?;
                 if let Some(count) = options.outstanding {
                     let clients = u32::try_from(count).map_err(|_| {
                         let expected = format!("at most {}", u32::MAX);

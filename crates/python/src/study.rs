@@ -95,9 +95,10 @@ impl Study {
             let folder = self.folder(&runner, &folder)?;
             let mut store = Store::open(&folder)?;
             let damage = store.damage();
-            let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
-            let results = results.ok_or(StudyError::Stopped)?;
-            let value = written(&self.study, &results, &folder)?;
+            let results = runner
+                .run(&mut store, jobs, &mut |_| go_on(stop))?
+                .ok_or(StudyError::Stopped)?;
+            let value = write_results(&self.study, &results, &folder)?;
             Ok((value, damage))
         })?;
         let (value, damage) = done.map_err(|error| failed(py, &error))?;
@@ -112,8 +113,9 @@ impl Study {
             return Err(wrong(py, "place", &place.to_string(), &expected));
         }
         let stop = |stop: &AtomicBool| compute(&self.study, place, &|| go_on(stop));
-        let runs = wait::stoppable(py, stop)?.map_err(|error| failed(py, &error))?;
-        let runs = runs.unwrap_or_default();
+        let runs = wait::stoppable(py, stop)?
+            .map_err(|error| failed(py, &error))?
+            .unwrap_or_default();
         let lines = runs.iter().map(serde_json::to_string);
         Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
     }
@@ -144,7 +146,7 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 }
 
 /// Writes all results of a study and returns them as JSON.
-fn written(
+fn write_results(
     study: &diskarm_study::Study,
     results: &Results<'_>,
     folder: &Folder,
@@ -210,7 +212,7 @@ impl Keeper {
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored(&mut store)?;
             results
-                .map(|results| written(&self.study, &results, &self.folder))
+                .map(|results| write_results(&self.study, &results, &self.folder))
                 .transpose()
         };
         let done = finish().map_err(|error| failed(py, &error))?;

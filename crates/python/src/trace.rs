@@ -32,7 +32,7 @@ pub struct ReadingOptions {
 }
 
 impl ReadingOptions {
-    pub fn meant(self, py: Python<'_>) -> PyResult<Reading> {
+    pub fn parse(self, py: Python<'_>) -> PyResult<Reading> {
         Ok(Reading {
             format: self.format,
             on_error: match &self.on_error[..] {
@@ -50,11 +50,11 @@ impl ReadingOptions {
 }
 
 impl Trace {
-    pub fn meant(self, py: Python<'_>, seed: u64) -> PyResult<Traced> {
+    pub fn parse(self, py: Python<'_>, seed: u64) -> PyResult<Traced> {
         Ok(Traced {
             seed,
             files: self.files,
-            reading: self.reading.meant(py)?,
+            reading: self.reading.parse(py)?,
             selection: TraceSelection {
                 devices: self.device,
                 from: instant(py, "from_", self.from_)?,
@@ -103,5 +103,5 @@ fn factor(py: Python<'_>, times: f64) -> PyResult<Factor> {
 /// Raises an Error if the fields of a Trace are invalid.
 #[pyfunction]
 pub fn check_trace(py: Python<'_>, trace: Trace) -> PyResult<()> {
-    trace.meant(py, 1).map(drop)
+    trace.parse(py, 1).map(drop)
 }

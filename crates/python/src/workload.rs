@@ -1,6 +1,6 @@
 //! A workload, as an expression or in TOML.
 
-use diskarm_core::workload::Workload as Meant;
+use diskarm_core::workload::Workload as Parsed;
 use diskarm_simulate::{Error, System};
 use pyo3::prelude::*;
 
@@ -14,11 +14,11 @@ pub struct Workload {
 
 impl Workload {
     /// Parses the workload for `system`.
-    pub fn meant(&self, system: &System) -> Result<Meant, Error> {
+    pub fn parse(&self, system: &System) -> Result<Parsed, Error> {
         if !self.is_toml {
             return system.workload(&self.text);
         }
-        Ok(Meant::parse_toml(
+        Ok(Parsed::parse_toml(
             &self.text,
             "workload.toml",
             system.disk(),

@@ -27,8 +27,8 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The share of expected angles below which predictions are not relied on. If a model is wrong, all
-/// angles are equally likely, and one of twelve is taken for the expected one. Seeks that scatter by
-/// 0.15 ms leave nine of ten on a Quantum Atlas 10K.
+/// angles are equally likely, and one of twelve is taken for the expected one. Seeks that scatter
+/// by 0.15 ms leave nine of ten on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
 /// A model of the drive for a scheduler outside it.
@@ -36,8 +36,8 @@ const MIN_EXPECTED_ANGLES: f64 = 0.25;
 pub struct Model(Predictor);
 
 impl Model {
-    /// Creates a model of a drive of `spec` in an unknown state: completions reveal the angle of its
-    /// platter.
+    /// Creates a model of a drive of `spec` in an unknown state: completions reveal the angle of
+    /// its platter.
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -46,7 +46,8 @@ impl Model {
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
     }
 
-    /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at [`Instant::START`].
+    /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at
+    /// [`Instant::START`].
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -54,7 +55,7 @@ impl Model {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
         let core = Core::with_mechanism(spec, Mechanism::new(spec, layout, origin));
-        Ok(Self(Predictor::with_core(core, clock.known())))
+        Ok(Self(Predictor::with_core(core, clock.with_known_angle())))
     }
 }
 
@@ -364,17 +365,17 @@ impl Lag {
         self.round_trip = Some(Mean::default());
     }
 
-    /// Returns the mean delay of a command. Completions are late too, and with them the angle of the
-    /// platter that they show, so this includes both directions.
+    /// Returns the mean delay of a command. Completions are late too, and with them the angle of
+    /// the platter that they show, so this includes both directions.
     pub fn mean(&self) -> Span {
         self.sending.value + self.round_trip.unwrap_or_default().value
     }
 
     /// Returns a delay that is hardly ever exceeded. If the travel times of commands vary, answers
-    /// from the media are late by a revolution or not at all, and only those from the buffer show the
-    /// variation. If the host is disturbed, answers of both kinds vary, and most are from the media.
-    /// Any other cause that moves answers by less than half a millisecond, such as an inexact model,
-    /// also counts.
+    /// from the media are late by a revolution or not at all, and only those from the buffer show
+    /// the variation. If the host is disturbed, answers of both kinds vary, and most are from the
+    /// media. Any other cause that moves answers by less than half a millisecond, such as an
+    /// inexact model, also counts.
     pub fn max(&self) -> Span {
         let round_trip = self.round_trip.unwrap_or_default();
         let deviation = round_trip.deviation.max(self.answers);
@@ -400,8 +401,8 @@ impl Lag {
     }
 
     /// Learns from a command that was answered later than predicted by `error`, with
-    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered: then the error
-    /// contains no error of the mechanics.
+    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered: then the
+    /// error contains no error of the mechanics.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

@@ -5,8 +5,7 @@ mod parse;
 
 use crate::operation::{Invalid, Operation};
 
-/// The length of a command block. Operations that exist in several lengths mean the same in each;
-/// longer ones reach further.
+/// The length of a command block. The longer variants of an operation have wider fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 6 bytes: addresses of 21 bits, up to 256 blocks.
@@ -30,7 +29,7 @@ pub struct Blocks {
 /// Use of the buffer in a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
-    /// DPO: the blocks are not worth keeping.
+    /// DPO: the blocks need not be kept in the buffer.
     pub disable_page_out: bool,
     /// FUA: the media are accessed before the command ends.
     pub force_unit_access: bool,
@@ -39,37 +38,37 @@ pub struct Caching {
 /// The data with which a verification compares the blocks (BYTCHK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: they are readable.
+    /// None: only checks that the blocks are readable.
     Readable = 0,
     /// The data that the host sends.
     Data = 1,
-    /// One block that the host sends, each of them.
+    /// One block that the host sends, for each block.
     OneBlock = 3,
 }
 
 /// The set of mode parameter values (MODE SENSE of SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Those in force.
+    /// The current values.
     Current = 0,
     /// A mask of the bits that may be changed.
     Changeable = 1,
-    /// Those that the unit begins with.
+    /// The default values.
     Default = 2,
-    /// Those that are kept over a power cycle.
+    /// The values that survive a power cycle.
     Saved = 3,
 }
 
 /// The set of log parameter values (LOG SENSE of SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogValues {
-    /// The thresholds in force.
+    /// The current thresholds.
     Threshold = 0,
     /// The counted values.
     Cumulative = 1,
-    /// The thresholds that the unit begins with.
+    /// The default thresholds.
     DefaultThreshold = 2,
-    /// The counts that the unit begins with.
+    /// The default counts.
     DefaultCumulative = 3,
 }
 
@@ -99,7 +98,7 @@ pub enum ReserveOut {
     Preempt = 4,
     /// Like [`Self::Preempt`], but also aborts their commands.
     PreemptAndAbort = 5,
-    /// Registers whatever key there was.
+    /// Registers, regardless of the previous key.
     RegisterAndIgnore = 6,
     /// Registers another initiator and gives it the reservation.
     RegisterAndMove = 7,
@@ -120,7 +119,7 @@ pub enum AddressFormat {
     BytesFromIndex = 4,
     /// Cylinder, head and sector.
     PhysicalSector = 5,
-    /// A vendor's own.
+    /// Vendor-specific.
     VendorSpecific = 6,
 }
 
@@ -128,11 +127,11 @@ pub enum AddressFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationQuery {
     All,
-    /// One that has no service action.
+    /// An operation without service actions.
     Code(u8),
-    /// One with a service action.
+    /// An operation with a service action.
     Action(u8, u16),
-    /// One, whether or not it has service actions; the action counts only if it has.
+    /// An operation with or without service actions; the action is ignored if it has none.
     CodeOrAction(u8, u16),
 }
 
@@ -141,7 +140,7 @@ pub enum OperationQuery {
 pub enum Command {
     /// Checks that the unit is ready (SPC-4).
     TestUnitReady,
-    /// Its sense data (SPC-4), in descriptor format if asked.
+    /// Returns its sense data (SPC-4), in descriptor format if `descriptor`.
     RequestSense { descriptor: bool, length: u8 },
     /// Identifies the unit (SPC-4): standard data, or a page of vital product data.
     Inquiry { page: Option<u8>, length: u16 },
@@ -177,7 +176,7 @@ pub enum Command {
         size: Size,
         blocks: Blocks,
         immediate: bool,
-        /// The number of the group in whose statistics it counts, 0 to 31; 0 means none.
+        /// The group for its statistics, 0 to 31; 0 means none.
         group: u8,
     },
     /// Writes what the buffer holds (SBC-3).
@@ -186,8 +185,8 @@ pub enum Command {
         blocks: Blocks,
         immediate: bool,
     },
-    /// Writes one block's data to many (SBC-3); only [`Size::Sixteen`] can do without
-    /// data, which writes zeros.
+    /// Writes the data of one block to many (SBC-3). Without data, which only [`Size::Sixteen`]
+    /// allows, it writes zeros.
     WriteSame {
         size: Size,
         blocks: Blocks,
@@ -199,7 +198,7 @@ pub enum Command {
         count: u8,
         caching: Caching,
     },
-    /// Sets bits of blocks, those that are one in the data (SBC-3).
+    /// Sets the bits of blocks that are one in the data (SBC-3).
     OrWrite { blocks: Blocks, caching: Caching },
     /// The last block and the block size (SBC-3). With `partial` (PMI,
     /// SCSI-2): the last block after `at` before a substantial delay, such as another cylinder.
@@ -268,7 +267,7 @@ pub enum Command {
         index: u32,
         length: u32,
     },
-    /// Tests itself, or takes a diagnostic page (SPC-4).
+    /// Runs a self-test, or sends a diagnostic page (SPC-4).
     SendDiagnostic {
         self_test_code: u8,
         page_format: bool,
@@ -277,8 +276,8 @@ pub enum Command {
         unit_offline: bool,
         length: u16,
     },
-    /// Returns a diagnostic page (SPC-4): the one asked for, or the answer to the last
-    /// SEND DIAGNOSTIC.
+    /// Returns a diagnostic page (SPC-4): the requested one, or the answer to the last SEND
+    /// DIAGNOSTIC.
     ReceiveDiagnosticResults { page: Option<u8>, length: u16 },
     /// Lists the logical units (SPC-4).
     ReportLuns { select: u8, length: u32 },
@@ -301,10 +300,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Reads a command block.
+    /// Parses a command block.
     ///
     /// # Errors
-    /// The operation is unknown, or a field has a value that the standard reserves.
+    /// If the operation is unknown, or a field has a value that the standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
         Operation::find(block)?;
         parse::any(block)
@@ -319,10 +318,10 @@ impl Command {
         emit::any(self, block)
     }
 
-    /// The operation.
+    /// Returns the operation.
     ///
     /// # Panics
-    /// As [`Command::emit`].
+    /// Like [`Command::emit`].
     pub fn operation(&self) -> &'static Operation {
         let mut block = [0; 16];
         let length = self.emit(&mut block);
@@ -331,7 +330,7 @@ impl Command {
 }
 
 impl Size {
-    /// In bytes.
+    /// Returns the length in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Six => 6,
@@ -341,8 +340,8 @@ impl Size {
         }
     }
 
-    /// From the group code, the upper three bits of the operation code (SPC-4).
-    fn of(block: &[u8]) -> Self {
+    /// Derives the size from the group code, the upper three bits of the operation code (SPC-4).
+    fn from_block(block: &[u8]) -> Self {
         match block.len() {
             6 => Self::Six,
             10 => Self::Ten,
@@ -351,7 +350,7 @@ impl Size {
         }
     }
 
-    /// One of four operation codes, or of the codes of the existing sizes.
+    /// Selects the operation code for this size.
     fn code(self, codes: [u8; 4]) -> u8 {
         let code = codes[match self {
             Self::Six => 0,
@@ -364,7 +363,7 @@ impl Size {
     }
 }
 
-/// The position of the group number in a command block (SBC-3).
+/// Returns the position of the group number in a command block (SBC-3).
 fn group_byte(size: Size) -> usize {
     match size {
         Size::Six | Size::Ten => 6,
@@ -373,7 +372,7 @@ fn group_byte(size: Size) -> usize {
     }
 }
 
-/// In a list of codes: the operation does not exist in that size. No operation has this code.
+/// Marks a size that does not exist in a list of codes. No operation has this code.
 const NO_SUCH_SIZE: u8 = 0xff;
 
 const READ: [u8; 4] = [0x08, 0x28, 0xa8, 0x88];

@@ -10,20 +10,20 @@ pub enum Address {
     /// A block below 2^32.
     ShortBlock(u32),
     LongBlock(u64),
-    /// A place in bytes from the index mark.
+    /// A position in bytes from the index mark.
     BytesFromIndex(Physical),
-    /// A place in sectors.
+    /// A position in sectors.
     PhysicalSector(Physical),
-    /// A place in bytes from the index mark.
+    /// A position in bytes from the index mark.
     ExtendedBytesFromIndex(Extended),
-    /// A place in sectors.
+    /// A position in sectors.
     ExtendedPhysicalSector(Extended),
 }
 
-/// A place of which a list can have two in place of all between.
+/// A position that can begin a run: a list has two of them instead of all positions between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extended {
-    /// The place; its offset is below 2^28, and all ones of that for the whole track.
+    /// The position; its offset is below 2^28, or [`WHOLE_TRACK`].
     pub place: Physical,
     /// MADS: the next address in the list is the last of a run that begins here.
     pub begins_run: bool,
@@ -32,7 +32,7 @@ pub struct Extended {
 /// All ones of an extended offset.
 pub const WHOLE_TRACK: u32 = (1 << 28) - 1;
 
-/// A place on a track.
+/// A position on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Physical {
     /// The cylinder, below 2^24.
@@ -54,7 +54,8 @@ impl Address {
         }
     }
 
-    /// Length of an address of a format in a list, in bytes; `None` for a vendor's own.
+    /// Returns the length of an address of a format in a list, in bytes; `None` for vendor-specific
+    /// formats.
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
@@ -67,8 +68,8 @@ impl Address {
         }
     }
 
-    /// Reads the address at the front of `data`; `None` if it is cut off or its format is one that
-    /// [`Address`] does not have.
+    /// Parses the address at the front of `data`; `None` if it is cut off or [`Address`] does not
+    /// support its format.
     pub fn parse(format: AddressFormat, data: &[u8]) -> Option<Self> {
         let data = data.get(..Self::length(format)?)?;
         let physical = || Physical {
@@ -129,7 +130,7 @@ impl Address {
     }
 }
 
-/// The addresses of a list, up to the first that is cut off.
+/// Returns the addresses in a list, up to the first that is cut off.
 pub fn addresses(format: AddressFormat, mut list: &[u8]) -> impl Iterator<Item = Address> {
     core::iter::from_fn(move || {
         let address = Address::parse(format, list)?;
@@ -147,7 +148,7 @@ layout! {
         grown: bool = FieldPosition::flag(1, 3);
         /// Code of an [`AddressFormat`].
         format: u8 = FieldPosition::bits(1, 2, 0);
-        /// Bytes of all addresses, whether or not they were asked for.
+        /// Bytes of all addresses, requested or not.
         length: u16 = FieldPosition::bytes(2, 2);
     }
 }
@@ -171,7 +172,7 @@ layout! {
 layout! {
     /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
     pub struct FormatHeader: 4 {
-        /// FOV: the bits below count.
+        /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
@@ -193,7 +194,7 @@ layout! {
 layout! {
     /// The header with LONGLIST.
     pub struct LongFormatHeader: 8 {
-        /// FOV: the bits below count.
+        /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
@@ -229,12 +230,12 @@ layout! {
 }
 
 /// The diagnostic page that translates addresses (SBC-3; worthington96 section
-/// 4.1.2). A host sends an address and the format it wants; the unit returns the addresses.
+/// 4.1.2). A host sends an address and the requested format; the unit returns the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
     /// The address to translate.
     pub address: Address,
-    /// The format it is to have.
+    /// The requested format.
     pub wanted: AddressFormat,
 }
 
@@ -249,11 +250,11 @@ pub const SUPPORTED_PAGES: u8 = 0x00;
 pub struct Translated {
     /// The format of the address that was translated.
     pub supplied: AddressFormat,
-    /// The place is reserved.
+    /// The position is reserved.
     pub reserved: bool,
-    /// The place is an alternate sector.
+    /// The position is an alternate sector.
     pub alternate_sector: bool,
-    /// The place is on an alternate track.
+    /// The position is on an alternate track.
     pub alternate_track: bool,
     pub address: Address,
 }
@@ -261,14 +262,14 @@ pub struct Translated {
 /// Length of either page with one address.
 pub const TRANSLATE_LENGTH: usize = 14;
 
-/// The reason that a page is not one of these.
+/// An error in one of these pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Its length is wrong.
     Short(Short),
     /// It has another code.
     Code(u8),
-    /// A format is one that [`Address`] does not have; the byte that names it.
+    /// A format that [`Address`] does not support, with its byte.
     Format(u8),
 }
 
@@ -284,7 +285,7 @@ fn format(byte: u8) -> Result<AddressFormat, Malformed> {
     }
 }
 
-/// Bytes 4 and 5, and the address, of either page.
+/// Returns bytes 4 and 5, and the address, of either page.
 fn page(data: &[u8]) -> Result<(u8, u8, &[u8]), Malformed> {
     let short = Malformed::Short(Short {
         expected: TRANSLATE_LENGTH,
@@ -300,7 +301,7 @@ fn page(data: &[u8]) -> Result<(u8, u8, &[u8]), Malformed> {
 }
 
 impl Translate {
-    /// Reads what a host sends.
+    /// Parses the page from a host.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (supplied, wanted, address) = page(data)?;
         let supplied = format(supplied)?;
@@ -326,7 +327,7 @@ impl Translate {
 }
 
 impl Translated {
-    /// Reads what the unit returns.
+    /// Parses the page from the unit.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (supplied, translated, address) = page(data)?;
         let of = format(translated)?;

@@ -1,5 +1,5 @@
-//! Data of a fixed layout: a row per field, from which reading, writing and the mask of all fields
-//! follow.
+//! Data of a fixed layout, declared by a list of fields, from which the `layout!` macro derives
+//! `parse`, `emit` and the mask of all fields.
 
 /// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl FieldPosition {
         }
     }
 
-    /// Sets the bits of this place in `mask`.
+    /// Sets the bits of this field in `mask`.
     pub(crate) fn mark(self, mask: &mut [u8]) {
         for byte in &mut mask[self.byte..self.byte + self.bytes] {
             let bits = (0xff >> (8 - self.bits)) << self.low;
@@ -72,29 +72,29 @@ impl FieldPosition {
 
 /// The type of a field.
 pub(crate) trait Field {
-    fn read(data: &[u8], place: FieldPosition) -> Self;
-    fn write(&self, data: &mut [u8], place: FieldPosition);
+    fn read(data: &[u8], position: FieldPosition) -> Self;
+    fn write(&self, data: &mut [u8], position: FieldPosition);
 }
 
 impl Field for bool {
-    fn read(data: &[u8], place: FieldPosition) -> Self {
-        place.number(data) != 0
+    fn read(data: &[u8], position: FieldPosition) -> Self {
+        position.number(data) != 0
     }
 
-    fn write(&self, data: &mut [u8], place: FieldPosition) {
-        place.put(data, u64::from(*self));
+    fn write(&self, data: &mut [u8], position: FieldPosition) {
+        position.put(data, u64::from(*self));
     }
 }
 
 macro_rules! numbers {
     ($($type:ty)+) => {$(
         impl Field for $type {
-            fn read(data: &[u8], place: FieldPosition) -> Self {
-                place.number(data) as Self
+            fn read(data: &[u8], position: FieldPosition) -> Self {
+                position.number(data) as Self
             }
 
-            fn write(&self, data: &mut [u8], place: FieldPosition) {
-                place.put(data, u64::from(*self));
+            fn write(&self, data: &mut [u8], position: FieldPosition) {
+                position.put(data, u64::from(*self));
             }
         }
     )+};
@@ -104,12 +104,12 @@ numbers! { u8 u16 u32 u64 }
 
 /// Text, padded with spaces.
 impl<const N: usize> Field for [u8; N] {
-    fn read(data: &[u8], place: FieldPosition) -> Self {
-        core::array::from_fn(|index| data[place.byte + index])
+    fn read(data: &[u8], position: FieldPosition) -> Self {
+        core::array::from_fn(|index| data[position.byte + index])
     }
 
-    fn write(&self, data: &mut [u8], place: FieldPosition) {
-        data[place.byte..place.byte + N].copy_from_slice(self);
+    fn write(&self, data: &mut [u8], position: FieldPosition) {
+        data[position.byte..position.byte + N].copy_from_slice(self);
     }
 }
 
@@ -120,12 +120,12 @@ pub struct Short {
     pub expected: usize,
 }
 
-/// Declares data of a fixed layout: a row per field with its documentation, type and place.
+/// Declares data of a fixed layout: a row per field with its documentation, type and position.
 macro_rules! layout {
     (
         $(#[$meta:meta])*
         pub struct $name:ident: $length:literal {
-            $($(#[$about:meta])* $field:ident: $type:ty = $place:expr;)+
+            $($(#[$about:meta])* $field:ident: $type:ty = $position:expr;)+
         }
     ) => {
         $(#[$meta])*
@@ -139,7 +139,7 @@ macro_rules! layout {
             /// A one for each bit that belongs to a field.
             pub fn mask() -> [u8; $length] {
                 let mut mask = [0; $length];
-                $($place.mark(&mut mask);)+
+                $($position.mark(&mut mask);)+
                 mask
             }
 
@@ -151,7 +151,7 @@ macro_rules! layout {
                 if data.len() < $length {
                     return Err($crate::layout::Short { expected: $length });
                 }
-                Ok(Self { $($field: $crate::layout::Field::read(data, $place),)+ })
+                Ok(Self { $($field: $crate::layout::Field::read(data, $position),)+ })
             }
 
             /// The bytes; those without a field are zero.
@@ -160,7 +160,7 @@ macro_rules! layout {
             /// If a number does not fit its field.
             pub fn emit(&self) -> [u8; $length] {
                 let mut data = [0; $length];
-                $($crate::layout::Field::write(&self.$field, &mut data, $place);)+
+                $($crate::layout::Field::write(&self.$field, &mut data, $position);)+
                 data
             }
         }

@@ -68,10 +68,10 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page at the front of `data`, and what follows it.
+    /// Parses the page at the front of `data`; returns it with the rest of the data.
     ///
     /// # Errors
-    /// It is cut off.
+    /// If the page is cut off.
     pub fn parse(data: &'a [u8]) -> Result<(Self, &'a [u8]), Short> {
         let first = *data.first().ok_or(Short { expected: 2 })?;
         let long = first & 0x40 != 0;
@@ -118,7 +118,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Declares the content of a mode page, whose bytes the standards count from its header on.
+/// Declares the content of a mode page, whose bytes the standards count from its header.
 macro_rules! page {
     (
         $(#[$meta:meta])*
@@ -136,7 +136,7 @@ macro_rules! page {
     };
 }
 
-/// Places in a page, counted from its header on.
+/// Field positions in a page, counted from its header.
 const fn flag(byte: usize, bit: u8) -> FieldPosition {
     FieldPosition::flag(byte - 2, bit)
 }
@@ -243,7 +243,7 @@ page! {
 }
 
 page! {
-    /// Flexible disk, which some programs ask fixed ones for.
+    /// Flexible disk, which some programs also request from fixed disks.
     pub struct FlexibleDisk: 0x05, 30 {
         /// In kbit/s.
         transfer_rate: u16 = bytes(2, 2);
@@ -265,7 +265,7 @@ page! {
         initiator_control: bool = flag(2, 7);
         /// ABPF: a new command ends prefetching.
         abort_prefetch: bool = flag(2, 6);
-        /// CAP: analyses what is asked for.
+        /// CAP: the drive analyses its caching.
         analysis: bool = flag(2, 5);
         /// DISC: prefetching crosses cylinders.
         across_cylinders: bool = flag(2, 4);
@@ -275,19 +275,19 @@ page! {
         write_cache: bool = flag(2, 2);
         /// MF: prefetch limits are multiplied by the length of the read.
         multiplied: bool = flag(2, 1);
-        /// RCD: nothing is read from the buffer.
+        /// RCD: reads are not served from the buffer.
         read_cache_disabled: bool = flag(2, 0);
-        /// Retention of data that were asked for.
+        /// Retention of data that were requested.
         read_retention: u8 = bits(3, 7, 4);
         /// Retention of data that were written.
         write_retention: u8 = bits(3, 3, 0);
         /// No prefetching after longer reads, in blocks.
         prefetch_up_to: u16 = bytes(4, 2);
-        /// Blocks prefetched at least.
+        /// Minimum number of prefetched blocks.
         minimum_prefetch: u16 = bytes(6, 2);
-        /// Blocks prefetched at most.
+        /// Maximum number of prefetched blocks.
         maximum_prefetch: u16 = bytes(8, 2);
-        /// The bound on that when it is multiplied.
+        /// The limit of the maximum after multiplication.
         prefetch_ceiling: u16 = bytes(10, 2);
         /// FSW: blocks are written in the order of their addresses.
         force_sequential: bool = flag(12, 7);
@@ -313,13 +313,13 @@ page! {
         logs_not_saved: bool = flag(2, 1);
         /// 1: commands may be reordered without restriction.
         queue_algorithm: u8 = bits(3, 7, 4);
-        /// QERR: what an error does to other commands.
+        /// QERR: the effect of an error on other commands.
         queue_errors: u8 = bits(3, 2, 1);
-        /// UA_INTLCK_CTRL: how unit attentions are cleared.
+        /// UA_INTLCK_CTRL: the clearing of unit attentions.
         attention_interlock: u8 = bits(4, 5, 4);
         /// SWP: writes are refused.
         write_protect: bool = flag(4, 3);
-        /// TAS: commands that others abort end with TASK ABORTED.
+        /// TAS: commands aborted by other initiators end with TASK ABORTED.
         task_aborted_status: bool = flag(5, 6);
         /// In 100 ms.
         busy_timeout: u16 = bytes(8, 2);
@@ -358,15 +358,15 @@ page! {
         warnings: bool = flag(2, 4);
         /// DEXCPT: exceptions are disabled.
         disabled: bool = flag(2, 3);
-        /// TEST: pretends a failure.
+        /// TEST: simulates a failure.
         test: bool = flag(2, 2);
         /// LOGERR: exceptions are logged.
         logged: bool = flag(2, 0);
-        /// MRIE: how they are reported.
+        /// MRIE: the method of reporting.
         method: u8 = bits(3, 3, 0);
         /// In 100 ms.
         interval: u32 = bytes(4, 4);
-        /// Maximum number of reports; 0 is without limit.
+        /// Maximum number of reports; 0 means unlimited.
         reports: u32 = bytes(8, 4);
     }
 }

@@ -15,7 +15,7 @@ pub struct Operation {
     pub usage: &'static [u8],
 }
 
-/// The reason that a command block is refused (SPC-4, sense key ILLEGAL REQUEST).
+/// The reason for refusing a command block (SPC-4, sense key ILLEGAL REQUEST).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// No such operation, or no bytes at all: INVALID COMMAND OPERATION CODE.
@@ -25,11 +25,11 @@ pub enum Invalid {
     Field {
         /// Offset of the field, in bytes from the start of the command block.
         byte: u16,
-        /// Its most significant bit in that byte, 7 to 0; none if it has whole bytes.
+        /// Its most significant bit in that byte, 7 to 0; `None` for fields of whole bytes.
         bit: Option<u8>,
     },
-    /// The command block has another length than the operation. In a transport that keeps lengths
-    /// this is a fault without sense data of its own.
+    /// The command block has the wrong length for the operation. In a transport that preserves
+    /// lengths there is no sense data for this fault.
     Length {
         /// The correct length, in bytes.
         expected: usize,
@@ -129,14 +129,14 @@ operations! {
 }
 
 impl Operation {
-    /// The operation of a command block, whose length and reserved bits are as they should be.
+    /// Finds the operation of a command block and checks its length and reserved bits.
     ///
     /// # Errors
-    /// The violation; among several bits that must be zero, the most significant one of the first
-    /// byte.
+    /// Returns the violation; for several nonzero reserved bits, the most significant one in the
+    /// first byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
-        // Operations of one code follow one another.
+        // Operations with the same code are consecutive.
         let first = OPERATIONS.partition_point(|operation| operation.code < code);
         let same = OPERATIONS[first..]
             .iter()

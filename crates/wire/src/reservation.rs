@@ -7,13 +7,13 @@ layout! {
     pub struct Parameters: 24 {
         /// The sender's key.
         key: u64 = FieldPosition::bytes(0, 8);
-        /// The key that the action is about.
+        /// The key for the action.
         action_key: u64 = FieldPosition::bytes(8, 8);
         /// Transport identifiers follow.
         others: bool = FieldPosition::flag(20, 3);
-        /// It is about all ports of the target.
+        /// Applies to all ports of the target.
         all_ports: bool = FieldPosition::flag(20, 2);
-        /// Registrations are kept without power.
+        /// Registrations survive a power loss.
         through_power_loss: bool = FieldPosition::flag(20, 0);
     }
 }
@@ -25,8 +25,8 @@ layout! {
         key: u64 = FieldPosition::bytes(0, 8);
         /// 0: the whole unit.
         scope: u8 = FieldPosition::bits(13, 7, 4);
-        /// 1: write exclusive, 3: exclusive access; 5 and 6: the same for all that are registered
-        /// but the others; 7 and 8: with all that are registered as holders.
+        /// 1: write exclusive, 3: exclusive access; 5 and 6: the same, registrants only;
+        /// 7 and 8: the same, all registrants.
         kind: u8 = FieldPosition::bits(13, 3, 0);
     }
 }
@@ -38,17 +38,17 @@ layout! {
         length: u16 = FieldPosition::bytes(0, 2);
         /// CRH: RESERVE and RELEASE work for holders.
         compatible: bool = FieldPosition::flag(2, 4);
-        /// SIP_C: transport identifiers are taken.
+        /// SIP_C: transport identifiers are supported.
         others: bool = FieldPosition::flag(2, 3);
-        /// ATP_C: registrations for all ports are taken.
+        /// ATP_C: registrations for all ports are supported.
         all_ports: bool = FieldPosition::flag(2, 2);
-        /// PTPL_C: registrations can be kept without power.
+        /// PTPL_C: registrations can survive a power loss.
         can_keep: bool = FieldPosition::flag(2, 0);
-        /// TMV: the types below count.
+        /// TMV: the types below are valid.
         types_valid: bool = FieldPosition::flag(3, 7);
-        /// The commands that pass in spite of a reservation.
+        /// The commands that are allowed despite a reservation.
         allowed_commands: u8 = FieldPosition::bits(3, 6, 4);
-        /// PTPL_A: registrations are kept without power.
+        /// PTPL_A: registrations survive a power loss.
         kept: bool = FieldPosition::flag(3, 0);
         /// A bit for each type: 15 to 8 for those from 7 down, 0 for type 8.
         types: u16 = FieldPosition::bytes(4, 2);
@@ -87,14 +87,14 @@ pub fn emit_reservation(generation: u32, held: Option<&Reservation>, data: &mut 
     HEADER + length
 }
 
-/// The generation, and the available content after the header; `None` without a header.
+/// Returns the generation and the available content after the header; `None` without a header.
 pub fn content(data: &[u8]) -> Option<(u32, &[u8])> {
     let (header, rest) = data.split_at_checked(HEADER)?;
     let length = number(&header[4..]) as usize;
     Some((number(&header[..4]) as u32, &rest[..length.min(rest.len())]))
 }
 
-/// The keys in the content of READ KEYS.
+/// Returns the keys in the content of READ KEYS.
 pub fn keys(content: &[u8]) -> impl Iterator<Item = u64> {
     content.chunks_exact(8).map(number)
 }
@@ -103,7 +103,7 @@ layout! {
     /// A registration, in READ FULL STATUS. Its initiator follows.
     pub struct FullStatus: 20 {
         key: u64 = FieldPosition::bytes(0, 8);
-        /// It is for all ports of the target; the number of the port means nothing then.
+        /// It is for all ports of the target; the number of the port is then meaningless.
         all_ports: bool = FieldPosition::flag(12, 1);
         /// It holds the reservation.
         holder: bool = FieldPosition::flag(12, 0);
@@ -127,18 +127,19 @@ pub enum TransportId<'a> {
     IscsiSession(&'a str, &'a str),
 }
 
-/// Separates name and session.
+/// Separates a name from a session identifier.
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// In bytes: 24, or a multiple of four for names, whose end is padded with zeros.
+    /// Returns the length in bytes: 24, or a multiple of four for names, which are padded with
+    /// zeros.
     pub fn length(&self) -> usize {
         let text = match self {
             Self::Sas(_) => return 24,
             Self::Iscsi(name) => name.len(),
             Self::IscsiSession(name, session) => name.len() + SESSION.len() + session.len(),
         };
-        // SPC-4: at least one zero ends it, and it takes 20 bytes at least.
+        // SPC-4: it ends with at least one zero, and takes at least 20 bytes.
         4 + (text + 1).next_multiple_of(4).max(20)
     }
 
@@ -173,8 +174,8 @@ impl<'a> TransportId<'a> {
         end
     }
 
-    /// Reads the one at the front of `data`, and how long it is; `None` if it is cut off, or of
-    /// another protocol.
+    /// Parses the one at the front of `data`; returns it with its length. `None` if it is cut off,
+    /// or of another protocol.
     pub fn parse(data: &'a [u8]) -> Option<(Self, usize)> {
         let header = data.get(..4)?;
         if header[0] & 0x0f == 0x06 && header[0] >> 6 == 0 {
@@ -196,12 +197,12 @@ impl<'a> TransportId<'a> {
     }
 }
 
-/// Length of READ FULL STATUS data, in bytes.
-pub fn full_status_length(rows: &[(FullStatus, TransportId<'_>)]) -> usize {
-    let rows = rows
+/// Returns the length of READ FULL STATUS data, in bytes.
+pub fn full_status_length(registrations: &[(FullStatus, TransportId<'_>)]) -> usize {
+    let registrations = registrations
         .iter()
         .map(|(_, id)| FullStatus::LENGTH + 4 + id.length());
-    HEADER + rows.sum::<usize>()
+    HEADER + registrations.sum::<usize>()
 }
 
 /// Writes all registrations with their initiators at the front of `data`; returns the length.
@@ -210,11 +211,11 @@ pub fn full_status_length(rows: &[(FullStatus, TransportId<'_>)]) -> usize {
 /// If there is too little room.
 pub fn emit_full_status(
     generation: u32,
-    rows: &[(FullStatus, TransportId<'_>)],
+    registrations: &[(FullStatus, TransportId<'_>)],
     data: &mut [u8],
 ) -> usize {
     let mut at = HEADER;
-    for (status, id) in rows {
+    for (status, id) in registrations {
         let end = at + FullStatus::LENGTH;
         data[at..end].copy_from_slice(&status.emit());
         let length = id.emit(&mut data[end + 4..]);
@@ -226,7 +227,7 @@ pub fn emit_full_status(
     at
 }
 
-/// The registrations in the content of READ FULL STATUS, up to the first that is cut off;
+/// Returns the registrations in the content of READ FULL STATUS, up to the first that is cut off;
 /// initiators of other protocols than in [`TransportId`] are `None`.
 pub fn full_status(
     mut content: &[u8],

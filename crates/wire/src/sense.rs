@@ -1,4 +1,4 @@
-//! Sense data: why a command did not end well (SPC-4).
+//! Sense data: the reason for a failed command (SPC-4).
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ macro_rules! keys {
         pub enum Key { $($(#[$about])+ $name = $code,)+ }
 
         impl Key {
-            /// The key with this code; `None` for reserved ones and for codes above 15.
+            /// Returns the key with this code; `None` for reserved ones and for codes above 15.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$name),)+
@@ -20,7 +20,7 @@ macro_rules! keys {
                 }
             }
 
-            /// Its name in the standard.
+            /// Returns its name in the standard.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
             }
@@ -47,7 +47,7 @@ keys! {
     DataProtect = 0x7, "DATA PROTECT";
     /// Blank or written medium where the other was expected.
     BlankCheck = 0x8, "BLANK CHECK";
-    /// A vendor's own.
+    /// Vendor-specific.
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
     /// A copy was aborted.
     CopyAborted = 0xa, "COPY ABORTED";
@@ -55,9 +55,9 @@ keys! {
     AbortedCommand = 0xb, "ABORTED COMMAND";
     /// Buffered data may be left.
     VolumeOverflow = 0xd, "VOLUME OVERFLOW";
-    /// The data that were compared differ.
+    /// The compared data differ.
     Miscompare = 0xe, "MISCOMPARE";
-    /// The command succeeded, and there is something to say.
+    /// The command succeeded, with additional information.
     Completed = 0xf, "COMPLETED";
 }
 
@@ -73,7 +73,8 @@ macro_rules! codes {
                 pub const $name: Self = Self($code, $qualifier);
             )+
 
-            /// Its name in the standard; `None` if it is not among those that a disk uses here.
+            /// Returns its name in the standard; `None` if it is not among those that a disk uses
+            /// here.
             pub fn name(self) -> Option<&'static str> {
                 match (self.0, self.1) {
                     $(($code, $qualifier) => Some($text),)+
@@ -136,11 +137,11 @@ pub struct Pointer {
 /// The meaning of the sense-key specific bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Specific {
-    /// With ILLEGAL REQUEST: which field.
+    /// With ILLEGAL REQUEST: the invalid field.
     Field(Pointer),
-    /// With NO SENSE and NOT READY: how much of an operation is done, in parts of 65,536.
+    /// With NO SENSE and NOT READY: the progress of an operation, in parts of 65,536.
     Progress(u16),
-    /// With RECOVERED ERROR, MEDIUM ERROR and HARDWARE ERROR: how often the drive tried again.
+    /// With RECOVERED ERROR, MEDIUM ERROR and HARDWARE ERROR: the number of retries.
     Retries(u16),
 }
 
@@ -151,7 +152,7 @@ pub struct Sense {
     pub key: Key,
     /// The additional sense code.
     pub code: Code,
-    /// For disks: the first block that the error is about; with [`Key::Miscompare`] the first byte
+    /// For disks: the first block with the error; with [`Key::Miscompare`] the first byte
     /// that differs.
     pub information: Option<u64>,
     /// Sense-key specific bytes.
@@ -166,18 +167,18 @@ pub enum Format {
     Descriptor,
 }
 
-/// The reason that bytes are not sense data.
+/// An error in sense data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// They end before the header does.
+    /// The header is incomplete.
     Short,
-    /// The response code is none of 0x70 to 0x73.
+    /// The response code is not one of 0x70 to 0x73.
     ResponseCode(u8),
     /// The sense key is reserved.
     Key(u8),
 }
 
-/// The most that [`Sense::emit`] writes.
+/// Maximum length of the output of [`Sense::emit`].
 pub const MAX_LENGTH: usize = 28;
 
 mod field {
@@ -196,7 +197,7 @@ mod field {
 }
 
 impl Sense {
-    /// Sense data about the present command, with nothing but key and code.
+    /// Creates sense data about the current command, with only a key and a code.
     pub const fn new(key: Key, code: Code) -> Self {
         Self {
             deferred: false,
@@ -207,7 +208,7 @@ impl Sense {
         }
     }
 
-    /// The sense data for an invalid command block.
+    /// Creates the sense data for an invalid command block.
     pub fn of_command(invalid: Invalid) -> Self {
         match invalid {
             Invalid::Operation => Self::new(Key::IllegalRequest, Code::INVALID_OPERATION),
@@ -226,7 +227,7 @@ impl Sense {
         }
     }
 
-    /// Writes it at the front of `bytes`; returns how many there are. The fixed format has no room
+    /// Writes it at the front of `bytes`; returns their number. The fixed format has no room
     /// for information above 32 bits, which is left out there, as the standard requires.
     ///
     /// # Panics
@@ -279,7 +280,7 @@ impl Sense {
         end
     }
 
-    /// Reads sense data of either format. Descriptors that [`Sense`] does not have are skipped.
+    /// Parses sense data of either format. Descriptors that [`Sense`] does not have are skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let response = bytes.first().ok_or(Malformed::Short)? & 0x7f;
         match response {
@@ -306,7 +307,7 @@ impl Sense {
             information: (bytes[0] & 0x80 != 0).then(|| number(&bytes[field::FIXED_INFORMATION])),
             specific: bytes
                 .get(field::FIXED_SPECIFIC)
-                .and_then(|specific| Specific::of(key, specific)),
+                .and_then(|specific| Specific::from_bytes(key, specific)),
         })
     }
 
@@ -333,7 +334,7 @@ impl Sense {
                     sense.information = valid.then(|| number(&descriptor[4..]));
                 }
                 field::SPECIFIC if length == field::SPECIFIC_LENGTH => {
-                    sense.specific = Specific::of(key, &descriptor[4..7]);
+                    sense.specific = Specific::from_bytes(key, &descriptor[4..7]);
                 }
                 _ => {}
             }
@@ -342,7 +343,7 @@ impl Sense {
     }
 }
 
-/// In the words of SPC-4: `MEDIUM ERROR, UNRECOVERED READ ERROR, block 70`.
+/// Formats sense data in the terms of SPC-4: `MEDIUM ERROR, UNRECOVERED READ ERROR, block 70`.
 impl fmt::Display for Sense {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (key, Code(code, qualifier)) = (self.key.name(), self.code);
@@ -377,8 +378,8 @@ impl Specific {
         }
     }
 
-    /// The meaning of three bytes with this sense key; `None` if they are invalid or meaningless.
-    fn of(key: Key, bytes: &[u8]) -> Option<Self> {
+    /// Parses the three bytes for a sense key; `None` if they are invalid or meaningless.
+    fn from_bytes(key: Key, bytes: &[u8]) -> Option<Self> {
         let number = number(&bytes[1..3]) as u16;
         if bytes[0] & 0x80 == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Status codes: how a command ended (SAM-5).
+//! Status codes of commands (SAM-5).
 
 macro_rules! statuses {
     ($($name:ident = $code:literal, $text:literal;)+) => {
@@ -7,7 +7,7 @@ macro_rules! statuses {
             pub const $name: u8 = $code;
         )+
 
-        /// Its name in the standard; `None` for reserved and obsolete ones.
+        /// Returns its name in the standard; `None` for reserved and obsolete ones.
         pub const fn name(status: u8) -> Option<&'static str> {
             match status {
                 $($name => Some($text),)+

@@ -34,7 +34,7 @@ const CODES: [(u8, u8); 18] = [
 
 const LUN: Lun = Lun(0x0102_0304_0506_0708);
 
-/// Bytes of a message: those given, at their places, and zeroes.
+/// Returns the bytes of a message: the given ones at their offsets, and zeroes.
 fn bytes(parts: &[(usize, &[u8])]) -> [u8; 48] {
     let mut data = [0; 48];
     for (at, part) in parts {
@@ -313,7 +313,7 @@ fn serial_numbers_begin_again() {
     assert_eq!(Serial(2).since(last), 3);
     assert!(last.is_before(Serial(0)) && !Serial(0).is_before(last));
     assert!(!last.is_before(last));
-    // As far apart as can be, neither is before the other.
+    // At the maximum distance, neither is before the other.
     let far = Serial(1 << 31);
     assert!(!far.is_before(Serial(0)) && !Serial(0).is_before(far));
 }
@@ -456,7 +456,7 @@ fn fields_are_apart() {
 }
 
 #[test]
-fn what_is_no_message() {
+fn invalid_messages_are_refused() {
     assert_eq!(Message::parse(&[0; 47]), Err(Invalid::Short));
     let mut data = [0; 48];
     for code in 0..64 {
@@ -537,7 +537,7 @@ proptest! {
     ) {
         let mut emitted = [0xaa; 128];
         let mut length = 0;
-        // Each is shorter than the one before.
+        // Each is shorter than the previous one.
         let parts = kinds.iter().enumerate();
         let parts = parts.map(|(index, kind)| Segment {
             kind: *kind,

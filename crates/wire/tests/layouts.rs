@@ -10,8 +10,8 @@ use diskarm_wire::nbd::{self, option, reply, request};
 use diskarm_wire::report::{Capacity10, Capacity16};
 use proptest::prelude::*;
 
-/// Random bytes, read and written, are those bytes under the mask of all fields; so fields are
-/// where they are read and written, and none overlaps another, which `mask` asserts.
+/// Random bytes that are parsed and emitted equal those bytes under the mask of all fields, so
+/// fields are read and written at the same positions. `mask` asserts that none overlaps another.
 macro_rules! come_back {
     ($($test:ident: $layout:ty;)+) => {
         proptest! {$(

@@ -1,5 +1,5 @@
-//! What is emitted, read by the programs of sg3_utils. Where they are not installed the tests say
-//! so and pass. (Mode pages are left out: `sg_modes` of Debian 12 reads devices only.)
+//! Emitted data, decoded by the programs of sg3_utils. If they are not installed, the tests print
+//! that and pass. (Mode pages are left out: `sg_modes` of Debian 12 reads devices only.)
 
 use std::fmt::Write;
 use std::process::Command as Program;
@@ -17,7 +17,7 @@ fn hex(data: &[u8]) -> String {
     })
 }
 
-/// What a program prints; `None` if it is not installed.
+/// Returns the output of a program; `None` if it is not installed.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Program::new(program).args(arguments).output() else {
         eprintln!("skipped: {program} is not installed (sg3-utils)");
@@ -27,7 +27,7 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(text).expect("text"))
 }
 
-/// What a program makes of the data, which it reads from a file in hexadecimal.
+/// Returns the output of a program that reads the data in hexadecimal from a file.
 fn read_by(program: &str, data: &[u8], page: Option<&str>) -> Option<String> {
     let name = format!(
         "wire-{}-{program}-{}.hex",

@@ -154,8 +154,7 @@ class Result:
     recovered: int = field(kw_only=True)
     """The number of reads and writes that succeeded after retries."""
     failed: int = field(kw_only=True)
-    """The number of failed requests. Of the other figures, only utilisation and queue include
-    them."""
+    """The number of failed requests. Only utilisation and queue include them."""
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
     response_ms_quantiles: Sequence[float] = field(kw_only=True)

@@ -59,7 +59,7 @@ class Claim:
     """Why it fails, if that was investigated: why, cause, evidence, command, at_least, at_most,
     saturated and traces."""
     not_measured: str | None
-    """Why it may not be measured, if that is so."""
+    """Why it may remain unmeasured; None if it may not."""
     verdict: str
     """holds, unsure (an interval contains a bound), fails, or not_measured."""
     ours: str

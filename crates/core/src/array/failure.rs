@@ -89,8 +89,12 @@ impl Failures {
 
     /// Returns the action that is due by `now` and before the next `event` of the members.
     pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<Due> {
-        let next = event.into_iter().chain(self.pause_end()).min();
-        let next = next.unwrap_or(now).min(now);
+        let next = event
+            .into_iter()
+            .chain(self.pause_end())
+            .min()
+            .unwrap_or(now)
+            .min(now);
         if let Some(failure) = self.fail_by(next) {
             return Some(Due::Failure(failure));
         }
@@ -178,8 +182,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the time from the beginning until everything is rebuilt, at the rate until a request
-    /// last completed; `None` if no step had ended by then.
+    /// Projects the total time of the rebuild, at its rate until the last completion of a request;
+    /// `None` if no step had ended before.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
         let took = (until? - self.began?).as_ns() as f64;
@@ -274,8 +278,9 @@ mod tests {
 
     fn failures(members: &[usize]) -> Failures {
         let at = [3, 1, 2].map(Instant::from_ns);
-        let failures = members.iter().zip(at);
-        let failures: Vec<Failure> = failures
+        let failures: Vec<Failure> = members
+            .iter()
+            .zip(at)
             .map(|(&member, at)| Failure { member, at })
             .collect();
         Failures::new(&failures, None)

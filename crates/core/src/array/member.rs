@@ -211,14 +211,21 @@ impl Slots {
         members: &[Member],
         until: impl Fn(usize) -> Instant,
     ) -> Vec<ComponentReport> {
-        let gone = self.gone.iter();
-        let gone = gone.map(|(number, member)| (*number, member, member.meter.last()));
+        let gone = self
+            .gone
+            .iter()
+            .map(|(number, member)| (*number, member, member.meter.last()));
         let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
-        let present = self.numbers.iter().copied().zip(members);
-        let present = present.filter(|(number, _)| !is_gone(number));
+        let present = self
+            .numbers
+            .iter()
+            .copied()
+            .zip(members)
+            .filter(|(number, _)| !is_gone(number));
         let spare = self.spare.iter().map(|spare| (self.numbers.len(), spare));
-        let present = present.chain(spare);
-        let present = present.map(|(number, member)| (number, member, until(number)));
+        let present = present
+            .chain(spare)
+            .map(|(number, member)| (number, member, until(number)));
         let mut members: Vec<(usize, &Member, Instant)> = gone.chain(present).collect();
         members.sort_unstable_by_key(|(number, ..)| *number);
         let parts = members.into_iter();
@@ -275,7 +282,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// A tournament of `members` without events.
+    /// Returns a tournament of `members` without events.
     pub fn new(members: usize) -> Self {
         Self {
             nodes: vec![None; 2 * members.next_power_of_two()],
@@ -332,8 +339,10 @@ mod tests {
                 let at = Instant::START + Span::from_ns(random(50) as i64);
                 plain[member] = (random(4) > 0).then_some(at);
                 events.set(member, plain[member]);
-                let scanned = plain.iter().enumerate();
-                let scanned = scanned.filter_map(|(member, at)| Some(((*at)?, member)));
+                let scanned = plain
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(member, at)| Some(((*at)?, member)));
                 assert_eq!(events.earliest(), scanned.min());
             }
         }

@@ -84,8 +84,8 @@ pub struct Plan {
     pub other: Option<Access>,
 }
 
-/// The bits of a command id that number the commands of a step: there can be as many as a request has
-/// blocks.
+/// The bits of a command id that number the commands of a step: there can be as many as a request
+/// has blocks.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of the command number `index` of the current step of a part.
@@ -234,12 +234,12 @@ impl Part {
         }
     }
 
-    /// The first block that it serves.
+    /// Returns the first block that it serves.
     pub const fn first(&self) -> Lbn {
         Lbn(self.blocks.start)
     }
 
-    /// The member of its only command, or of its first.
+    /// Returns the member of its only command, or of its first.
     pub fn member(&self) -> usize {
         self.commands[0].member
     }
@@ -305,8 +305,9 @@ impl Part {
             return status;
         }
         let blocks = request.map_or(self.blocks.clone(), blocks_of);
-        let block = block.filter(|block| blocks.contains(&block.0));
-        let block = block.unwrap_or(self.first());
+        let block = block
+            .filter(|block| blocks.contains(&block.0))
+            .unwrap_or(self.first());
         let offset = (block.0 - blocks.start) as u16;
         Status::MediumError { offset }
     }
@@ -428,7 +429,7 @@ impl Rows {
     }
 }
 
-/// The blocks of a request.
+/// Returns the blocks of a request.
 pub fn blocks_of(request: &Request) -> Range<u64> {
     request.start.0..request.end().0
 }

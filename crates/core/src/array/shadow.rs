@@ -179,8 +179,8 @@ impl<P: Copies> Shadow<P> {
         Some(DataLoss { at, first, blocks })
     }
 
-    /// Submits a request, unless it is a write to blocks that are being written: the order of the two
-    /// would be undefined.
+    /// Submits a request, unless it is a write to blocks that are being written: the order of the
+    /// two would be undefined.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
             let mut writes = self.inside.values().filter(|other| other.op == Op::Write);
@@ -262,8 +262,10 @@ impl<P: Copies> Shadow<P> {
             !self.has_failed(device),
             "{command:?} of {device}: too late"
         );
-        let member = numbers.iter().position(|number| *number == device);
-        let member = member.expect("a device in its place");
+        let member = numbers
+            .iter()
+            .position(|number| *number == device)
+            .expect("a device in its place");
         let request = self.requests[&part_of(command.id).0];
         for start in command.start.0..command.end().0 {
             let block = self.block(member, start).expect("a block of the array");
@@ -308,10 +310,10 @@ impl<P: Copies> Shadow<P> {
 }
 
 /// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
-/// overlap: reads find data that were acknowledged or are being written, and in the end each member
-/// has the last write of each block. Each request completes once, a read with all its blocks, and no
-/// device completes anything after it has failed. Requests fail only after a second failure has lost
-/// data, which are the blocks that no remaining device has, and then nothing is served.
+/// overlap: reads return data that were acknowledged or are being written, and finally each member
+/// has the last write of each block. Each request completes once, a read with all its blocks, and
+/// no device completes anything after it has failed. Requests fail only after a second failure has
+/// lost data, which are the blocks that no remaining device has, and then nothing is served.
 ///
 /// `random` creates an array of devices that write a log.
 pub(crate) fn check<P: Copies>(

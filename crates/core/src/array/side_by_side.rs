@@ -29,14 +29,18 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// The earliest event and its disk; the first disk if several have one at the same instant.
+    /// Returns the earliest event and its disk; the first disk if several have one at the same
+    /// instant.
     #[inline]
     fn earliest(&self) -> Option<(Instant, usize)> {
         if let [only] = self.events[..] {
             return only.map(|at| (at, 0));
         }
-        let events = self.events.iter().enumerate();
-        let events = events.filter_map(|(disk, event)| Some(((*event)?, disk)));
+        let events = self
+            .events
+            .iter()
+            .enumerate()
+            .filter_map(|(disk, event)| Some(((*event)?, disk)));
         events.min()
     }
 
@@ -53,14 +57,14 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// The disk of a request; `None` if it has not been created yet.
+    /// Returns the disk of a request; `None` if it has not been created yet.
     fn disk(&self, request: &Request) -> Option<&D> {
         self.disks.get(usize::from(request.unit))
     }
 }
 
 impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
-    /// The length of each disk.
+    /// Returns the length of each disk.
     fn capacity(&self) -> SectorCount {
         self.disks[0].capacity()
     }

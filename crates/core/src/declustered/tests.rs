@@ -28,7 +28,7 @@ fn layout(kind: LayoutKind, disks: usize) -> Layout {
     Layout::new(kind, disks).unwrap()
 }
 
-/// The four layouts of the thesis' example: 8 disks, clusters of 4.
+/// Returns the four layouts of the thesis' example: 8 disks, clusters of 4.
 fn example() -> [Layout; 4] {
     [
         LayoutKind::Basic,
@@ -162,8 +162,9 @@ fn count_lost_agrees_with_a_scan_of_all_units() {
         for _ in 0..20 {
             let rows = 1 + below(dice, 30);
             let failed = 1 + below(dice, 4);
-            let failed = (0..failed).map(|_| below(dice, disks as u64) as usize);
-            let failed: DiskSet = failed.collect();
+            let failed: DiskSet = (0..failed)
+                .map(|_| below(dice, disks as u64) as usize)
+                .collect();
             let spare = failed.iter().next().expect("a disk");
             for rebuilt in 0..=2 * rows {
                 let is_lost = |unit: u64| is_lost(&layout, rows, failed, (spare, rebuilt), unit);

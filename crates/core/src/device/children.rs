@@ -1,8 +1,8 @@
 //! A wrapper's outstanding requests to the devices that it wraps.
 
 /// A slab of the child requests that a wrapper has submitted to the devices it wraps, each with the
-/// state of its parent. Ids are those of free slots, so they stay small, and inserting and removing
-/// take constant time.
+/// state of its parent. Ids are slot numbers and are reused, so they stay small, and inserting and
+/// removing take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
     slots: Vec<Slot<P>>,

@@ -65,7 +65,7 @@ impl Arm {
         rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self {
-            buffer.fill(reading.segment, reading.reached(now));
+            buffer.fill(reading.segment, reading.read_end(now));
             if rules.delivered == DeliveredBlocks::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
             } else if rules.read_whole_track {
@@ -283,7 +283,7 @@ impl Reading {
 
     /// Returns one past the last block that was read by `at`, after [`Self::advance`].
     #[inline]
-    pub fn reached(&self, at: Instant) -> Lbn {
+    pub fn read_end(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
     }
 
@@ -317,7 +317,7 @@ impl Reading {
 
     /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
-        let reached = self.reached(at);
+        let reached = self.read_end(at);
         !self.is_over(at)
             && at >= self.piece.begin
             && mechanism.layout.physical().first(next) == reached

@@ -82,8 +82,9 @@ impl Drive {
 impl Core {
     fn seek(&mut self, command: &Command) -> Instant {
         let overhead = self.costs.read_miss.after(self.last.op);
-        let go = command.processed(overhead);
-        let go = go.max(self.flushed(command.begin()));
+        let go = command
+            .processed(overhead)
+            .max(self.flushed(command.begin()));
         let from = self.call(go);
         let to = self.mechanism.layout.extent(command.request.start);
         let way = (from.cylinder, to.cylinder);

@@ -69,7 +69,7 @@ impl GapReader {
     }
 
     /// Returns the most valuable reads in the gap of a command, in order, and when the gap begins.
-    fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
+    fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
         }
@@ -124,7 +124,7 @@ impl Drive {
             arrived,
             open: self.open,
         };
-        let Some((found, mut at)) = gaps.chosen(&self.core, &command) else {
+        let Some((found, mut at)) = gaps.choose(&self.core, &command) else {
             return;
         };
         for find in found {

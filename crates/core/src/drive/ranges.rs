@@ -69,8 +69,11 @@ impl Ranges {
 
     /// Returns the first range that ends after block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
-        let before = self.ranges.range(..=at).next_back();
-        let before = before.filter(|(_, range)| range.end > at);
+        let before = self
+            .ranges
+            .range(..=at)
+            .next_back()
+            .filter(|(_, range)| range.end > at);
         let found = before.or_else(|| self.ranges.range(at..).next());
         found.map(|(first, range)| (*first, range))
     }
@@ -120,8 +123,11 @@ impl Ranges {
         for other in overlapping {
             self.join(&mut first, &mut all, other, &mut change);
         }
-        let before = self.ranges.range(..first).next_back();
-        let before = before.filter(|(_, range)| range.end == first);
+        let before = self
+            .ranges
+            .range(..first)
+            .next_back()
+            .filter(|(_, range)| range.end == first);
         let touching = [before.map(|(other, _)| *other), Some(all.end)];
         for other in touching.into_iter().flatten() {
             let length = |range: &Range| range.end.0 - other.0 + (all.end.0 - first.0);
@@ -230,8 +236,11 @@ impl Writes {
     /// Returns the ranges of blocks with equal numbers of writes, and these numbers, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
         let ends = self.steps.keys().skip(1);
-        let runs = self.steps.iter().zip(ends);
-        let runs = runs.map(|((first, times), end)| ((*first, *end), *times));
+        let runs = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|((first, times), end)| ((*first, *end), *times));
         runs.filter(|(_, times)| *times > 0)
     }
 

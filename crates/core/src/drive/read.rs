@@ -125,7 +125,7 @@ impl Core {
             Some(pass) => {
                 let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
-                let end = pass.reached(begin);
+                let end = pass.read_end(begin);
                 self.buffer
                     .holding_once_filled(start, pass.segment, end, dropped)
             }
@@ -169,7 +169,7 @@ impl Core {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
         }
-        let end = pass.reached(begin);
+        let end = pass.read_end(begin);
         Arm::Reading(*pass)
             .whole_track(&self.mechanism, begin, &self.rules)
             .map(|first| self.buffer.would_begin(pass.segment, end, first))

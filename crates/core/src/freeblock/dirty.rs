@@ -9,19 +9,19 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 /// Dirty data that can be written in a gap.
 ///
 /// Behaviour: finds the most valuable write of consecutive blocks of a range on one track, and
-/// others that fit before and after it. Only whole physical sectors are written, so that nothing has
-/// to be read first.
+/// others that fit before and after it. Only whole physical sectors are written, so that nothing
+/// has to be read first.
 ///
-/// The worth of a write is the arm time that it saves later: the time in which its blocks pass, plus
-/// a revolution if it removes a range, or minus one if it splits a range. A revolution represents
-/// the positioning that a range takes.
+/// The worth of a write is the arm time that it saves later: the time in which its blocks pass,
+/// plus a revolution if it removes a range, or minus one if it splits a range. A revolution
+/// represents the positioning that a range takes.
 ///
 /// Origin: ours; lumb01 has no writes in gaps. There is no table of the disk as for background
-/// reads ([`Tasks`](super::Tasks)), because a cache holds few ranges. Of several writes of the same
-/// worth, the one with the lowest block number is taken, not one that leaves more room for others.
+/// reads ([`Tasks`](super::Tasks)), because a cache holds few ranges. Among writes of
+/// the same worth, it takes the lowest block number, not the one that leaves most room for others.
 ///
-/// Cost: one examination of each track of each range, and for each write, of the tracks that the arm
-/// can reach in the gap.
+/// Cost: one examination of each track of each range, and for each write, of the tracks that the
+/// arm can reach in the gap.
 pub struct DirtySearch<'a> {
     mechanism: &'a Mechanism,
     /// Time added to each movement to another cylinder for the foreground request.
@@ -39,7 +39,8 @@ struct Stretch {
 
 impl<'a> DirtySearch<'a> {
     /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They do not
-    /// overlap. `conservatism` is added to each movement to another cylinder for the foreground request.
+    /// overlap. `conservatism` is added to each movement to another cylinder for the foreground
+    /// request.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -74,7 +75,8 @@ impl<'a> DirtySearch<'a> {
         }
     }
 
-    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in nanoseconds.
+    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in
+    /// nanoseconds.
     pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.search_rest(gap, self.conservatism, &[])
     }

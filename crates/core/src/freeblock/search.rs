@@ -38,8 +38,8 @@ impl Tasks {
     /// except `except`; `None` if none gains anything. See [`GapTransfer::worth`].
     ///
     /// Examines the cylinders at both ends first, then groups of cylinders in descending order of
-    /// their maximum worth, and skips those that cannot improve on the best read. Of several reads
-    /// of the same worth it returns the first that it finds. Unless it stops at `limits.tracks`, no
+    /// their maximum worth, and skips those that cannot improve on the best read. It
+    /// returns the first of several reads of the same worth. Unless it stops at `limits.tracks`, no
     /// read is worth more.
     pub fn search(
         &self,

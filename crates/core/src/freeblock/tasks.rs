@@ -352,7 +352,7 @@ mod tests {
         set
     }
 
-    /// Counts equal those of a fresh task, and each block is delivered once.
+    /// Counts equal the counts of a fresh task, and each block is delivered once.
     #[test]
     fn counts_follow_claims() {
         let mut random = generator(3, 0, Purpose::Requests);

@@ -188,7 +188,7 @@ struct Batch {
 }
 
 impl WriteQueue {
-    /// The number of writes that wait, including the batch.
+    /// Returns the number of writes that wait, including the batch.
     pub fn len(&self) -> usize {
         let of_batch = self.batch.as_ref().map_or(0, |batch| batch.left);
         self.waiting.len() + of_batch

@@ -42,8 +42,10 @@ impl Mirror {
         // No part has this id.
         let id = |index| child_id(1 << 40, index);
         let commands = self.copy_commands(member, read);
-        let added = commands.iter().zip(0..);
-        let added = added.map(|(access, index)| member_command(read, id(index), access));
+        let added = commands
+            .iter()
+            .zip(0..)
+            .map(|(access, index)| member_command(read, id(index), access));
         Prospect {
             device: &self.members[member].device,
             waiting: waiting.collect(),

@@ -103,8 +103,8 @@ impl Router {
         usize::from(is_second)
     }
 
-    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues with
-    /// the requests in service.
+    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues
+    /// with the requests in service.
     pub fn route(&mut self, loads: [usize; 2], request: &Request) -> usize {
         match self.routing {
             Routing::Uniform => self.toss(),
@@ -175,8 +175,7 @@ impl Prospect<'_> {
     fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);
-        let read = self.read.iter().filter(|_| with);
-        let read = read.map(|&request| Pending {
+        let read = self.read.iter().filter(|_| with).map(|&request| Pending {
             request,
             arrived: now,
         });

@@ -34,7 +34,7 @@ pub(super) struct Later {
 }
 
 impl Dirty {
-    /// The number of blocks; those that are in both maps count twice.
+    /// Returns the number of blocks; those that are in both maps count twice.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -58,11 +58,14 @@ impl Dirty {
         true
     }
 
-    /// Returns the extents on their way that overlap `blocks` or are adjacent to them, with the ids of
-    /// their destages.
+    /// Returns the extents on their way that overlap `blocks` or are adjacent to them, with the ids
+    /// of their destages.
     pub fn sent_near(&self, blocks: &Range<u64>) -> Vec<(Range<u64>, u64)> {
-        let before = self.sent.range(..blocks.start).next_back();
-        let before = before.filter(|(_, sent)| sent.end >= blocks.start);
+        let before = self
+            .sent
+            .range(..blocks.start)
+            .next_back()
+            .filter(|(_, sent)| sent.end >= blocks.start);
         let others = self.sent.range(blocks.start..=blocks.end);
         let near = before.into_iter().chain(others);
         near.map(|(&start, sent)| (start..sent.end, sent.child))
@@ -113,8 +116,8 @@ impl Dirty {
         Err(parent)
     }
 
-    /// Adds blocks for later, merged with those that they overlap or are adjacent to. Returns how many
-    /// of them were already there.
+    /// Adds blocks for later, merged with those that they overlap or are adjacent to. Returns how
+    /// many of them were already there.
     pub fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
@@ -138,8 +141,8 @@ impl Dirty {
         repeated
     }
 
-    /// Removes an extent for later that overlaps or is adjacent to `blocks` and overlaps no extent on
-    /// its way.
+    /// Removes an extent for later that overlaps or is adjacent to `blocks` and overlaps no extent
+    /// on its way.
     pub fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

@@ -82,7 +82,7 @@ impl Clock {
     }
 
     /// Marks the angle as known from the start.
-    pub fn known(self) -> Self {
+    pub fn with_known_angle(self) -> Self {
         let noise = SCATTER * self.nominal_ns;
         Self {
             late: noise * noise,
@@ -213,8 +213,10 @@ mod tests {
         // Alternately early and late by one percent of a revolution.
         let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
         let left = followed(&mut clock, 0.0, 0.0, &noise);
-        let worst = left[200..].iter().map(|(_, late)| late.abs());
-        let worst = worst.fold(0.0, f64::max);
+        let worst = left[200..]
+            .iter()
+            .map(|(_, late)| late.abs())
+            .fold(0.0, f64::max);
         assert!(worst < 0.1e5, "{worst} ns");
     }
 

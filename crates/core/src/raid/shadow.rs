@@ -1,5 +1,5 @@
-//! A RAID 5 on real bytes: devices that complete commands after random times, and a model of the data
-//! that the array reads and writes.
+//! A RAID 5 on real bytes: devices that complete commands after random times, and a model of the
+//! data that the array reads and writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -239,8 +239,9 @@ impl Shadow {
         // Only a read of a missing block reads all others of a row, with the parity.
         let failed = self.raid.placement.health.failed;
         for start in command.start.0..command.end().0 {
-            let others = (0..layout.members()).filter(|other| Some(*other) != failed);
-            let others = others.map(|other| seen.known.get(&(other, start)).copied());
+            let others = (0..layout.members())
+                .filter(|other| Some(*other) != failed)
+                .map(|other| seen.known.get(&(other, start)).copied());
             let sum = others.reduce(|sum, next| Some(sum? ^ next?)).flatten();
             let found = [
                 Some((reader, seen.known[&(reader, start)])),
@@ -332,7 +333,7 @@ impl PartRecord {
 }
 
 /// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
-/// overlap: reads find data that were acknowledged or are being written, and in the end each block
+/// overlap: reads return data that were acknowledged or are being written, and finally each block
 /// has its last write and the parity is right. Each request completes once, a read with all its
 /// blocks, none of which comes from a failed device. Requests fail only after a second failure came
 /// too early and lost the data that the remaining devices do not determine, and then nothing is

@@ -309,13 +309,14 @@ fn disks_leave_the_warm_up_of_all_out() {
 /// However long the second disk stays idle, within the warm-up or beyond it.
 #[test]
 fn disks_are_reported_from_the_second_one_on_as_from_the_start() {
-    let completions = (0..8).map(|k| {
-        let arrived = at_ms(3 + 7 * k);
-        let mut completion = read(arrived, arrived + Span::from_ms(4.0), Span::from_ms(4.0));
-        completion.request.unit = u16::from(k >= 4) * (k % 2) as u16;
-        completion
-    });
-    let completions: Vec<Completion> = completions.collect();
+    let completions: Vec<Completion> = (0..8)
+        .map(|k| {
+            let arrived = at_ms(3 + 7 * k);
+            let mut completion = read(arrived, arrived + Span::from_ms(4.0), Span::from_ms(4.0));
+            completion.request.unit = u16::from(k >= 4) * (k % 2) as u16;
+            completion
+        })
+        .collect();
     for warm_up in [0, 2, 4, 5, 6] {
         let mut all = Report::new(warm_up);
         let mut always = Disks::new(warm_up);

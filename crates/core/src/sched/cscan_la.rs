@@ -8,10 +8,10 @@
 //! requests beyond the end of a sweep are not considered before those ahead are served.
 //!
 //! # Origin
-//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: here,
-//! requests passed over stay among the `i`, and so cannot be passed over for more than one sweep; the
-//! thesis does not mention this, but without it they would wait for the next sweep. Service times are those of the
-//! drive itself, with its overheads and its buffer, where the thesis uses seek, rotation and
+//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: here, requests
+//! passed over stay among the `i`, and so cannot be passed over for more than one sweep; the thesis
+//! does not mention this, but without it they would wait for the next sweep. Service times include
+//! the whole drive, with its overheads and its buffer, where the thesis uses seek, rotation and
 //! transfer. The sweep is C-LOOK's. With `i=1` it is C-LOOK.
 //!
 //! # Cost

@@ -75,8 +75,8 @@ struct Field {
     slots: Vec<Slot>,
     free: Vec<u32>,
     arrivals: u64,
-    /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since the
-    /// oldest pending one.
+    /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since
+    /// the oldest pending one.
     ages: Option<VecDeque<(u32, u64, i64)>>,
     /// Phase units per nanosecond.
     per_ns: f64,
@@ -115,8 +115,8 @@ struct Location {
 }
 
 impl Field {
-    /// Creates an empty field for a drive of this shape; with `has_ages` if the excess of costs over
-    /// positioning times grows with arrival time.
+    /// Creates an empty field for a drive of this shape; with `has_ages` if the excess of costs
+    /// over positioning times grows with arrival time.
     fn new(shape: Shape, has_ages: bool) -> Self {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
         Self {
@@ -203,9 +203,9 @@ impl Field {
         }
     }
 
-    /// Finds the candidate with the least `cost`; ties go to the earliest arrival. Costs are measured
-    /// from the same instant as positioning times, and exceed them by at least the `excess_ns` of
-    /// [`Field::add`] minus `rebate_ns`.
+    /// Finds the candidate with the least `cost`; ties go to the earliest arrival. Costs are
+    /// measured from the same instant as positioning times, and exceed them by at least the
+    /// `excess_ns` of [`Field::add`] minus `rebate_ns`.
     #[inline]
     fn min<O: Outlook, K: Cost>(
         &mut self,
@@ -238,8 +238,10 @@ impl Field {
                 }
                 // Repeat the test with the request's own cylinder and excess.
                 let own = self.moved(outlook.min_seek(spot.cylinder.abs_diff(arm)));
-                let wait = spot.angle.wrapping_sub(from[spot.op as usize]);
-                let wait = wait.wrapping_sub(own as u32);
+                let wait = spot
+                    .angle
+                    .wrapping_sub(from[spot.op as usize])
+                    .wrapping_sub(own as u32);
                 if own + i64::from(wait) + spot.excess > bound {
                     continue;
                 }

@@ -32,8 +32,8 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
-    /// Classes are those of [`Request::priority`](crate::request::Request::priority), not reads and
-    /// writes.
+    /// True if [`Request::priority`](crate::request::Request::priority) defines the classes, rather
+    /// than reads and writes.
     is_by_priority: bool,
     /// Each class is served by shortest positioning time instead of order of arrival.
     is_within_by_time: bool,

@@ -5,8 +5,9 @@
 //! completes earliest; only then does it consider new arrivals.
 //!
 //! # Origin
-//! jacobson91 section 4.1, "short-sighted" OAT with batches of 6. The order is that of `oat`, with
-//! its departures. A batch is taken when a decision is due, so a short queue makes a small batch.
+//! jacobson91 section 4.1, "short-sighted" OAT with batches of 6. The order is found as in `oat`,
+//! with its departures. A batch is taken when a decision is due, so a short queue makes a small
+//! batch.
 //!
 //! # Cost
 //! Per batch, up to e times n! requests tried on copies of the drive (1,957 for 6), each at the

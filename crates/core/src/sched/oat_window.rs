@@ -6,7 +6,7 @@
 //!
 //! # Origin
 //! jacobson91 section 4.1, "sliding window OAT" with windows of 6; SW-OAT in liu05 section 6.1.
-//! The order is that of `oat`, with its departures.
+//! The order is found as in `oat`, with its departures.
 //!
 //! # Cost
 //! Per decision, up to e times n! requests tried on copies of the drive (1,957 for 6), each at the

@@ -6,7 +6,7 @@
 //! deviation above it, 2 up to two, 3 up to three, 4 beyond.
 //!
 //! # Origin
-//! liu05 section 6.1 and table 6.1. Mean and deviation are those of the requests pending at the
+//! liu05 section 6.1 and table 6.1. Mean and deviation are taken over the requests pending at the
 //! decision; liu05 updates them "every few time units". Waits are counted in whole microseconds.
 //! liu05 gives no t; the default is ours. SAPTF(1) is SPTF.
 //!
@@ -15,7 +15,7 @@
 //!
 //! # When it is bad
 //! Waits are unbounded: a request of the last level still needs a positioning time below t^-4 times
-//! that of any other.
+//! every other one.
 //!
 //! # Example
 //! ```

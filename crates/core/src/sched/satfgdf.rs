@@ -224,7 +224,7 @@ fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// A drive of 101 cylinders whose arm crosses one in 0.1 ms, at 10 ms per revolution.
+    /// Returns a drive of 101 cylinders whose arm crosses one in 0.1 ms, at 10 ms per revolution.
     fn seeks() -> Vec<f64> {
         (0..101).map(|d| f64::from(d) * 1e5).collect()
     }

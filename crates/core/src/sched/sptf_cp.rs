@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! If the request with the shortest positioning time is a read, it is served. If it is a write, it
-//! is served only when its positioning time is below t times that of the best read; otherwise that
-//! read is served.
+//! is served only when its positioning time is below t times the best read's; otherwise that read
+//! is served.
 //!
 //! # Origin
 //! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL

@@ -1,8 +1,8 @@
 //! The least seek among the nearly shortest positioning times.
 //!
 //! # What it does
-//! Of the pending requests whose positioning time is at most n percent above the shortest, it
-//! serves the one with the shortest seek, so that more of the time is rotational wait, in which
+//! It serves the request with the shortest seek among those whose positioning time is at most n
+//! percent above the shortest, so that more of the time is rotational wait, in which
 //! background work can be done.
 //!
 //! # Origin

@@ -45,11 +45,11 @@ macro_rules! table {
 
         /// A policy with its parameters.
         #[derive(Clone, Debug, PartialEq)]
-        enum Known {
+        enum TablePolicy {
             $($rule($rule)),+
         }
 
-        impl Known {
+        impl TablePolicy {
             /// Returns the documentation of the policy `name`, and its parser.
             fn entry(name: &str) -> Option<(&'static PolicyInfo, Read)> {
                 $(
@@ -91,18 +91,18 @@ table![
 ];
 
 /// Parses the parameters of one policy.
-type Read = fn(&mut Args<'_>) -> Result<Known, InputError>;
+type Read = fn(&mut Args<'_>) -> Result<TablePolicy, InputError>;
 
 /// A policy with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]
 pub struct PolicyConfig {
     text: String,
-    known: Known,
+    known: TablePolicy,
 }
 
 impl PolicyConfig {
-    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. As papers write `VSCAN(0.2)`, values
-    /// without keys belong to the first parameters, and names may be in capitals.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. As papers write `VSCAN(0.2)`,
+    /// values without keys belong to the first parameters, and names may be in capitals.
     ///
     /// # Errors
     /// If the policy, parameter or value does not exist; `field` names the field in errors about
@@ -110,7 +110,7 @@ impl PolicyConfig {
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let ours = name.to_ascii_lowercase();
-        let (info, read) = Known::entry(&ours).ok_or_else(|| unknown(field, name))?;
+        let (info, read) = TablePolicy::entry(&ours).ok_or_else(|| unknown(field, name))?;
         let text = text.replacen(name, &ours, 1);
         let defaults = info.parameters.iter().map(|(default, _)| *default);
         let keys = defaults.filter_map(|default| Some(default.split_once('=')?.0));
@@ -190,7 +190,7 @@ impl Default for PolicyConfig {
     fn default() -> Self {
         Self {
             text: Fcfs::INFO.name.to_owned(),
-            known: Known::Fcfs(Fcfs),
+            known: TablePolicy::Fcfs(Fcfs),
         }
     }
 }
@@ -254,7 +254,8 @@ mod tests {
             let read = |text| PolicyConfig::parse(text, "--policy").expect(text);
             assert_eq!(read(written), read(ours));
         }
-        // Names are printed in lower case. Only ASCII letters are folded: this K is the kelvin sign.
+        // Names are printed in lower case. Only ASCII letters are folded: this K is the kelvin
+        // sign.
         let capital = PolicyConfig::parse("mq-deadliNe(reads=500 ms, batch=1)", "--policy");
         let printed = capital.expect("a policy").to_string();
         assert_eq!(printed, "mq-deadline(reads=500 ms, batch=1)");

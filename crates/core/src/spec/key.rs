@@ -272,6 +272,6 @@ pub fn milliseconds(time: Span) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
     let decimal = format!("{sign}{whole}.{rest:06}");
-    let decimal = decimal.trim_end_matches('0');
-    decimal.trim_end_matches('.').to_owned()
+    let shortest = decimal.trim_end_matches('0').trim_end_matches('.');
+    shortest.to_owned()
 }

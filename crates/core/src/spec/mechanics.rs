@@ -177,8 +177,8 @@ fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     }
 }
 
-/// Returns the shortest time of measured points: that of one of them, or where the line to a point
-/// beyond reach is cut off.
+/// Returns the shortest time of a measured curve: at one of its points, or where the line to a
+/// point beyond the last cylinder is cut off.
 fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
     let cut = match (reached.last(), beyond.first()) {

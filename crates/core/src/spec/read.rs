@@ -65,7 +65,7 @@ fn read(value: &tree::Value<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, In
 }
 
 /// A specification that still knows its lines, so that errors found by a later stage (the
-/// layout, or zones that do not add up to the capacity) are reported like those of the parser.
+/// layout, or zones that do not add up to the capacity) are reported like errors of the parser.
 pub struct Document<'a> {
     /// The specification as it was parsed.
     pub spec: Spec,

@@ -248,8 +248,10 @@ mod tests {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
         let both = (of((0..5_000).map(longer)), of((0..5_000).map(jagged)));
         let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
-        let half = both.0.half_width_95_less(1.0, &both.1);
-        let half = half.expect("an interval");
+        let half = both
+            .0
+            .half_width_95_less(1.0, &both.1)
+            .expect("an interval");
         let expected = differences.half_width_95().expect("an interval");
         assert!(
             (half - expected).as_ns().abs() <= 1,

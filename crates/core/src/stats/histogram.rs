@@ -19,7 +19,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// # Origin
 ///
-/// The cells are those of HdrHistogram (Gil Tene, 2012). Departures: no upper limit to configure,
+/// The cells are as in HdrHistogram (Gil Tene, 2012). Departures: no upper limit to configure,
 /// and quantiles are the middle of a cell instead of its upper end.
 ///
 /// # Cost
@@ -47,7 +47,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Number of spans in each cell; whole octaves, up to that of the longest span.
+    /// Number of spans in each cell; whole octaves, up to the longest span.
     cells: Vec<u64>,
     min: u64,
     max: u64,

@@ -89,7 +89,7 @@ impl ResponseSummary {
     }
 
     /// Creates the summary of a series of which two parts were recorded separately. They depend on
-    /// each other, so the confidence interval is that of the whole `series`.
+    /// each other, so the confidence interval comes from the whole `series`.
     pub fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.moments.merge(&b.moments);
@@ -206,7 +206,7 @@ impl Moments {
             return None;
         }
         if self.carries > 0 {
-            // Such squares (10^12 spans of five hours each have none) are those of a queue that
+            // Such squares (10^12 spans of five hours each have none) come from a queue that
             // grows: the spread is as large as the mean, and few digits cancel.
             let squares = self.carries as f64 * 2f64.powi(128) + self.squares as f64;
             let sum = self.sum as f64;

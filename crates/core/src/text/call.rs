@@ -25,7 +25,7 @@ impl<'t> Call<'t> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// Like [`Self::read`], but the first parameters may be bare values: those of `keys`, in this
+    /// Like [`Self::read`], but the first parameters may be bare values, for the `keys` in this
     /// order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let text = text.trim();

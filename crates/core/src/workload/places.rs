@@ -116,8 +116,8 @@ impl PlaceMix {
                 let call = Call::read(word, field)?;
                 let mut args = Args::new(&call, disk);
                 let share = args.maybe_share("share")?;
-                let places = Places::read(&call, &mut args);
-                let places = places.unwrap_or_else(|| Err(unknown(field, call.name)))?;
+                let places = Places::read(&call, &mut args)
+                    .unwrap_or_else(|| Err(unknown(field, call.name)))?;
                 args.finish()?;
                 Ok((share, places))
             })
@@ -133,8 +133,7 @@ impl PlaceMix {
             return Err(InputError::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
-        let parts = parts.into_iter();
-        let parts = parts.map(|(share, of)| Share {
+        let parts = parts.into_iter().map(|(share, of)| Share {
             share: share.unwrap_or(rest),
             of,
         });
@@ -150,8 +149,7 @@ impl PlaceMix {
     }
 
     pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
-        let parts = self.parts.iter();
-        let parts = parts.map(|part| Share {
+        let parts = self.parts.iter().map(|part| Share {
             share: part.share,
             of: part.of.ready(room),
         });

@@ -283,8 +283,7 @@ impl<D: Device> Device for Faults<D> {
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
         let retried = self.retried.as_ref().map(|completion| completion.at);
-        let inside = self.device.next_event();
-        let inside = inside.map(|at| self.clock.outside(at));
+        let inside = self.device.next_event().map(|at| self.clock.outside(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
                 // Also with nothing inside: from then on the device may have no room.
@@ -504,16 +503,23 @@ impl Judge {
     fn errors(&mut self, request: &Request, status: Status) -> (Status, u16) {
         let random_medium = self.random_medium(request);
         let random_recovered = self.random_recovered();
-        let listed = self.plan.medium_errors.iter();
-        let listed = listed.filter_map(|blocks| Some((blocks.met_by(request)?, blocks.retries)));
-        let listed = listed.min().map(|(bad, retries)| {
-            let offset = (bad - request.start).0 as u16;
-            (Status::MediumError { offset }, retries)
-        });
+        let listed = self
+            .plan
+            .medium_errors
+            .iter()
+            .filter_map(|blocks| Some((blocks.met_by(request)?, blocks.retries)))
+            .min()
+            .map(|(bad, retries)| {
+                let offset = (bad - request.start).0 as u16;
+                (Status::MediumError { offset }, retries)
+            });
         let medium = listed.or(random_medium);
         medium.unwrap_or_else(|| {
-            let listed = self.plan.recovered_errors.iter();
-            let listed = listed.filter(|blocks| blocks.met_by(request).is_some());
+            let listed = self
+                .plan
+                .recovered_errors
+                .iter()
+                .filter(|blocks| blocks.met_by(request).is_some());
             let retries = listed.map(|blocks| blocks.retries).max();
             match (retries.or(random_recovered), status) {
                 (None, _) => (status, 0),

@@ -8,7 +8,7 @@
 //! The observer's own.
 //!
 //! # When it is bad
-//! Ids are those of its level: a wrapper around it that submits child requests, such as a host
+//! Ids belong to its level: a wrapper around it that submits child requests, such as a host
 //! queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
 //! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!

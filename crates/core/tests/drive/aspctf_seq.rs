@@ -7,7 +7,7 @@ use diskarm_core::units::{Instant, SectorCount};
 use proptest::prelude::*;
 
 use super::bounds::batch;
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{cases, drive, requests};
 use super::tiny::{R, W, request, tiny};
 
@@ -77,7 +77,7 @@ proptest! {
             gap: SectorCount(gap),
             credit_ns: i128::from(w) * 1_000_000,
         }));
-        let done = through(&spec, &raw, known(&format!("aspctf-seq(w={w}, gap={gap})")));
+        let done = through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w}, gap={gap})")));
         prop_assert_eq!(&done, &expected);
         let mut served: Vec<u64> = done.iter().map(|c| c.request.id).collect();
         served.sort_unstable();
@@ -98,8 +98,8 @@ proptest! {
                 (raw.sectors, raw.continues) = (1, false);
             }
         }
-        let expected = through(&spec, &raw, known(&format!("aspctf(w={w})")));
-        prop_assert_eq!(through(&spec, &raw, known(&format!("aspctf-seq(w={w})"))), expected);
+        let expected = through(&spec, &raw, policy_maker(&format!("aspctf(w={w})")));
+        prop_assert_eq!(through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w})"))), expected);
     }
 }
 
@@ -109,7 +109,7 @@ proptest! {
 #[test]
 fn the_continued_read_goes_before_the_nearest() {
     let spec = tiny("");
-    let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, known(name)).0;
+    let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, policy_maker(name)).0;
     let asked = |op: Op, sectors: u64| {
         [
             request(25, op, 25, sectors),

@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 
 use super::tiny::{R, W, check, check_at, request, tiny};
 
-/// A drive whose write cache takes everything.
+/// Returns a drive whose write cache takes everything.
 fn cached() -> Spec {
     tiny(
         r#"
@@ -25,8 +25,8 @@ write_completion = "0.1 ms"
     )
 }
 
-/// A queue of four in the order of C-LOOK.
-pub fn queued() -> Spec {
+/// Returns a queue of four in the order of C-LOOK.
+pub fn queueing_spec() -> Spec {
     tiny("[queue]\ndepth = 8\npolicy = \"clook\"\n")
 }
 
@@ -133,15 +133,15 @@ fn an_ordered_request_keeps_its_place() {
         }
     });
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         let done = run(device, &simple);
         assert_eq!(ids(&done), [0, 3, 2, 1, 4]);
     }
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         let done = run(device, &ordered);
         assert_eq!(ids(&done), [0, 1, 2, 4, 3]);
@@ -175,8 +175,8 @@ fn the_newest_at_the_head_of_the_queue_is_next() {
         }
     });
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         assert_eq!(ids(&run(device, &heads)), [0, 4, 1, 3, 2]);
     }
@@ -187,8 +187,8 @@ fn a_flush_does_not_wait_for_the_policy() {
     let mut requests = five(|_| {});
     requests.insert(3, (0.25, Request::flush(9)));
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         assert_eq!(ids(&run(device, &requests)), [0, 9, 3, 2, 1, 4]);
     }
@@ -197,8 +197,8 @@ fn a_flush_does_not_wait_for_the_policy() {
 #[test]
 fn a_waiting_request_can_be_aborted_and_one_under_way_cannot() {
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         for (at, request) in five(|_| {}) {
             assert_eq!(device.submit(at_ms(at), request), Ok(()));
@@ -225,8 +225,8 @@ fn an_aborted_ordered_request_lets_the_others_through() {
         }
     });
     for device in [
-        &mut drive(&queued()) as &mut dyn Device,
-        &mut host(&queued()),
+        &mut drive(&queueing_spec()) as &mut dyn Device,
+        &mut host(&queueing_spec()),
     ] {
         for &(at, request) in &ordered {
             assert_eq!(device.submit(at_ms(at), request), Ok(()));
@@ -240,7 +240,7 @@ fn an_aborted_ordered_request_lets_the_others_through() {
 /// Requests after an ordered one are not merged with those before it.
 #[test]
 fn merging_stops_at_an_ordered_request() {
-    let mut spec = queued();
+    let mut spec = queueing_spec();
     spec.queue.depth = 1;
     let drive = drive(&spec);
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
@@ -313,7 +313,7 @@ fn nothing_begins_before_the_abort_that_lets_it_through() {
 /// A request that the device does not take yet stays what it was.
 #[test]
 fn an_ordered_request_that_is_put_back_is_still_ordered() {
-    let drive = drive(&queued());
+    let drive = drive(&queueing_spec());
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
     let mut queue = CommandQueue::new(fcfs.policy(&drive));
     let pending = |id, ordering| Pending {
@@ -347,7 +347,7 @@ fn hol_can_go_by_priority() {
             _ => Priority::Normal,
         };
     });
-    let mut spec = queued();
+    let mut spec = queueing_spec();
     spec.queue.policy = "hol(by=priority)".parse().expect("a policy");
     assert_eq!(ids(&run(&mut drive(&spec), &requests)), [0, 4, 2, 3, 1]);
 }

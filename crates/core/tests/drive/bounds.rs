@@ -8,7 +8,7 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant};
 use proptest::prelude::*;
 
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{Raw, cases, drive, fitted, rehearsed_drive, requests};
 use super::tiny::request;
 
@@ -38,7 +38,8 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// The order in which a policy serves a closed batch, by index, and when the last completes.
+/// Returns the order in which a policy serves a closed batch, by index, and the last completion
+/// time.
 pub fn batch(
     spec: &Spec,
     requests: &[Request],
@@ -77,7 +78,7 @@ fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     last
 }
 
-/// All orders of `rest` after `begun`, in ascending order.
+/// Returns all orders of `rest` after `begun`, in ascending order.
 fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     if rest.is_empty() {
         return vec![begun.to_vec()];
@@ -89,7 +90,7 @@ fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     next.flatten().collect()
 }
 
-/// The first of the best orders, each served in full by a drive of its own.
+/// Returns the first of the best orders, each served in full by a drive of its own.
 fn best_order(spec: &Spec, requests: &[Request]) -> (Vec<u64>, Instant) {
     let all: Vec<u64> = (0..requests.len() as u64).collect();
     let served = orders(&[], &all).into_iter().map(|order| {
@@ -122,7 +123,7 @@ impl Brute {
         })
     }
 
-    /// The sum of a sequence of indices, from its end: as the formula nests.
+    /// Returns the sum of a sequence of indices, from its end: as the formula nests.
     fn sum<R: Rehearse>(&self, drive: &R, now: Instant, sequence: &[usize]) -> f64 {
         let Some((&first, rest)) = sequence.split_first() else {
             return 0.0;
@@ -209,18 +210,18 @@ proptest! {
     fn oat_serves_the_first_of_the_best_orders(spec in rehearsed_drive(), raw in requests(6)) {
         let requests = waiting(&spec, &raw);
         let best = best_order(&spec, &requests);
-        prop_assert_eq!(&batch(&spec, &requests, known("oat")), &best);
-        prop_assert_eq!(&batch(&spec, &requests, known("oat-batch(n=5)")), &best);
+        prop_assert_eq!(&batch(&spec, &requests, policy_maker("oat")), &best);
+        prop_assert_eq!(&batch(&spec, &requests, policy_maker("oat-batch(n=5)")), &best);
         // Recomputed for each decision, the rest of the best order is the best order of the rest.
-        prop_assert_eq!(&batch(&spec, &requests, known("oat-window(n=5)")), &best);
+        prop_assert_eq!(&batch(&spec, &requests, policy_maker("oat-window(n=5)")), &best);
     }
 
     #[test]
     fn no_policy_beats_oat_on_a_closed_batch(spec in rehearsed_drive(), raw in requests(7)) {
         let requests = waiting(&spec, &raw);
-        let (_, bound) = batch(&spec, &requests, known("oat"));
+        let (_, bound) = batch(&spec, &requests, policy_maker("oat"));
         for name in all() {
-            let (order, over) = batch(&spec, &requests, known(name));
+            let (order, over) = batch(&spec, &requests, policy_maker(name));
             prop_assert!(over >= bound, "{}: {:?} {:?} {:?}", name, order, over, bound);
         }
     }
@@ -238,16 +239,16 @@ proptest! {
     #[test]
     fn one_request_leaves_no_choice(spec in drive(), raw in requests(2)) {
         let requests = waiting(&spec, &raw);
-        let expected = batch(&spec, &requests, known("fcfs"));
+        let expected = batch(&spec, &requests, policy_maker("fcfs"));
         for name in all() {
-            prop_assert_eq!(&batch(&spec, &requests, known(name)), &expected, "{}", name);
+            prop_assert_eq!(&batch(&spec, &requests, policy_maker(name)), &expected, "{}", name);
         }
     }
 
     #[test]
     fn every_policy_serves_each_request_once(spec in drive(), raw in requests(30)) {
         for name in all() {
-            let done = through(&spec, &raw, known(name));
+            let done = through(&spec, &raw, policy_maker(name));
             let mut served: Vec<u64> = done.iter().map(|c| c.request.id).collect();
             served.sort_unstable();
             prop_assert!(served.iter().copied().eq(0..raw.len() as u64), "{}", name);
@@ -256,9 +257,9 @@ proptest! {
 
     #[test]
     fn windows_of_one_are_fcfs(spec in drive(), raw in requests(40)) {
-        let expected = through(&spec, &raw, known("fcfs"));
-        prop_assert_eq!(&through(&spec, &raw, known("oat-batch(n=1)")), &expected);
-        prop_assert_eq!(&through(&spec, &raw, known("oat-window(n=1)")), &expected);
+        let expected = through(&spec, &raw, policy_maker("fcfs"));
+        prop_assert_eq!(&through(&spec, &raw, policy_maker("oat-batch(n=1)")), &expected);
+        prop_assert_eq!(&through(&spec, &raw, policy_maker("oat-window(n=1)")), &expected);
     }
 
     #[test]
@@ -273,7 +274,7 @@ proptest! {
             for far in 1..=3 {
                 let name = format!("satf-la(i={far}, alpha={alpha}, strict={written})");
                 let expected = batch(&spec, &requests, |_| Brute::looking(far, alpha, strict));
-                prop_assert_eq!(batch(&spec, &requests, known(&name)), expected, "{}", name);
+                prop_assert_eq!(batch(&spec, &requests, policy_maker(&name)), expected, "{}", name);
             }
         }
     }
@@ -291,7 +292,7 @@ proptest! {
             "satf-la(i=4, alpha=0)",
             "oat(most=1)",
         ] {
-            prop_assert_eq!(&through(&spec, &raw, known(name)), &expected, "{}", name);
+            prop_assert_eq!(&through(&spec, &raw, policy_maker(name)), &expected, "{}", name);
         }
     }
 }

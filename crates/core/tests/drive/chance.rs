@@ -7,23 +7,23 @@ use diskarm_core::sched::{Estimate, Outlook, Rehearse};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
 
-use super::tiny::{Arrival, R, Seen, W, check, request, tiny};
+use super::tiny::{Arrival, CompletionLog, R, W, check, request, tiny};
 
 /// Standard errors within which a figure of a sample lies with a probability of 99.99 %.
 const Z: f64 = 3.9;
 
-fn made(spec: &Spec, seed: u64) -> Drive {
+fn new_drive(spec: &Spec, seed: u64) -> Drive {
     Drive::new(spec, Angle::ZERO)
         .expect("a sound layout")
         .seeded(seed)
 }
 
-fn served(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
+fn serve_all(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
     let arrivals = (0..).zip(asked).map(|(id, &(at, op, start, n))| {
         let at = Instant::START + Span::from_ms(at);
         (at, request(id, op, start, n))
     });
-    let (mut drive, mut seen) = (made(spec, seed), Seen::default());
+    let (mut drive, mut seen) = (new_drive(spec, seed), CompletionLog::default());
     engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
@@ -59,7 +59,7 @@ fn movements_scatter_with_the_deviation_of_their_distance() {
         (&own, W, 0.6),
     ];
     for (sections, op, deviation) in cases {
-        let done = served(&tiny(sections), 1, &to_and_fro(op));
+        let done = serve_all(&tiny(sections), 1, &to_and_fro(op));
         let (mean, found) = late(&done);
         let n = done.len() as f64;
         assert!(mean.abs() < Z * deviation / n.sqrt(), "{mean}");
@@ -72,7 +72,7 @@ fn movements_scatter_with_the_deviation_of_their_distance() {
 #[test]
 fn what_does_not_move_does_not_scatter() {
     let asked: Vec<Arrival> = (0..50).map(|n| (50.0 * f64::from(n), R, 3, 1)).collect();
-    let done = served(&tiny(SCATTER), 1, &asked);
+    let done = serve_all(&tiny(SCATTER), 1, &asked);
     assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
 }
 
@@ -80,7 +80,7 @@ fn what_does_not_move_does_not_scatter() {
 #[test]
 fn a_movement_takes_no_less_than_nothing() {
     let wild = "[mechanics.seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 20]]\n";
-    let done = served(&tiny(wild), 1, &to_and_fro(R)[..200]);
+    let done = serve_all(&tiny(wild), 1, &to_and_fro(R)[..200]);
     assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
     assert!(done.iter().all(|c| c.breakdown.seek >= Span::ZERO));
     let at_once = done
@@ -98,11 +98,11 @@ fn equal_seeds_give_equal_results_and_others_differ() {
                    read_ahead_failures = \"50 %\"\n";
     for (sections, asked) in [(SCATTER, to_and_fro(R)), (failing, pairs())] {
         let spec = tiny(sections);
-        let run = |seed| served(&spec, seed, &asked[..200]);
+        let run = |seed| serve_all(&spec, seed, &asked[..200]);
         assert_eq!(run(7), run(7));
         assert_ne!(run(7), run(8));
         assert_eq!(run(0), {
-            let mut seen = Seen::default();
+            let mut seen = CompletionLog::default();
             let arrivals = (0..).zip(&asked[..200]).map(|(id, &(at, op, start, n))| {
                 let at = Instant::START + Span::from_ms(at);
                 (at, request(id, op, start, n))
@@ -116,9 +116,9 @@ fn equal_seeds_give_equal_results_and_others_differ() {
 
 #[test]
 fn estimates_are_for_the_mean() {
-    let plain = made(&tiny(""), 0);
+    let plain = new_drive(&tiny(""), 0);
     for seed in 0..20 {
-        let random = made(&tiny(&(SCATTER.to_owned() + OF_WRITES)), seed);
+        let random = new_drive(&tiny(&(SCATTER.to_owned() + OF_WRITES)), seed);
         for (op, block) in [(R, 100), (W, 100), (R, 190), (W, 23)] {
             let (now, asked) = (Instant::from_ns(3_000_000), request(0, op, block, 2));
             let place = plain.locate(&asked);
@@ -144,7 +144,7 @@ fn in_sequence(deviation_ms: &str) -> Vec<Completion> {
     let asked: Vec<Arrival> = (0..4000u32)
         .map(|n| (200.0 * f64::from(n), R, u64::from(n % 10), 1))
         .collect();
-    served(&tiny(&sections), 1, &asked)
+    serve_all(&tiny(&sections), 1, &asked)
 }
 
 /// Block 0 continues nothing: block 9 is before it.
@@ -203,7 +203,7 @@ fn failing(share: &str) -> Spec {
 /// In the segment is the first of each pair and what follows it.
 #[test]
 fn read_ahead_fails_as_often_as_it_should() {
-    let done = served(&failing("25 %"), 3, &pairs());
+    let done = serve_all(&failing("25 %"), 3, &pairs());
     let (firsts, seconds): (Vec<Completion>, Vec<Completion>) =
         done.into_iter().partition(|c| c.request.id % 2 == 0);
     assert!(firsts.iter().all(|c| c.outcome == Outcome::Miss));
@@ -223,7 +223,7 @@ fn what_the_host_has_transferred_does_not_fail() {
     let outcome = |first, block| {
         let mut spec = failing("100 %");
         spec.buffer.hits_on_written = true;
-        served(&spec, 0, &[(0.0, first, 2, 2), (50.0, R, block, 1)])[1].outcome
+        serve_all(&spec, 0, &[(0.0, first, 2, 2), (50.0, R, block, 1)])[1].outcome
     };
     for block in [2, 3] {
         assert_eq!(outcome(R, block), Outcome::Hit);
@@ -236,16 +236,16 @@ fn what_the_host_has_transferred_does_not_fail() {
 #[test]
 fn a_failure_takes_as_long_as_a_miss() {
     let asked = [(0.0, R, 2, 1), (50.0, R, 3, 1)];
-    let miss = served(&failing("100 %"), 0, &asked)[1];
+    let miss = serve_all(&failing("100 %"), 0, &asked)[1];
     assert_eq!(miss.outcome, Outcome::Miss);
     check(&miss, 54.0, [0.0, 0.0, 0.0, 0.0, 3.0, 1.0, 0.0]);
-    let hit = served(&failing("0 %"), 0, &asked)[1];
+    let hit = serve_all(&failing("0 %"), 0, &asked)[1];
     assert_eq!((hit.outcome, hit.response()), (Outcome::Hit, Span::ZERO));
 }
 
 #[test]
 fn estimates_take_read_ahead_for_granted() {
-    let mut drive = made(&failing("25 %"), 0);
+    let mut drive = new_drive(&failing("25 %"), 0);
     drive
         .submit(Instant::START, request(0, R, 2, 1))
         .expect("an idle drive");

@@ -13,11 +13,12 @@ use diskarm_core::units::{Angle, Bytes, Cylinder, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::Poisson;
 use diskarm_core::workload::{Disk, Pauses, Requests, Sizes, Stream, Times, sizes};
 
-use super::tiny::{Seen, tiny};
+use super::tiny::{CompletionLog, tiny};
 
 const C2247: &str = include_str!("../../../drives/data/hp-c2247.toml");
 
-/// The HP C2247 without its buffer, so that services depend on one another by the arm alone.
+/// Returns the HP C2247 without its buffer, so that services depend on one another by the arm
+/// alone.
 fn c2247() -> Spec {
     let mut spec = spec::parse(C2247, "hp-c2247.toml").expect("a sound specification");
     spec.buffer.caching = false;
@@ -44,7 +45,7 @@ fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
     let stream = reads(drive.capacity(), 11).take(count);
     // A pause that is unrelated to the revolution.
     let mut load = ClosedLoop::new(stream, 1, Span::from_ms(3.7));
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut drive, &mut load, &mut seen).expect("accepted requests");
     seen.0
 }
@@ -116,7 +117,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     let arrivals = times.zip(stream).take(60_000);
     let policy = PolicyConfig::default().policy(&drive);
     let mut host = Host::new(drive, policy);
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     let rate = 1.0 / pause.as_ms();
     let load = rate * service(&seen.0, 1);

@@ -154,8 +154,8 @@ impl Device for Counting {
     }
 }
 
-/// The reads and the writes that each of 8 disks gets for requests to all blocks in turn, over
-/// those that are for the data of one disk.
+/// Returns the reads and the writes that each of 8 disks gets for requests to all blocks in turn,
+/// over those that are for the data of one disk.
 fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
     const PASSES: u64 = 20;
     let counts: Vec<Arc<[AtomicU64; 2]>> = (0..8).map(|_| Arc::default()).collect();

@@ -11,9 +11,9 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
-use super::tiny::{Arrival, R, W, check, check_at, request, served, tiny};
+use super::tiny::{Arrival, R, W, check, check_at, request, serve_all, tiny};
 
-/// A drive whose cache has room for this many sectors.
+/// Returns a drive whose cache has room for this many sectors.
 fn deferring(room: u64, policy: &str) -> Spec {
     tiny(&format!(
         "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\npolicy = \"{policy}\"\n\
@@ -26,7 +26,7 @@ fn at(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// The blocks that get to the media in each millisecond that has some, with its number.
+/// Returns the blocks that reach the media in each millisecond, without the empty ones.
 pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     drive.persisted(Instant::START);
@@ -59,7 +59,7 @@ const SECOND: Arrival = (0.0, W, 60, 4);
 #[test]
 fn scattered_writes_are_absorbed_while_the_arm_is_elsewhere() {
     let spec = deferring(8, "fcfs");
-    let done = served(&spec, &[FIRST, SECOND]);
+    let done = serve_all(&spec, &[FIRST, SECOND]);
     check_at(&done[0], 1.0, Outcome::Absorbed);
     check(&done[1], 2.0, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     let times: Vec<_> = (9..13).map(|ms| (ms, vec![ms + 14])).collect();
@@ -71,16 +71,16 @@ fn scattered_writes_are_absorbed_while_the_arm_is_elsewhere() {
 fn a_write_waits_for_room_and_no_longer() {
     // The first is on the media at 13.0, which leaves room for four; two sectors take 0.5.
     let spec = deferring(8, "fcfs");
-    let done = served(&spec, &[FIRST, SECOND, (0.0, W, 120, 2), (0.0, W, 140, 2)]);
+    let done = serve_all(&spec, &[FIRST, SECOND, (0.0, W, 120, 2), (0.0, W, 140, 2)]);
     check(&done[2], 13.5, [13.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5]);
     assert_eq!(done[2].breakdown.queue, Span::from_ms(2.0));
     check_at(&done[3], 14.0, Outcome::Absorbed);
     // One sector too many waits for the second.
-    let done = served(&spec, &[FIRST, SECOND, (0.0, W, 120, 5)]);
+    let done = serve_all(&spec, &[FIRST, SECOND, (0.0, W, 120, 5)]);
     check_at(&done[2], 23.25, Outcome::Absorbed);
     // What never fits goes to the media, and before what the cache holds: from 2.0 on, cylinder 6
     // at 9.0, tenth 6, nine sectors.
-    let done = served(&spec, &[FIRST, SECOND, (0.0, W, 120, 9)]);
+    let done = serve_all(&spec, &[FIRST, SECOND, (0.0, W, 120, 9)]);
     check_at(&done[2], 25.0, Outcome::Miss);
 }
 
@@ -134,7 +134,7 @@ fn an_overwrite_replaces_what_waits() {
 #[test]
 fn reads_are_answered_from_the_cache_or_after_it() {
     let spec = deferring(8, "fcfs");
-    let read = |ms, start, sectors| served(&spec, &[FIRST, SECOND, (ms, R, start, sectors)])[2];
+    let read = |ms, start, sectors| serve_all(&spec, &[FIRST, SECOND, (ms, R, start, sectors)])[2];
     // What is being written, and what waits.
     check_at(&read(3.0, 24, 2), 3.0, Outcome::Hit);
     check_at(&read(3.0, 60, 4), 3.0, Outcome::Hit);
@@ -154,7 +154,7 @@ fn commands_that_need_the_arm_go_first_unless_a_write_waits_for_room() {
     let reads = [(3.0, R, 100, 1), (3.0, R, 140, 1), (3.0, R, 180, 1)];
     let order = |asked: &[Arrival]| -> Vec<u64> {
         let all = [&[FIRST, SECOND], asked, &reads].concat();
-        served(&spec, &all)
+        serve_all(&spec, &all)
             .iter()
             .map(|done| done.request.start.0)
             .collect()
@@ -186,8 +186,8 @@ fn a_flush_ends_with_the_last_range() {
     check_at(&done[1], 22.25, Outcome::Absorbed);
 }
 
-/// A drive with a segment that a write has kept from becoming full, so that reading ahead resumes
-/// with a hit; and the request that hits.
+/// Returns a drive with a segment that a write has kept from becoming full, so that reading ahead
+/// resumes with a hit; and the request that hits.
 fn resuming() -> (Spec, [Arrival; 2]) {
     let text = "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 100\n\
          [buffer]\ncaching = true\nsegments = 9\nsegment = \"8 sectors\"\n\
@@ -197,7 +197,7 @@ fn resuming() -> (Spec, [Arrival; 2]) {
     spec.mechanics.cylinder_settle = Span::from_ms(2.5);
     // Head 1 of cylinder 1.
     let read = (0.0, R, 30, 1);
-    let done = served(&spec, &[read])[0].at - Instant::START;
+    let done = serve_all(&spec, &[read])[0].at - Instant::START;
     (spec, [read, (done.as_ms() + 1.2, W, 180, 1)])
 }
 
@@ -216,7 +216,7 @@ fn reads_that_the_segments_hold_leave_the_arm_to_what_waits() {
     with.extend(reads);
     with.sort_by(|a, b| a.0.total_cmp(&b.0));
     assert!(
-        served(&spec, &with)[5..]
+        serve_all(&spec, &with)[5..]
             .iter()
             .all(|done| done.outcome != Outcome::Miss)
     );
@@ -279,7 +279,7 @@ fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
     assert_eq!(last, [4, 5]);
 }
 
-/// A drive that may do things at random, with such a cache.
+/// Returns a drive that may do things at random, with such a cache.
 fn deferring_drive() -> impl Strategy<Value = Spec> {
     let parts = (chancy_drive(), 1..40u64, 0..INFOS.len(), any::<bool>());
     parts.prop_map(|(mut spec, room, policy, in_gaps)| {
@@ -516,8 +516,7 @@ proptest! {
         }
         let end = now + Span::from_s(100.0);
         while drive.advance(end).is_some() {}
-        let persisted = drive.persisted(end).expect("a drive reports");
-        let persisted: Vec<u64> = persisted.iter().map(|run| run.first.0 / 2).collect();
+        let persisted: Vec<u64> = drive.persisted(end).expect("a drive reports").iter().map(|run| run.first.0 / 2).collect();
         prop_assert_eq!(persisted, places);
     }
 }

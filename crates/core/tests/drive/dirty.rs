@@ -15,13 +15,13 @@ use super::random::{cases, drive};
 /// Maximum difference between times computed in two ways.
 const ROUNDING: Span = Span::from_ns(3);
 
-struct Case {
+struct DirtyCase {
     mechanism: Mechanism,
     ranges: Vec<(Lbn, Lbn)>,
     conservatism: Span,
 }
 
-impl Case {
+impl DirtyCase {
     fn moved(&self, op: Op, from: Track, to: Track) -> Span {
         let way = (from.cylinder, to.cylinder);
         (self.mechanism.seek).total(op, way, from.head != to.head)
@@ -48,7 +48,7 @@ impl Case {
         (is_on_track && fits).then_some((piece.begin, piece.end()))
     }
 
-    /// All writes of whole physical sectors of a range.
+    /// Returns all writes of whole physical sectors of a range.
     fn writes(&self, range: (Lbn, Lbn)) -> impl Iterator<Item = (Lbn, Lbn)> {
         let of = self.mechanism.layout.physical().blocks().0;
         let edges = move |from: u64| (from..=range.1.0).filter(move |at| at % of == 0);
@@ -63,7 +63,7 @@ impl Case {
         passing.as_ns() + fewer * self.mechanism.rotation.period().as_ns()
     }
 
-    /// The most that any write in a gap is worth.
+    /// Returns the maximum worth of any write in a gap.
     fn max(&self, gap: &Gap, late: Span) -> i64 {
         let ranges = self.ranges.iter();
         let all = ranges.flat_map(|range| self.writes(*range).map(|blocks| (*range, blocks)));
@@ -125,8 +125,8 @@ impl Case {
         let range = self
             .ranges
             .iter()
-            .find(|range| range.0 <= blocks.0 && blocks.1 <= range.1);
-        let range = range.expect("it is dirty");
+            .find(|range| range.0 <= blocks.0 && blocks.1 <= range.1)
+            .expect("it is dirty");
         prop_assert!(
             self.writes(*range).any(|write| write == blocks),
             "{:?}",
@@ -188,7 +188,7 @@ proptest! {
             until: since + Span::from_ns(length * 1000),
         };
         let ranges = ranges(&lengths, layout.sectors().0);
-        let case = Case {
+        let case = DirtyCase {
             mechanism: Mechanism::new(&spec, layout, Angle::ZERO),
             ranges,
             conservatism: Span::from_ns(care * 1000),
@@ -211,7 +211,7 @@ proptest! {
                 Some(next) => (next.track, Op::Write, next.begin),
                 None => (gap.to, gap.op, gap.until),
             };
-            let case = Case {
+            let case = DirtyCase {
                 conservatism: if next.is_some() { Span::ZERO } else { case.conservatism },
                 mechanism: case.mechanism.clone(),
                 ranges: case.ranges.clone(),

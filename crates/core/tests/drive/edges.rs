@@ -8,8 +8,8 @@ use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::wrap::{Limits, Throttle};
 
-use super::policies::known;
-use super::tiny::{R, Seen, check, request, tiny};
+use super::policies::policy_maker;
+use super::tiny::{CompletionLog, R, check, request, tiny};
 
 /// The cylinders are 4, then 2, which waits on the far side of the arm, and 3, which arrives too
 /// late for the stroke on which the second is served.
@@ -24,13 +24,13 @@ fn arrivals() -> OpenLoop<impl Iterator<Item = (Instant, diskarm_core::request::
 
 fn host(policy: &str, sections: &str) -> Host<Drive> {
     let drive = Drive::new(&tiny(sections), Angle::ZERO).expect("a sound layout");
-    let policy = known(policy)(&drive);
+    let policy = policy_maker(policy)(&drive);
     Host::new(drive, policy)
 }
 
-fn served(policy: &str) -> Vec<Completion> {
+fn serve_all(policy: &str) -> Vec<Completion> {
     let mut host = host(policy, "");
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
     seen.0
 }
@@ -38,7 +38,7 @@ fn served(policy: &str) -> Vec<Completion> {
 #[test]
 fn without_strokes_the_arm_turns_at_the_last_request() {
     for policy in ["scan(by=map)", "scan(by=map, to=request)", "look(by=map)"] {
-        let [first, second, third] = served(policy)[..] else {
+        let [first, second, third] = serve_all(policy)[..] else {
             panic!("three completions");
         };
         check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
@@ -50,7 +50,7 @@ fn without_strokes_the_arm_turns_at_the_last_request() {
 
 #[test]
 fn scan_goes_to_the_edge_before_it_turns() {
-    let [first, second, third] = served("scan(by=map, to=edge)")[..] else {
+    let [first, second, third] = serve_all("scan(by=map, to=edge)")[..] else {
         panic!("three completions");
     };
     // Served at once: it found the drive idle.
@@ -63,7 +63,7 @@ fn scan_goes_to_the_edge_before_it_turns() {
 
 #[test]
 fn cscan_goes_to_the_last_cylinder_and_returns_to_the_first() {
-    let [first, second, third] = served("cscan(by=map, to=edge)")[..] else {
+    let [first, second, third] = serve_all("cscan(by=map, to=edge)")[..] else {
         panic!("three completions");
     };
     check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
@@ -81,9 +81,9 @@ fn strokes_pass_through_wrappers_and_boxes() {
     let config = "scan(by=lbn, to=edge)".parse().expect("a policy");
     let policy = stack::policy(&config, &device).expect("a device that knows positions");
     let mut host = Host::new(device, policy);
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
-    assert_eq!(seen.0, served("scan(by=map, to=edge)"));
+    assert_eq!(seen.0, serve_all("scan(by=map, to=edge)"));
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn strokes_need_a_device_that_knows_its_cylinders() {
     assert!(stack::policy(&config, &device).is_err());
 }
 
-/// The drive takes three commands and serves them in order of arrival: on cylinders 4, 5 and 6,
-/// then the one on 2, to which the arm goes by the edge.
+/// Returns a host whose drive takes three commands and serves them in order of arrival: on
+/// cylinders 4, 5 and 6, then the one on 2, to which the arm goes by the edge.
 fn with_a_queue_inside() -> Host<Drive> {
     let mut host = host("scan(by=map, to=edge)", "[queue]\ndepth = 3\n");
     for (id, start) in (0..).zip([80, 100, 120, 40]) {

@@ -76,7 +76,7 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         let mut alone = Alone::new();
         let (mut at, mut ended) = (Instant::START, Instant::START);
         for step in 0..20 {
-            // The spare is device 4, and the position is that of the lost unit.
+            // The spare is device 4, at the position of the lost unit.
             let (source, place) = match step {
                 0..10 => (3, 100 + 10 * step),
                 _ => (1, 10 * (step - 10)),
@@ -93,14 +93,14 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         assert_eq!((progress.ended, progress.stopped), (Some(ended), None));
         assert_eq!(redundancy(&array).rebuilt_fraction, Some(1.0));
         // Disk 2 has done nothing.
-        let disks = array
+        let disks: Vec<_> = array
             .components(Instant::START)
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Disk(work) => Some((work.reads, work.writes)),
                 _ => None,
-            });
-        let disks: Vec<_> = disks.collect();
+            })
+            .collect();
         assert_eq!(disks, [(0, 0), (10, 0), (0, 0), (10, 0), (0, 20)]);
     }
 }
@@ -138,12 +138,14 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     let mut array = array(&[(1, 100.0), (3, 200.0)], None);
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.components(Instant::START).into_iter();
-    let works = works.filter_map(|part| match part.work {
-        Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-        _ => None,
-    });
-    let works: Vec<_> = works.collect();
+    let works: Vec<_> = array
+        .components(Instant::START)
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
+            _ => None,
+        })
+        .collect();
     let unused = (0, 0.0, 0.0);
     assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
 }

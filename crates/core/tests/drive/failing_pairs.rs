@@ -15,7 +15,7 @@ use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
 
-/// The two members and a spare that turns as the first does.
+/// Returns the two members and a spare that turns as the first does.
 fn drive(number: usize) -> Drive {
     let origin = [Angle::ZERO, Angle::from_fraction(1, 2), Angle::ZERO][number];
     Drive::new(&tiny(""), origin).expect("a sound layout")
@@ -205,14 +205,14 @@ fn a_spare_that_has_everything_takes_the_place() {
     }
     assert_eq!(redundancy(&pair).lost, None);
     assert_eq!(redundancy(&pair).failed, 2);
-    let disks = pair
+    let disks: Vec<_> = pair
         .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work.reads, work.writes)),
             _ => None,
-        });
-    let disks: Vec<_> = disks.collect();
+        })
+        .collect();
     // The rebuild reads four times; the first request is read at the second member.
     let expected = [("0", 0, 0), ("1", 5, 0), ("2", 2, 4)];
     assert_eq!(

@@ -10,7 +10,7 @@ use diskarm_core::units::{Instant, Span};
 use proptest::prelude::*;
 
 use super::bounds::batch;
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{Raw, cases, rehearsed_drive, requests};
 use super::tiny::{R, request, tiny};
 
@@ -145,7 +145,7 @@ fn watch(spec: &Spec, raw: &[Raw], name: &str, n: usize, age: Span, revolutions:
     let all = Promises::default();
     let done = through(spec, raw, |drive| {
         Box::new(Spy {
-            inner: known(name)(drive),
+            inner: policy_maker(name)(drive),
             n,
             age,
             slack: drive.shape().revolution * revolutions,
@@ -193,7 +193,7 @@ proptest! {
 fn only_requests_that_do_not_delay_the_oldest_go_first() {
     let spec = tiny("");
     let requests = [100, 27, 20].map(|start| request(start, R, start, 1));
-    let order = |name: &str| batch(&spec, &requests, known(name)).0;
+    let order = |name: &str| batch(&spec, &requests, policy_maker(name)).0;
     assert_eq!(order("satf-la(i=1)"), [27, 20, 100]);
     assert_eq!(order("satfuf(age=0s)"), [27, 100, 20]);
     assert_eq!(

@@ -20,7 +20,7 @@ fn key(track: Track) -> (u32, u32) {
     (track.cylinder.0, track.head.0)
 }
 
-struct Case {
+struct FreeblockCase {
     mechanism: Mechanism,
     wanted: BlockSet,
     /// Number of its blocks on each track.
@@ -30,7 +30,7 @@ struct Case {
     except: Vec<Track>,
 }
 
-impl Case {
+impl FreeblockCase {
     fn moved(&self, op: Op, from: Track, to: Track, care: Span) -> Span {
         let way = (from.cylinder, to.cylinder);
         let time = self.mechanism.seek.total(op, way, from.head != to.head);
@@ -102,7 +102,7 @@ impl Case {
         worth.max(gain)
     }
 
-    /// The most that any read is worth.
+    /// Returns the maximum worth of any read.
     fn max(&self, late: Span) -> u64 {
         let all = self.wanted.sectors().0;
         let reads = (0..all).flat_map(|first| {
@@ -185,6 +185,6 @@ proptest! {
             let track = key(Track::of(&mechanism.layout.extent(at)));
             *left.entry(track).or_insert(0) += u64::from(wanted.contains(at));
         }
-        Case { mechanism, wanted, left, gap, limits, except }.check(found)?;
+        FreeblockCase { mechanism, wanted, left, gap, limits, except }.check(found)?;
     }
 }

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use super::deferred::persisted;
-use super::tiny::{Arrival, R, W, request, served, tiny, tiny_with};
+use super::tiny::{Arrival, R, W, request, serve_all, tiny, tiny_with};
 
 const SECTIONS: &str = "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\n\
      [buffer]\ncaching = true\nsegments = 2\nsegment = \"8 sectors\"\n\
@@ -32,7 +32,7 @@ fn check(spec: &Spec, write: (u64, u64), expected: &[(u64, u64)]) {
         .flat_map(|(ms, blocks)| blocks.iter().map(|block| (*ms, *block)))
         .collect();
     assert_eq!(behind, expected);
-    let read = served(spec, &asked)[2];
+    let read = serve_all(spec, &asked)[2];
     assert_eq!(read.request.op, R);
     assert!(
         ((read.at - Instant::START).as_ms() - 21.0).abs() < 1e-4,
@@ -71,8 +71,8 @@ fn conservatism_makes_the_gap_shorter() {
     check(&care(0.1), (116, 1), &[(18, 116)]);
 }
 
-/// A drive on which times are whole nanoseconds, of a sector 2^18 of them, and whose cache has room
-/// for `room` blocks.
+/// Returns a drive on which times are whole nanoseconds, of a sector 2^18 of them, and whose cache
+/// has room for `room` blocks.
 fn exact(room: u64) -> Spec {
     let mut spec = tiny(SECTIONS);
     let geometry = &mut spec.geometry;
@@ -93,7 +93,7 @@ fn exact(room: u64) -> Spec {
 const SECTOR: Span = Span::from_ns(1 << 18);
 
 /// The activity of a drive.
-struct Done {
+struct Activity {
     reads: Vec<Completion>,
     /// Persisted blocks with their instants.
     persisted: Vec<(Instant, Lbn)>,
@@ -114,12 +114,12 @@ fn destaged(drive: &Drive) -> BufferWork {
 }
 
 /// Serves writes, one after the other, and then reads, six at a time.
-fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
+fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Activity {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     drive.persisted(Instant::START);
     let mut waiting: VecDeque<Request> = [writes, reads].concat().into();
     let (mut outstanding, mut now) = (0, Instant::START);
-    let mut done = Done {
+    let mut done = Activity {
         reads: Vec::new(),
         persisted: Vec::new(),
         destaged: BufferWork::default(),
@@ -162,7 +162,7 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
     done
 }
 
-impl Done {
+impl Activity {
     fn add_landed(&mut self, drive: &mut Drive, now: Instant) {
         for run in drive.persisted(now).expect("a drive reports") {
             let blocks = run.first.0..run.first.0 + run.sectors.0;
@@ -181,8 +181,9 @@ fn requests(
 ) -> Vec<Request> {
     let places = spec.geometry.sectors.0 / 2 / sectors;
     let mut taken = BTreeSet::new();
-    let places = (0..count).map(|_| half * places + dice.next_u64() % places);
-    let places = places.filter(|place| op == R || taken.insert(*place));
+    let places = (0..count)
+        .map(|_| half * places + dice.next_u64() % places)
+        .filter(|place| op == R || taken.insert(*place));
     let asked = places
         .enumerate()
         .map(|(id, place)| request(half * 100_000 + id as u64, op, place * sectors, sectors));

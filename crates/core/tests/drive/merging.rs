@@ -16,15 +16,15 @@ use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
-use super::tiny::{Arrival, R, Seen, W, check, request, tiny};
+use super::tiny::{Arrival, CompletionLog, R, W, check, request, tiny};
 
 /// A drive that records its commands.
-struct Recorded {
+struct RecordingDrive {
     drive: Drive,
     commands: Arc<Mutex<Vec<Request>>>,
 }
 
-impl Device for Recorded {
+impl Device for RecordingDrive {
     fn capacity(&self) -> SectorCount {
         self.drive.capacity()
     }
@@ -55,7 +55,7 @@ impl Device for Recorded {
     }
 }
 
-impl Estimate for Recorded {
+impl Estimate for RecordingDrive {
     type Outlook<'a> = <Drive as Estimate>::Outlook<'a>;
     type Rehearsal = <Drive as Estimate>::Rehearsal;
 
@@ -183,7 +183,7 @@ fn of_part(whole: &Completion, part: &Pending) -> Completion {
     own
 }
 
-/// The requests and their arrivals; optionally all reads.
+/// Returns the requests and their arrivals; optionally all reads.
 fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> {
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);
@@ -195,14 +195,14 @@ fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> 
     requests.collect()
 }
 
-fn made(spec: &Spec, depth: u32) -> Drive {
+fn new_drive(spec: &Spec, depth: u32) -> Drive {
     let mut spec = spec.clone();
     spec.queue.depth = depth;
     Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
 }
 
 fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Completion> {
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     let mut load = OpenLoop::new(arrivals.iter().copied());
     engine::run(device, &mut load, &mut seen).expect("accepted requests");
     seen.0
@@ -217,7 +217,7 @@ fn through(
     arrivals: &[(Instant, Request)],
 ) -> (Vec<Completion>, Vec<Request>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
-    let recorded = Recorded {
+    let recorded = RecordingDrive {
         drive,
         commands: commands.clone(),
     };
@@ -235,11 +235,14 @@ fn through(
 
 /// Of requests at an idle tiny drive in ms.
 fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
-    let asked = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
-        let at = Instant::START + Span::from_ms(at);
-        (at, request(id as u64, op, start, n))
-    });
-    let asked: Vec<_> = asked.collect();
+    let asked: Vec<_> = asked
+        .iter()
+        .enumerate()
+        .map(|(id, &(at, op, start, n))| {
+            let at = Instant::START + Span::from_ms(at);
+            (at, request(id as u64, op, start, n))
+        })
+        .collect();
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     through(drive, policy, max, &asked)
 }
@@ -391,7 +394,7 @@ proptest! {
     ) {
         let asked = arrivals(&spec, &raw, one_way);
         for policy in policies() {
-            let (done, commands) = through(made(&spec, 1), &policy, Some(max), &asked);
+            let (done, commands) = through(new_drive(&spec, 1), &policy, Some(max), &asked);
             cut(&commands, &done, max, &asked)?;
         }
     }
@@ -404,7 +407,7 @@ proptest! {
         let asked = arrivals(&spec, &raw, one_way);
         for policy in policies() {
             let choice: PolicyConfig = policy.parse().expect("a policy");
-            let drive = made(&spec, depth);
+            let drive = new_drive(&spec, depth);
             let mut brute = Brute {
                 policy: choice.policy(&drive),
                 drive,
@@ -414,7 +417,7 @@ proptest! {
                 done: Vec::new(),
             };
             let expected = run(&mut brute, &asked);
-            let (done, _) = through(made(&spec, depth), &policy, Some(max), &asked);
+            let (done, _) = through(new_drive(&spec, depth), &policy, Some(max), &asked);
             prop_assert_eq!(done, expected, "{}", policy);
         }
     }
@@ -425,8 +428,8 @@ proptest! {
     ) {
         let asked = scattered(&arrivals(&spec, &raw, false));
         for policy in policies() {
-            let plain = through(made(&spec, depth), &policy, None, &asked);
-            let merging = through(made(&spec, depth), &policy, Some(65_536), &asked);
+            let plain = through(new_drive(&spec, depth), &policy, None, &asked);
+            let merging = through(new_drive(&spec, depth), &policy, Some(65_536), &asked);
             prop_assert_eq!(merging, plain, "{}", policy);
         }
     }

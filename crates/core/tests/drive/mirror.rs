@@ -25,7 +25,7 @@ fn pair(mirroring: &MirrorConfig) -> Mirror {
     Mirror::new(drives().map(BoxedDevice::new), mirroring).expect("a drive knows all")
 }
 
-/// All reads go to one member.
+/// Returns a configuration that sends all reads to one member.
 fn only(member: u64) -> MirrorConfig {
     let pivot = Lbn(200 * (1 - member));
     let affinity = Routing::Affinity {
@@ -348,8 +348,8 @@ fn mixed() -> Vec<(f64, Request)> {
 /// The measure that the router below compares, from a read and all completions of the members.
 type Cost = fn(u64, [&[Completion]; 2]) -> Span;
 
-/// The commands of a request at a member of a pair whose second holds units of `unit` of its
-/// blocks in the opposite order, one block after the other.
+/// Returns the commands of a request at a member of a pair whose second holds units of `unit` of
+/// its blocks in the opposite order, one block after the other.
 fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request> {
     let Some(unit) = unit.filter(|_| member == 1) else {
         let id = request.id * 8;
@@ -375,8 +375,8 @@ fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request>
     commands
 }
 
-/// Returns the completions of a drive that takes one command at a time. All commands of a request wait
-/// before the first of them can begin.
+/// Returns the completions of a drive that takes one command at a time. All commands of a request
+/// wait before the first of them can begin.
 fn in_turn(
     mut drive: Drive,
     policy: &PolicyConfig,
@@ -416,8 +416,9 @@ fn in_turn(
     done
 }
 
-/// An independent router: it tries each read at the end of the lists of both members on queues of
-/// their own, from the start of the run, and takes the cheaper, by `cost` of what they complete.
+/// Routes reads independently of the model: tries each read at the end of the lists of both members
+/// on queues of their own, from the start of the run, and takes the cheaper, by `cost` of what they
+/// complete.
 fn brute_force(
     requests: &[(f64, Request)],
     policy: &str,
@@ -461,7 +462,7 @@ fn brute_force(
     all
 }
 
-/// The completions of the last command of each request at each member.
+/// Returns the completions of the last command of each request at each member.
 fn last_commands(done: [&[Completion]; 2]) -> Vec<Completion> {
     let of_member = |done: &[Completion]| {
         let mut last = std::collections::BTreeMap::new();

@@ -28,7 +28,7 @@ fn cached(caching: NvCacheConfig) -> NvCache {
     NvCache::new(CacheBacking::Device(drive(Angle::ZERO)), caching)
 }
 
-/// A cache in front of a pair whose second platter is half a revolution ahead.
+/// Returns a cache in front of a pair whose second platter is half a revolution ahead.
 fn pair(destaging: DestageConfig, caching: NvCacheConfig) -> NvCache {
     in_front_of_pair(Vec::new(), None, destaging, caching)
 }

@@ -16,7 +16,8 @@ fn at(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// The blocks on the media at each of `times` in ms, where they were not at the time before.
+/// Returns the blocks on the media at each of `times` in ms, where they were not at the time
+/// before.
 fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<Vec<u64>> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     assert_eq!(drive.persisted(Instant::START), Some(vec![]));
@@ -53,13 +54,13 @@ fn a_zero_latency_write_lands_from_where_the_head_does() {
 }
 
 /// A drive that counts how often each block is persisted.
-struct Watched {
+struct CountingDrive {
     drive: Drive,
     counts: BTreeMap<u64, u64>,
     done: Vec<Completion>,
 }
 
-impl Watched {
+impl CountingDrive {
     fn advance(&mut self, now: Instant) {
         let seen = self.done.len();
         self.done
@@ -76,7 +77,7 @@ impl Watched {
     }
 
     /// Returns the number of completed writes that contain `block`.
-    fn written(&self, block: u64, of: impl Fn(&Completion) -> bool) -> u64 {
+    fn count_writes(&self, block: u64, of: impl Fn(&Completion) -> bool) -> u64 {
         let holds = |done: &&Completion| {
             let request = &done.request;
             request.op == Op::Write && (request.start.0..request.end().0).contains(&block)
@@ -97,7 +98,10 @@ impl Watched {
             (Op::Flush, _) => {
                 let before = |done: &Completion| done.at <= completion.arrived;
                 for (block, count) in &self.counts {
-                    assert!(*count >= self.written(*block, before), "{completion:?}");
+                    assert!(
+                        *count >= self.count_writes(*block, before),
+                        "{completion:?}"
+                    );
                 }
             }
             _ => {}
@@ -109,8 +113,8 @@ proptest! {
     #![proptest_config(cases(2000))]
 
     /// The oracle is what a completion means: data of a write that was not absorbed are on the
-    /// media, and after a flush those of all that completed before it; and in the end every block
-    /// has persisted as often as it was written.
+    /// media, and after a flush so are the data of all writes that completed before it; finally
+    /// every block has persisted as often as it was written.
     #[test]
     fn what_must_be_on_the_media_is(
         spec in chancy_drive(), raw in requests(20), flushes in any::<u32>(),
@@ -118,7 +122,7 @@ proptest! {
         let mut spec = spec;
         spec.queue.depth = 40;
         let drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a sound layout");
-        let mut watched = Watched { drive, counts: BTreeMap::new(), done: Vec::new() };
+        let mut watched = CountingDrive { drive, counts: BTreeMap::new(), done: Vec::new() };
         let mut now = Instant::START;
         watched.advance(now);
         let asked = fitted(&raw, spec.geometry.sectors.0).into_iter().enumerate();
@@ -144,7 +148,7 @@ proptest! {
             .map(|done| done.request.sectors.0).sum();
         prop_assert_eq!(watched.counts.values().sum::<u64>(), blocks);
         for (block, count) in &watched.counts {
-            prop_assert_eq!(*count, watched.written(*block, |_| true));
+            prop_assert_eq!(*count, watched.count_writes(*block, |_| true));
         }
     }
 }

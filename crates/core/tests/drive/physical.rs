@@ -11,7 +11,7 @@ use diskarm_core::sched::{Estimate, Outlook};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant};
 
-use super::tiny::{R, W, check, check_at, held, last, request, served, tiny_with};
+use super::tiny::{R, W, check, check_at, held, last, request, serve_all, tiny_with};
 
 fn emulated(sections: &str) -> Spec {
     let line = "sector_bytes = 512\nphysical_sector = \"1 KiB\"";
@@ -92,7 +92,7 @@ fn read_behind(writes: &[(f64, u64, u64)]) -> f64 {
         .map(|&(at, start, n)| (at, W, start, n))
         .collect();
     asked.push((writes[writes.len() - 1].0 + 0.5, R, 60, 2));
-    let all = served(&cached(), &asked);
+    let all = serve_all(&cached(), &asked);
     let (read, writes) = all.split_last().expect("a completion");
     assert!(writes.iter().all(|c| c.outcome == Outcome::Absorbed));
     (read.at - Instant::START).as_ms().round()

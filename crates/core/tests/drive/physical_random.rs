@@ -68,13 +68,13 @@ fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
 
 /// The activity of a drive.
 #[derive(Default)]
-struct Done {
+struct Activity {
     completions: Vec<Completion>,
     /// Blocks on the media, in order.
     persisted: Vec<u64>,
 }
 
-impl Done {
+impl Activity {
     fn advance(&mut self, drive: &mut Drive, now: Instant) {
         self.completions
             .extend(std::iter::from_fn(|| drive.advance(now)));
@@ -86,9 +86,9 @@ impl Done {
 }
 
 /// Serves requests that come at given times.
-fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Done {
+fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Activity {
     let mut drive = Drive::new(spec, Angle::from_fraction(1, 4)).expect("a sound layout");
-    let mut done = Done::default();
+    let mut done = Activity::default();
     let mut now = Instant::START;
     done.advance(&mut drive, now);
     for (at, request) in asked {
@@ -107,7 +107,7 @@ fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Done {
 }
 
 /// Requests and their arrival times; one in eight has FUA.
-fn asked(raw: &[Raw], spec: &Spec, flags: u32) -> Vec<(Instant, Request)> {
+fn arrivals(raw: &[Raw], spec: &Spec, flags: u32) -> Vec<(Instant, Request)> {
     let mut now = Instant::START;
     let fitted = fitted(raw, spec.geometry.sectors.0).into_iter().enumerate();
     let asked = fitted.map(|(id, (pause, op, start, n))| {
@@ -132,7 +132,7 @@ proptest! {
         let mut spec = spec;
         spec.queue.depth = 40;
         let [native, emulated] = twins(&spec, bits);
-        let large = asked(&raw, &native, flags);
+        let large = arrivals(&raw, &native, flags);
         let small: Vec<_> = large.iter().map(|&(at, asked)| (at, Request {
             start: Lbn(asked.start.0 << bits),
             sectors: SectorCount(asked.sectors.0 << bits),
@@ -158,7 +158,7 @@ proptest! {
         let mut spec = spec;
         spec.queue.depth = 40;
         let [_, emulated] = twins(&spec, bits);
-        let asked = asked(&raw, &emulated, flags);
+        let asked = arrivals(&raw, &emulated, flags);
         let mut done = serve(&emulated, &asked);
         prop_assert_eq!(done.completions.len(), asked.len());
         let writes = asked.iter().filter(|(_, asked)| !asked.op.is_read());

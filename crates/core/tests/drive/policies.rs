@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, rehearsed_drive, requests};
-use super::tiny::{Seen, request};
+use super::tiny::{CompletionLog, request};
 
 /// Shortest positioning time, scanning all pending requests.
 #[derive(Default)]
@@ -74,8 +74,8 @@ impl<E: Estimate> Policy<E> for BruteCLook {
     }
 }
 
-/// A policy of the table, for any drive.
-pub fn known(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
+/// Returns a policy of the table, for any drive.
+pub fn policy_maker(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
     let choice: PolicyConfig = name.parse().expect("a policy");
     move |drive| choice.policy(drive)
 }
@@ -95,7 +95,7 @@ pub fn through(
         now += Span::from_ns(pause.as_ns() / 16);
         (now, request(id, op, start, n))
     });
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     let policy = policy(&drive);
     let mut host = Host::new(drive, policy);
     engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
@@ -111,8 +111,8 @@ struct Estimated {
     done: Instant,
 }
 
-/// The breakdown of `op` at `start`, submitted when the drive is idle, and the estimate, measured
-/// from the end of the command overhead.
+/// Returns the breakdown of `op` at `start`, submitted when the drive is idle, and the estimate,
+/// measured from the end of the command overhead.
 fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Estimated, Completion) {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let mut done = Vec::new();
@@ -151,7 +151,7 @@ proptest! {
         spec in drive(), raw in requests(60),
     ) {
         let expected = through(&spec, &raw, |_| Box::new(BruteSptf::default()));
-        prop_assert_eq!(through(&spec, &raw, known("sptf")), expected);
+        prop_assert_eq!(through(&spec, &raw, policy_maker("sptf")), expected);
     }
 
     #[test]
@@ -162,14 +162,14 @@ proptest! {
                 Some(open) => format!("{open}, age=3600s)"),
                 None => format!("{name}(age=3600s)"),
             };
-            prop_assert_eq!(&through(&spec, &raw, known(&never)), &expected, "{}", never);
+            prop_assert_eq!(&through(&spec, &raw, policy_maker(&never)), &expected, "{}", never);
         }
     }
 
     #[test]
     fn clook_serves_a_sorted_list(spec in drive(), raw in requests(60)) {
         let expected = through(&spec, &raw, |_| Box::new(BruteCLook::default()));
-        prop_assert_eq!(through(&spec, &raw, known("clook")), expected);
+        prop_assert_eq!(through(&spec, &raw, policy_maker("clook")), expected);
     }
 
     #[test]

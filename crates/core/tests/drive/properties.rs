@@ -14,9 +14,9 @@ use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
-use super::tiny::{Seen, request};
+use super::tiny::{CompletionLog, request};
 
-fn made(spec: &Spec) -> Drive {
+fn new_drive(spec: &Spec) -> Drive {
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
     Drive::with_layout(spec, layout, Angle::from_fraction(1, 3))
 }
@@ -35,7 +35,7 @@ fn arrivals(raw: &[Raw], disk: u64) -> Vec<(Instant, Request)> {
 
 /// Runs the drive event by event; requests that it refuses wait until it accepts.
 fn by_events(spec: &Spec, asked: &[(Instant, Request)]) -> Vec<Completion> {
-    let mut drive = made(spec);
+    let mut drive = new_drive(spec);
     let mut done = Vec::new();
     let mut now = Instant::START;
     for &(at, request) in asked {
@@ -99,7 +99,7 @@ proptest! {
         spec.queue.depth = 40;
         let asked = arrivals(&raw, spec.geometry.sectors.0);
         let expected = by_events(&spec, &asked);
-        let mut drive = made(&spec);
+        let mut drive = new_drive(&spec);
         let mut done = Vec::new();
         let mut state = seed;
         let mut now = Instant::START;
@@ -128,10 +128,10 @@ proptest! {
             .map(|(id, &(_, op, start, n))| request(id as u64, op, start, n));
         let mut load = ClosedLoop::new(stream, clients, Span::from_ns(think));
         let choice: PolicyConfig = INFOS[policy].name.parse().expect("a policy");
-        let drive = made(&spec);
+        let drive = new_drive(&spec);
         let policy = choice.policy(&drive);
         let mut host = Host::new(drive, policy);
-        let mut seen = Seen::default();
+        let mut seen = CompletionLog::default();
         engine::run(&mut host, &mut load, &mut seen).unwrap();
         prop_assert_eq!(load.next_arrival(), None);
         sound(&seen.0, asked.len());

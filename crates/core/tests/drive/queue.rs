@@ -5,9 +5,9 @@ use diskarm_core::drive::Drive;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant};
 
-use super::tiny::{R, W, check, check_at, request, served, tiny};
+use super::tiny::{R, W, check, check_at, request, serve_all, tiny};
 
-fn queued(preseek: &str, more: &str) -> Spec {
+fn queueing_spec(preseek: &str, more: &str) -> Spec {
     tiny(&format!(
         r#"
 [overheads]
@@ -33,7 +33,7 @@ fn the_arm_moves_on_when_the_pre_seek_level_says() {
         ("completion-ready", 10.5),
         ("media-done", 10.0),
     ] {
-        let done = served(&queued(preseek, ""), &asked);
+        let done = serve_all(&queueing_spec(preseek, ""), &asked);
         check(&done[0], 10.9, [0.0, 0.9, 2.0, 0.0, 6.5, 1.0, 0.5]);
         let (queue, rotation) = (open - 0.5, 18.0 - open - 3.0);
         check(&done[1], 19.9, [queue, 0.9, 3.0, 0.0, rotation, 1.0, 0.5]);
@@ -44,8 +44,8 @@ fn the_arm_moves_on_when_the_pre_seek_level_says() {
 fn the_arm_that_moves_on_ends_read_ahead_at_the_last_sector() {
     // Called at 10.0, when block 23 is in: not a sector later.
     let buffer = "[buffer]\ncaching = true\nread_ahead = \"until-full\"\n";
-    let done = served(
-        &queued("media-done", buffer),
+    let done = serve_all(
+        &queueing_spec("media-done", buffer),
         &[(0.0, R, 23, 1), (0.0, R, 60, 1)],
     );
     check(&done[1], 19.9, [9.5, 0.9, 3.0, 0.0, 5.0, 1.0, 0.5]);
@@ -55,9 +55,9 @@ fn the_arm_that_moves_on_ends_read_ahead_at_the_last_sector() {
 fn the_bus_carries_one_command_after_another() {
     // Both hit. The second's data follow the first's completion: 50.5 + 0.4 + 0.5 + 0.4.
     let buffer = "[buffer]\ncaching = true\n";
-    let spec = queued("media-done", buffer);
+    let spec = queueing_spec("media-done", buffer);
     let asked = [(0.0, R, 23, 2), (50.0, R, 23, 1), (50.0, R, 24, 1)];
-    let done = served(&spec, &asked);
+    let done = serve_all(&spec, &asked);
     check_at(&done[1], 50.9, Outcome::Hit);
     check_at(&done[2], 51.8, Outcome::Hit);
 }
@@ -72,14 +72,14 @@ fn the_policy_orders_what_waits() {
         (1.2, R, 22, 1),
     ];
     let order = |policy: &str| {
-        let spec = queued("acknowledged", "").queue;
-        let mut tiny = queued("acknowledged", "");
+        let spec = queueing_spec("acknowledged", "").queue;
+        let mut tiny = queueing_spec("acknowledged", "");
         tiny.queue = diskarm_core::spec::Queue {
             depth: 4,
             policy: policy.parse().expect("a policy"),
             ..spec
         };
-        let done = served(&tiny, &asked);
+        let done = serve_all(&tiny, &asked);
         done.iter().map(|c| c.request.start.0).collect::<Vec<_>>()
     };
     assert_eq!(order("fcfs"), [23, 160, 63, 22]);
@@ -91,7 +91,7 @@ fn the_policy_orders_what_waits() {
 
 #[test]
 fn a_full_queue_refuses() {
-    let mut drive = Drive::new(&queued("acknowledged", ""), Angle::ZERO).unwrap();
+    let mut drive = Drive::new(&queueing_spec("acknowledged", ""), Angle::ZERO).unwrap();
     let at = Instant::START;
     assert_eq!(drive.submit(at, request(0, R, 0, 1)), Ok(()));
     assert_eq!(drive.submit(at, request(1, W, 0, 1)), Ok(()));

@@ -305,12 +305,14 @@ fn an_idle_member_that_fails_keeps_its_figures() {
     let mut array = Raid::new(members.collect(), &failing).expect("a drive knows all");
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.components(at_ms(150.0)).into_iter();
-    let works = works.filter_map(|part| match part.work {
-        Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-        _ => None,
-    });
-    let works: Vec<_> = works.collect();
+    let works: Vec<_> = array
+        .components(at_ms(150.0))
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
+            _ => None,
+        })
+        .collect();
     assert_eq!(works, [(0, 0.0, 0.0), (1, busy, 0.0), (0, 0.0, 0.0)]);
 }
 

@@ -94,7 +94,7 @@ fn curve() -> impl Strategy<Value = SeekCurve> {
     })
 }
 
-/// A value of a key, for a small drive.
+/// Returns a value of a key, for a small drive.
 fn value(key: &Key) -> BoxedStrategy<Value> {
     match key.kind {
         KeyKind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
@@ -113,7 +113,7 @@ fn value(key: &Key) -> BoxedStrategy<Value> {
     }
 }
 
-/// The keys that can have any value, or one that [`repair`] makes sound.
+/// Returns the keys that can have any value, or one that [`repair`] makes sound.
 fn keys() -> Vec<&'static Key> {
     let structure = |key: &Key| {
         let single = matches!(
@@ -153,7 +153,7 @@ fn repair(buffer: &mut Buffer) {
     assert_eq!(buffer.contradiction(), None);
 }
 
-/// A small drive, with nothing random in what it does.
+/// Generates a small drive without random behaviour.
 pub fn drive() -> impl Strategy<Value = Spec> {
     let keys = keys();
     let values: Vec<_> = keys.iter().map(|key| value(key)).collect();
@@ -188,8 +188,8 @@ pub fn drive() -> impl Strategy<Value = Spec> {
     )
 }
 
-/// A small drive that can be tried from outside: a copy knows how long a request will take. Of a
-/// cache that chooses what gets to the media it does not know what it holds, and what a policy
+/// Returns a small drive that can be tried from outside: a copy knows how long a request will take.
+/// Of a cache that chooses what gets to the media it does not know what it holds, and what a policy
 /// chooses from in it are not the requests.
 pub fn rehearsed_drive() -> impl Strategy<Value = Spec> {
     drive().prop_map(|mut spec| {
@@ -200,7 +200,7 @@ pub fn rehearsed_drive() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// A small drive that may do things at random.
+/// Generates a small drive that may behave randomly.
 pub fn chancy_drive() -> impl Strategy<Value = Spec> {
     let scatter = (option::of(curve()), option::of(curve()));
     (drive(), scatter, 0..=4u32).prop_map(|(mut spec, (reads, writes), quarters)| {
@@ -226,7 +226,7 @@ pub struct Raw {
     pub sectors: u64,
 }
 
-/// Up to `count` requests, a third of which continue the previous one.
+/// Returns up to `count` requests, a third of which continue the previous one.
 pub fn requests(count: usize) -> impl Strategy<Value = Vec<Raw>> {
     let pause = prop_oneof![
         2 => Just(0),
@@ -244,7 +244,7 @@ pub fn requests(count: usize) -> impl Strategy<Value = Vec<Raw>> {
     vec(raw, 1..count)
 }
 
-/// The requests on a disk of `disk` blocks: pause, direction, first block, number.
+/// Returns the requests on a disk of `disk` blocks: pause, direction, first block, number.
 pub fn fitted(raw: &[Raw], disk: u64) -> Vec<(Span, Op, u64, u64)> {
     let mut end = 0;
     raw.iter()

@@ -11,9 +11,9 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
 
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{Raw, cases, drive, fitted, requests};
-use super::tiny::{Seen, request, tiny};
+use super::tiny::{CompletionLog, request, tiny};
 
 /// All of them, without how they measure.
 const NAMES: [&str; 9] = [
@@ -22,7 +22,7 @@ const NAMES: [&str; 9] = [
 
 /// The decision of a policy, in the papers' terms.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Choice {
     Sstf,
     Look,
     CLook,
@@ -32,8 +32,8 @@ enum Way {
     CScanLa(usize),
 }
 
-impl Way {
-    fn written(self) -> String {
+impl Choice {
+    fn expression(self) -> String {
         match self {
             Self::Sstf => "sstf(".to_owned(),
             Self::Look => "look(".to_owned(),
@@ -56,7 +56,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn written(self) -> String {
+    fn expression(self) -> String {
         let by = match self.fixed {
             Some(0) => "lbn".to_owned(),
             Some(blocks) => blocks.to_string(),
@@ -98,7 +98,7 @@ impl Measured {
 
 /// Each rule in its plainest form, over a list in order of arrival.
 struct Brute {
-    way: Way,
+    way: Choice,
     by: Measured,
     pending: Vec<Pending>,
     passed_over: Vec<u64>,
@@ -108,7 +108,7 @@ struct Brute {
 }
 
 impl Brute {
-    fn new(way: Way, by: Measured) -> Self {
+    fn new(way: Choice, by: Measured) -> Self {
         Self {
             way,
             by,
@@ -140,7 +140,7 @@ impl Brute {
     fn width(&self, drive: &impl Estimate) -> f64 {
         match self.way {
             // The first place is in the window however narrow it is.
-            Way::WScan(f) => (f * self.by.length(drive) as f64).max(0.5),
+            Choice::WScan(f) => (f * self.by.length(drive) as f64).max(0.5),
             _ => 0.0,
         }
     }
@@ -150,7 +150,7 @@ impl Brute {
         let to = (self.at(drive).0 + far) as f64;
         let (low, high) = self.window(drive);
         let width = self.width(drive);
-        if !matches!(self.way, Way::WScan(_)) {
+        if !matches!(self.way, Choice::WScan(_)) {
             self.up = if far == 0 { self.up } else { far > 0 };
         } else if to >= high {
             (self.up, self.window) = (true, Some((to, to + width)));
@@ -164,8 +164,9 @@ impl Brute {
         let far = self.far(drive);
         let (place, block) = self.at(drive);
         let all = || 0..far.len();
-        let here = all().filter(|&i| far[i].0 == 0);
-        let here = here.min_by_key(|&i| (far[i].1 < block, far[i].1));
+        let here = all()
+            .filter(|&i| far[i].0 == 0)
+            .min_by_key(|&i| (far[i].1 < block, far[i].1));
         let above = all().filter(|&i| far[i].0 > 0).min_by_key(|&i| far[i]);
         let below = all()
             .filter(|&i| far[i].0 < 0)
@@ -201,17 +202,17 @@ impl Brute {
             }
         };
         match self.way {
-            Way::CScanLa(i) => self.ahead(i, drive),
-            Way::CLook => {
+            Choice::CScanLa(i) => self.ahead(i, drive),
+            Choice::CLook => {
                 let lowest = || all().min_by_key(|&i| far[i]);
                 here.or(above).or_else(lowest)
             }
             _ if here.is_some() => here,
-            Way::Sstf => by_cost(1, 0.0),
-            Way::VScan(r) => by_cost(1, r),
-            Way::CvScan(n, r) => by_cost(n, r),
-            Way::Look => onward(),
-            Way::WScan(_) => {
+            Choice::Sstf => by_cost(1, 0.0),
+            Choice::VScan(r) => by_cost(1, r),
+            Choice::CvScan(n, r) => by_cost(n, r),
+            Choice::Look => onward(),
+            Choice::WScan(_) => {
                 let (low, high) = self.window(drive);
                 let inside = |i: &usize| (low..high).contains(&((place + far[*i].0) as f64));
                 let inside = above.filter(inside).into_iter().chain(below.filter(inside));
@@ -220,7 +221,7 @@ impl Brute {
         }
     }
 
-    /// All orders of the next `i`, each from the beginning.
+    /// Returns all orders of the next `i`, each from the beginning.
     fn ahead(&self, i: usize, drive: &impl Estimate) -> Option<usize> {
         let far = self.far(drive);
         let (_, block) = self.at(drive);
@@ -285,7 +286,7 @@ impl Brute {
     }
 }
 
-/// All orders of `of`, sorted as words are.
+/// Returns all orders of `of`, sorted as words are.
 fn orders(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];
@@ -317,7 +318,7 @@ impl<E: Estimate> Policy<E> for Brute {
 
     fn next(&mut self, _: Instant, drive: &E) -> Option<Pending> {
         let index = self.choose(drive)?;
-        if matches!(self.way, Way::CScanLa(_)) {
+        if matches!(self.way, Choice::CScanLa(_)) {
             self.pass_over(index, drive);
             return Some(self.pending.remove(index));
         }
@@ -347,7 +348,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event, 1..80)
 }
 
-/// The order of service of a policy.
+/// Returns the order of service of a policy.
 fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) -> Vec<u64> {
     let blocks = drive.shape().sectors.0;
     let mut served = Vec::new();
@@ -383,7 +384,7 @@ fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) ->
     served
 }
 
-fn ways() -> impl Strategy<Value = Way> {
+fn ways() -> impl Strategy<Value = Choice> {
     // Quarters produce ties, the others do not.
     let share = || {
         prop_oneof![
@@ -393,13 +394,13 @@ fn ways() -> impl Strategy<Value = Way> {
         ]
     };
     prop_oneof![
-        Just(Way::Sstf),
-        Just(Way::Look),
-        Just(Way::CLook),
-        share().prop_map(Way::VScan),
-        (1..5usize, share()).prop_map(|(n, r)| Way::CvScan(n, r)),
-        share().prop_map(Way::WScan),
-        (1..4usize).prop_map(Way::CScanLa),
+        Just(Choice::Sstf),
+        Just(Choice::Look),
+        Just(Choice::CLook),
+        share().prop_map(Choice::VScan),
+        (1..5usize, share()).prop_map(|(n, r)| Choice::CvScan(n, r)),
+        share().prop_map(Choice::WScan),
+        (1..4usize).prop_map(Choice::CScanLa),
     ]
 }
 
@@ -408,9 +409,9 @@ fn measures() -> impl Strategy<Value = Measured> {
     (fixed, any::<bool>()).prop_map(|(fixed, last)| Measured { fixed, last })
 }
 
-/// The order in which a policy of the table serves open arrivals at the host.
+/// Returns the order in which a policy of the table serves open arrivals at the host.
 fn run(spec: &Spec, raw: &[Raw], written: &str) -> Vec<diskarm_core::device::Completion> {
-    through(spec, raw, known(written))
+    through(spec, raw, policy_maker(written))
 }
 
 proptest! {
@@ -421,8 +422,8 @@ proptest! {
         spec in drive(), events in events(), way in ways(), by in measures(),
     ) {
         let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
-        let written = way.written() + &by.written();
-        let found = order(&drive, &events, known(&written)(&drive));
+        let written = way.expression() + &by.expression();
+        let found = order(&drive, &events, policy_maker(&written)(&drive));
         let expected = order(&drive, &events, Box::new(Brute::new(way, by)));
         prop_assert_eq!(found, expected, "{}", written);
     }
@@ -435,7 +436,7 @@ proptest! {
     fn special_cases_match_other_policies(
         spec in drive(), raw in requests(60), by in measures(), r in 0..=100u32,
     ) {
-        let by = by.written();
+        let by = by.expression();
         let r = f64::from(r) / 100.0;
         let first = by.replace("last", "first");
         let same = [
@@ -472,7 +473,7 @@ proptest! {
         let raw: Vec<Raw> = raw.iter().map(apart).collect();
         let expected = run(&spec, &raw, "fcfs");
         for name in NAMES {
-            let written = format!("{name}({}", by.written());
+            let written = format!("{name}({}", by.expression());
             prop_assert_eq!(&run(&spec, &raw, &written), &expected, "{}", written);
         }
     }
@@ -484,7 +485,7 @@ proptest! {
         for name in NAMES {
             let mut spec = spec.clone();
             spec.queue.depth = depth;
-            spec.queue.policy = format!("{name}({}", by.written()).parse().expect("a policy");
+            spec.queue.policy = format!("{name}({}", by.expression()).parse().expect("a policy");
             let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
             let mut now = Instant::START;
             let asked = fitted(&raw, spec.geometry.sectors.0);
@@ -492,10 +493,10 @@ proptest! {
                 now += Span::from_ns(pause.as_ns() / 16);
                 (now, request(id, op, start, n))
             });
-            let mut host = diskarm_core::host::Host::new(drive, known("fcfs")(
+            let mut host = diskarm_core::host::Host::new(drive, policy_maker("fcfs")(
                 &Drive::new(&spec, Angle::ZERO).expect("a sound layout"),
             ));
-            let mut seen = Seen::default();
+            let mut seen = CompletionLog::default();
             engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
             let mut ids: Vec<u64> = seen.0.iter().map(|c| c.request.id).collect();
             ids.sort();
@@ -577,7 +578,7 @@ fn requests_passed_over_are_served_within_the_sweep() {
 
 /// Requests for the blocks, in order of arrival, the arm at block 100 of the tiny drive (20 to a
 /// cylinder) that it moved up to; the blocks in order of service.
-fn served(written: &str, blocks: &[u64]) -> Vec<u64> {
+fn serve_all(written: &str, blocks: &[u64]) -> Vec<u64> {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
@@ -597,31 +598,31 @@ fn orders_worked_by_hand() {
     let blocks = [150, 95, 104, 20, 119, 108, 131];
     let up = [104, 108, 119, 131, 150];
     let look = [&up[..], &[95, 20]].concat();
-    assert_eq!(served("look", &blocks), look);
-    assert_eq!(served("clook", &blocks), [&up[..], &[20, 95]].concat());
+    assert_eq!(serve_all("look", &blocks), look);
+    assert_eq!(serve_all("clook", &blocks), [&up[..], &[20, 95]].concat());
     // 104 is 3 from 101, 108 is 3 from 105, 95 is 14 from 109, 119 is 10; then 131 is 11 from
     // 120, 150 is 18 from 132, and 95 is 56 from 151.
-    assert_eq!(served("sstf", &blocks), look);
+    assert_eq!(serve_all("sstf", &blocks), look);
     // With 110 instead of 119: 131 is 20 from 111 and 95 is 16.
     assert_eq!(
-        served("sstf", &[150, 95, 104, 20, 110, 108, 131]),
+        serve_all("sstf", &[150, 95, 104, 20, 110, 108, 131]),
         [104, 108, 110, 95, 131, 150, 20]
     );
     // Reversing counts as 0.2 times 200 blocks: 131 is 21 from 110, 95 is 15 and 40.
     let few = [150, 95, 110, 131, 20];
-    assert_eq!(served("vscan(r=0.2)", &few), [110, 131, 150, 95, 20]);
+    assert_eq!(serve_all("vscan(r=0.2)", &few), [110, 131, 150, 95, 20]);
     // Reversing counts as 0.01 times that, 2: at first 95 is 5 and 2, 110 is 10. Then back up.
-    assert_eq!(served("vscan(r=0.01)", &few), [95, 110, 131, 150, 20]);
+    assert_eq!(serve_all("vscan(r=0.01)", &few), [95, 110, 131, 150, 20]);
     // 110 and 131 are 10 and 31, on average 20.5; 95 and 20 are 5 and 80, 42.5 and 2; and so on.
     let onward = [110, 131, 150, 95, 20];
-    assert_eq!(served("cvscan(n=2, r=0.01)", &few), onward);
+    assert_eq!(serve_all("cvscan(n=2, r=0.01)", &few), onward);
     // By cylinders: 5 first (100 to 119), then 4 and 6 are as near, and 95 came before 131.
     assert_eq!(
-        served("sstf(by=map)", &blocks),
+        serve_all("sstf(by=map)", &blocks),
         [104, 108, 119, 95, 131, 150, 20]
     );
     // A window of 20 blocks from 100 on, that is up to 119; the next opens at 131, up to 150.
-    assert_eq!(served("wscan(f=10%)", &blocks), look);
+    assert_eq!(serve_all("wscan(f=10%)", &blocks), look);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
-use super::tiny::{Seen, request, tiny};
+use super::tiny::{CompletionLog, request, tiny};
 
 fn one_at_a_time(spec: &Spec) -> Drive {
     let spec = Spec {
@@ -33,14 +33,14 @@ fn queue(
     Ok(Host::new(device, policy))
 }
 
-fn served(device: &mut impl Device, raw: &[Raw]) -> Vec<Completion> {
+fn serve_all(device: &mut impl Device, raw: &[Raw]) -> Vec<Completion> {
     let mut now = Instant::START;
     let mut arrivals = Vec::new();
     for (pause, op, start, n) in fitted(raw, device.capacity().0) {
         now += Span::from_ns(pause.as_ns() / 16);
         arrivals.push((now, request(arrivals.len() as u64, op, start, n)));
     }
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(device, &mut OpenLoop::new(arrivals.into_iter()), &mut seen)
         .expect("valid requests");
     seen.0
@@ -60,13 +60,13 @@ proptest! {
         let config = config(&policies()[which]);
         let plain = one_at_a_time(&spec);
         let policy = config.policy(&plain);
-        let plain = served(&mut Host::new(plain, policy), &raw);
+        let plain = serve_all(&mut Host::new(plain, policy), &raw);
         let boxed = BoxedDevice::new(one_at_a_time(&spec)).wrapped(|inner| inner);
         let mut boxed = queue(boxed, &config).expect("drives know positions");
-        prop_assert_eq!(&plain, &served(&mut boxed, &raw), "{}", &config);
+        prop_assert_eq!(&plain, &serve_all(&mut boxed, &raw), "{}", &config);
 
         match queue(BoxedDevice::opaque(one_at_a_time(&spec)), &config) {
-            Ok(mut opaque) => prop_assert_eq!(plain, served(&mut opaque, &raw), "{}", config),
+            Ok(mut opaque) => prop_assert_eq!(plain, serve_all(&mut opaque, &raw), "{}", config),
             Err(refused) => prop_assert!(refused.needs > Knowledge::Blocks),
         }
     }

@@ -11,9 +11,9 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
-use super::tiny::{Arrival, R, Seen, W, request, tiny};
+use super::tiny::{Arrival, CompletionLog, R, W, request, tiny};
 
-/// The policies of the table, and some with other parameters.
+/// Returns the policies of the table, and some with other parameters.
 pub fn policies() -> Vec<String> {
     let plain = INFOS.iter().map(|info| info.name.to_owned());
     let sweeps = [
@@ -42,30 +42,30 @@ pub fn policies() -> Vec<String> {
 
 /// The block that the policy serves.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum QueueLevel {
     Host,
     /// The host's queue, merging up to this many blocks.
     Merging(u64),
     Drive,
 }
 
-/// The completions of requests, in order.
+/// Returns the completions of requests, in order.
 fn through(
     spec: &Spec,
     policy: &str,
-    place: Place,
+    place: QueueLevel,
     arrivals: Vec<(Instant, Request)>,
 ) -> Vec<Completion> {
     let choice: PolicyConfig = policy.parse().expect("a policy");
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     let mut spec = spec.clone();
     spec.queue = match place {
-        Place::Drive => Queue {
+        QueueLevel::Drive => Queue {
             depth: arrivals.len().max(1) as u32,
             policy: choice.clone(),
             ..spec.queue
         },
-        Place::Host | Place::Merging(_) => Queue {
+        QueueLevel::Host | QueueLevel::Merging(_) => Queue {
             depth: 1,
             ..spec.queue
         },
@@ -73,12 +73,12 @@ fn through(
     let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
     let mut load = OpenLoop::new(arrivals.into_iter());
     let run = match place {
-        Place::Drive => engine::run(&mut drive, &mut load, &mut seen),
-        Place::Host | Place::Merging(_) => {
+        QueueLevel::Drive => engine::run(&mut drive, &mut load, &mut seen),
+        QueueLevel::Host | QueueLevel::Merging(_) => {
             let policy = choice.policy(&drive);
             let host = Host::new(drive, policy);
             let mut host = match place {
-                Place::Merging(max) => host.merging(SectorCount(max)),
+                QueueLevel::Merging(max) => host.merging(SectorCount(max)),
                 _ => host,
             };
             engine::run(&mut host, &mut load, &mut seen)
@@ -126,11 +126,11 @@ fn in_order(done: &[Completion]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn places() -> impl Strategy<Value = Place> {
+fn places() -> impl Strategy<Value = QueueLevel> {
     prop_oneof![
-        Just(Place::Host),
-        (1..60u64).prop_map(Place::Merging),
-        Just(Place::Drive),
+        Just(QueueLevel::Host),
+        (1..60u64).prop_map(QueueLevel::Merging),
+        Just(QueueLevel::Drive),
     ]
 }
 
@@ -163,7 +163,7 @@ fn order(policy: &str, asked: &[Arrival]) -> Vec<u64> {
             request(id, op, start, n),
         )
     });
-    let done = through(&tiny(""), policy, Place::Host, arrivals.collect());
+    let done = through(&tiny(""), policy, QueueLevel::Host, arrivals.collect());
     done.iter().map(|c| c.request.id).collect()
 }
 

@@ -10,9 +10,9 @@ use diskarm_core::spec::{PreSeek, Spec};
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{Raw, cases, drive, fitted, rehearsed_drive, requests};
-use super::tiny::{R, Seen, W, request, served, tiny};
+use super::tiny::{CompletionLog, R, W, request, serve_all, tiny};
 
 /// Different policies with identical results, to the bit. Those marked `true` only if no two
 /// requests arrive at the same instant.
@@ -40,13 +40,13 @@ const SAME: [(&str, &str, bool); 20] = [
 ];
 
 /// Spreads the requests so that no two are in the same microsecond.
-fn apart(raw: &[Raw]) -> Vec<Raw> {
+fn spread_out(raw: &[Raw]) -> Vec<Raw> {
     let mut raw = raw.to_vec();
     raw.iter_mut().for_each(|r| r.pause += Span::from_us(16.0));
     raw
 }
 
-/// The number of requests that a policy which tries orders can order thousands of times.
+/// Returns the number of requests that a policy which tries orders can order thousands of times.
 fn affordable<'r>(raw: &'r [Raw], policy: &str) -> &'r [Raw] {
     match policy {
         "oat" | "oat-batch" | "oat-window" | "satf-la" => &raw[..raw.len().min(8)],
@@ -66,7 +66,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
         now += Span::from_ns(pause.as_ns() / 16);
         (now, request(id, op, start, n))
     });
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
@@ -76,7 +76,7 @@ fn run(spec: &Spec, raw: &[Raw], policy: &str, is_inside: bool) -> Vec<Completio
     if is_inside {
         inside(spec, raw, policy)
     } else {
-        through(spec, raw, known(policy))
+        through(spec, raw, policy_maker(policy))
     }
 }
 
@@ -104,7 +104,7 @@ impl<F: FnMut(&[Pending], Instant, &Drive) -> usize + Send> Policy<Drive> for Br
     }
 }
 
-/// The first request with the least cost.
+/// Returns the first request with the minimum cost.
 fn brute<K: PartialOrd + 'static>(
     cost: impl Fn(&[Pending], Instant, &Drive, &Pending) -> K + Copy + Send + 'static,
 ) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
@@ -142,7 +142,7 @@ proptest! {
         is_inside in any::<bool>(),
     ) {
         let (a, b, needs_apart) = SAME[which];
-        let raw = if needs_apart { apart(&raw) } else { raw };
+        let raw = if needs_apart { spread_out(&raw) } else { raw };
         prop_assert_eq!(
             run(&spec, &raw, a, is_inside), run(&spec, &raw, b, is_inside), "{} {}", a, b
         );
@@ -197,7 +197,7 @@ proptest! {
         let request = request(3, R, place % spec.geometry.sectors.0, 1);
         let pending = Pending { request, arrived };
         for info in INFOS {
-            let mut policy = known(info.name)(&drive);
+            let mut policy = policy_maker(info.name)(&drive);
             policy.add(pending, &drive);
             let now = arrived + Span::from_ms(f64::from(ms));
             prop_assert_eq!(policy.next(now, &drive), Some(pending), "{}", info.name);
@@ -215,15 +215,15 @@ proptest! {
             / f64::from(spec.geometry.zones[0].sectors_per_track);
         let weight_ms = (f64::from(w) * sector_ns).round() / 1e6;
         prop_assert_eq!(
-            through(&spec, &raw, known(&format!("asatf(w={w})"))),
-            through(&spec, &raw, known(&format!("asptf(w={weight_ms})")))
+            through(&spec, &raw, policy_maker(&format!("asatf(w={w})"))),
+            through(&spec, &raw, policy_maker(&format!("asptf(w={weight_ms})")))
         );
     }
 
     #[test]
     fn satf_serves_the_least_access_time(spec in drive(), raw in requests(40)) {
         let expected = brute(|_, now, drive, p| access(drive, now, p));
-        prop_assert_eq!(through(&spec, &raw, known("satf")), through(&spec, &raw, expected));
+        prop_assert_eq!(through(&spec, &raw, policy_maker("satf")), through(&spec, &raw, expected));
     }
 
     #[test]
@@ -234,7 +234,7 @@ proptest! {
             i128::from(positioning(drive, now, p).as_ns()) * 1000 - credit
         });
         let policy = format!("asptf(w={w})");
-        prop_assert_eq!(through(&spec, &raw, known(&policy)), through(&spec, &raw, expected));
+        prop_assert_eq!(through(&spec, &raw, policy_maker(&policy)), through(&spec, &raw, expected));
     }
 
     #[test]
@@ -244,7 +244,7 @@ proptest! {
             let positioning = positioning(drive, now, p).as_ns();
             if is_there { 0 } else { positioning }
         });
-        prop_assert_eq!(through(&spec, &raw, known("spctf")), through(&spec, &raw, expected));
+        prop_assert_eq!(through(&spec, &raw, policy_maker("spctf")), through(&spec, &raw, expected));
     }
 
     #[test]
@@ -254,7 +254,7 @@ proptest! {
             // Neither distinguishes products of integers that differ only by rounding.
             (access(drive, now, p).as_ns() as f64 * left * 1e6).round()
         });
-        let ours = through(&spec, &raw, known("wstf(m=100 ms)"));
+        let ours = through(&spec, &raw, policy_maker("wstf(m=100 ms)"));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -270,7 +270,7 @@ proptest! {
             let level = (0..=3).filter(|&i| own > mean + f64::from(i) * deviation + 1e-6).count();
             positioning(drive, now, p).as_ns() as f64 * 0.5f64.powi(level as i32)
         });
-        let ours = through(&spec, &raw, known("saptf(t=0.5)"));
+        let ours = through(&spec, &raw, policy_maker("saptf(t=0.5)"));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -280,11 +280,11 @@ proptest! {
             let class = u8::from(!p.request.op.is_read());
             (class, positioning(drive, now, p))
         });
-        let hol = through(&spec, &raw, known("hol(within=sptf)"));
+        let hol = through(&spec, &raw, policy_maker("hol(within=sptf)"));
         prop_assert_eq!(&hol, &through(&spec, &raw, expected));
-        prop_assert_eq!(&hol, &through(&spec, &raw, known("sptf-cp(t=0)")));
+        prop_assert_eq!(&hol, &through(&spec, &raw, policy_maker("sptf-cp(t=0)")));
         let expected = brute(|_, _, _, p| u8::from(!p.request.op.is_read()));
-        prop_assert_eq!(through(&spec, &raw, known("hol")), through(&spec, &raw, expected));
+        prop_assert_eq!(through(&spec, &raw, policy_maker("hol")), through(&spec, &raw, expected));
     }
 
     #[test]
@@ -303,7 +303,7 @@ proptest! {
             };
             Box::new(Brute { list: Vec::new(), select })
         };
-        let ours = through(&spec, &raw, known("sptf-cp(t=0.6)"));
+        let ours = through(&spec, &raw, policy_maker("sptf-cp(t=0.6)"));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -318,7 +318,7 @@ proptest! {
             let is_out = own * 100 > shortest * (100 + i64::from(n));
             (is_out, drive.outlook(now).seek(&p.request, &drive.locate(&p.request)))
         });
-        let ours = through(&spec, &raw, known(&format!("sptf-sw(n={n}%)")));
+        let ours = through(&spec, &raw, policy_maker(&format!("sptf-sw(n={n}%)")));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -328,7 +328,7 @@ proptest! {
             let seek = drive.outlook(now).seek(&p.request, &drive.locate(&p.request));
             (positioning(drive, now, p), seek)
         });
-        let ours = through(&spec, &raw, known("sptf-sw(n=0%)"));
+        let ours = through(&spec, &raw, policy_maker("sptf-sw(n=0%)"));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -340,7 +340,7 @@ proptest! {
             let is_out = list.iter().filter(|q| q.request.id < p.request.id).count() >= n;
             (is_out, positioning(drive, now, p))
         });
-        let ours = through(&spec, &raw, known(&format!("sw-sptf(n={n})")));
+        let ours = through(&spec, &raw, policy_maker(&format!("sw-sptf(n={n})")));
         prop_assert_eq!(ours, through(&spec, &raw, window));
         for dynamic in ["no", "yes"] {
             let times = move |list: &[Pending]| if dynamic == "yes" { list.len() } else { 1 };
@@ -350,7 +350,7 @@ proptest! {
                 (is_out, positioning(drive, now, p))
             });
             let ours = format!("wb-sptf(t={us} us, dynamic={dynamic})");
-            let ours = through(&spec, &raw, known(&ours));
+            let ours = through(&spec, &raw, policy_maker(&ours));
             prop_assert_eq!(ours, through(&spec, &raw, window));
         }
     }
@@ -372,7 +372,7 @@ proptest! {
             };
             Box::new(Brute { list: Vec::new(), select })
         };
-        let ours = through(&spec, &raw, known("bsatf"));
+        let ours = through(&spec, &raw, policy_maker("bsatf"));
         prop_assert_eq!(ours, through(&spec, &raw, expected));
     }
 
@@ -382,13 +382,13 @@ proptest! {
     ) {
         let mut spec = spec;
         spec.queue.preseek = PreSeek::Acknowledged;
-        let ours = through(&spec, &raw, known("lbsatf"));
+        let ours = through(&spec, &raw, policy_maker("lbsatf"));
         prop_assert_eq!(ours, through(&spec, &raw, |_| Box::new(BruteLeaky::default())));
     }
 
     #[test]
     fn groups_go_round(spec in drive(), raw in requests(40), n in 1..6u32) {
-        let ours = through(&spec, &raw, known(&format!("gstf(n={n})")));
+        let ours = through(&spec, &raw, policy_maker(&format!("gstf(n={n})")));
         let expected = through(&spec, &raw, |_| Box::new(BruteGroups { n, ..Default::default() }));
         prop_assert_eq!(ours, expected);
     }
@@ -446,8 +446,8 @@ struct BruteLeaky {
     later: Vec<Pending>,
 }
 
-/// The greedy order of `rest`, and when it ends.
-fn planned(mut rest: Vec<Pending>, mut now: Instant, drive: &Drive) -> (Vec<Pending>, Instant) {
+/// Returns the greedy order of `rest`, and when it ends.
+fn plan(mut rest: Vec<Pending>, mut now: Instant, drive: &Drive) -> (Vec<Pending>, Instant) {
     let mut trial = drive.rehearse();
     let mut plan = Vec::new();
     rest.sort_by_key(|p| p.request.id);
@@ -475,11 +475,11 @@ impl Policy<Drive> for BruteLeaky {
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
         if self.plan.is_empty() {
             let all = self.later.drain(..).chain(self.fresh.drain(..)).collect();
-            (self.plan, self.deadline) = planned(all, now, drive);
+            (self.plan, self.deadline) = plan(all, now, drive);
         }
         for newcomer in std::mem::take(&mut self.fresh) {
             let all = self.plan.iter().copied().chain([newcomer]).collect();
-            let (plan, end) = planned(all, now, drive);
+            let (plan, end) = plan(all, now, drive);
             if end <= self.deadline {
                 self.plan = plan;
             } else {
@@ -490,11 +490,12 @@ impl Policy<Drive> for BruteLeaky {
     }
 }
 
-/// The order in which the tiny drive's own queue serves `asked`: instant in ms, direction, block.
+/// Returns the order in which the tiny drive's own queue serves `asked`: instant in ms, direction,
+/// block.
 fn order(policy: &str, asked: &[(f64, Op, u64)]) -> Vec<u64> {
     let spec = tiny(&format!("[queue]\ndepth = 40\npolicy = \"{policy}\"\n"));
     let asked: Vec<_> = asked.iter().map(|&(at, op, b)| (at, op, b, 1)).collect();
-    served(&spec, &asked)
+    serve_all(&spec, &asked)
         .iter()
         .map(|c| c.request.start.0)
         .collect()

@@ -7,9 +7,9 @@ use diskarm_core::sched::INFOS;
 use diskarm_core::units::{Instant, Span};
 use proptest::prelude::*;
 
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{cases, requests};
-use super::tiny::{Arrival, R, W, served, tiny};
+use super::tiny::{Arrival, R, W, serve_all, tiny};
 
 /// The far request, which arrives when this many near ones are pending.
 const FAR: u64 = 40;
@@ -27,7 +27,7 @@ fn stream(policy: &str, op: Op) -> Vec<Completion> {
     let spec = tiny(&format!(
         "[queue]\ndepth = {depth}\npolicy = \"{policy}\"\n"
     ));
-    let served = served(&spec, &asked);
+    let served = serve_all(&spec, &asked);
     assert_eq!(served.len(), depth, "{policy}");
     served
 }
@@ -206,8 +206,8 @@ fn chosen_after(served: &[Completion], from: Instant) -> usize {
         .saturating_sub(1)
 }
 
-/// A request, the later ones that were served before it, and when each of these was chosen.
-fn overtaken(served: &[Completion]) -> impl Iterator<Item = (Completion, Completion, Instant)> {
+/// Returns a request, the later ones that were served before it, and when each of these was chosen.
+fn overtakings(served: &[Completion]) -> impl Iterator<Item = (Completion, Completion, Instant)> {
     (1..served.len()).flat_map(move |at| {
         let own = served[at];
         let later = (1..at).filter(move |&i| served[i].arrived > own.arrived);
@@ -220,19 +220,19 @@ proptest! {
 
     #[test]
     fn bounds_hold_on_random_requests(raw in requests(60)) {
-        let run = |policy: &str| through(&tiny(""), &raw, known(policy));
+        let run = |policy: &str| through(&tiny(""), &raw, policy_maker(policy));
         // 21 ms of positioning at most, by 600 ms a second.
         for (policy, bound_ms) in [
             ("asptf(w=600)", 35.0), ("asatf(w=600)", 35.0), ("aspctf(w=600)", 35.0),
             ("wb-sptf(t=20 ms)", 20.0), ("wb-sptf(t=1 ms, dynamic=yes)", 60.0),
         ] {
-            for (own, other, _) in overtaken(&run(policy)) {
+            for (own, other, _) in overtakings(&run(policy)) {
                 let after = other.arrived - own.arrived;
                 prop_assert!(after <= Span::from_ms(bound_ms), "{} {:?}", policy, after);
             }
         }
         for policy in ["wstf(m=50 ms)", "limited(wait=50 ms, policy=satf)"] {
-            for (own, _, chosen) in overtaken(&run(policy)) {
+            for (own, _, chosen) in overtakings(&run(policy)) {
                 let waited = chosen.since_or_zero(own.arrived);
                 prop_assert!(waited <= Span::from_ms(50.0), "{} {:?}", policy, waited);
             }

@@ -15,12 +15,12 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
 const MECHANISM: &str = include_str!("tiny.toml");
 
-/// The tiny drive with these further sections.
+/// Returns the tiny drive with these further sections.
 pub fn tiny(sections: &str) -> Spec {
     parsed(&format!("{MECHANISM}{sections}"))
 }
 
-/// The tiny drive with these further sections and `changes` (from, to) in its first ones.
+/// Returns the tiny drive with these further sections and `changes` (from, to) in its first ones.
 pub fn tiny_with(changes: &[(&str, &str)], sections: &str) -> Spec {
     let mut text = MECHANISM.to_owned();
     for (from, to) in changes {
@@ -45,9 +45,9 @@ pub fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
 }
 
 #[derive(Default)]
-pub struct Seen(pub Vec<Completion>);
+pub struct CompletionLog(pub Vec<Completion>);
 
-impl Observer for Seen {
+impl Observer for CompletionLog {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -55,8 +55,8 @@ impl Observer for Seen {
     }
 }
 
-/// The completions of `asked` on the drive of `spec`, in order.
-pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
+/// Returns the completions of `asked` on the drive of `spec`, in order.
+pub fn serve_all(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         (
@@ -64,14 +64,14 @@ pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
             request(id as u64, op, start, n),
         )
     });
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
-/// The completion of the last of `asked`, which are far enough apart for a queue of one.
+/// Returns the completion of the last of `asked`, which are far enough apart for a queue of one.
 pub fn last(spec: &Spec, asked: &[Arrival]) -> Completion {
-    *served(spec, asked).last().expect("a completion")
+    *serve_all(spec, asked).last().expect("a completion")
 }
 
 /// Less than this in nanoseconds is rounding.
@@ -103,7 +103,7 @@ pub fn check_at(c: &Completion, at: f64, outcome: Outcome) {
     );
 }
 
-/// The blocks that a read at 1 s finds in the buffer after `asked`.
+/// Returns the blocks that a read at 1 s finds in the buffer after `asked`.
 pub fn held(spec: &Spec, asked: &[Arrival]) -> Vec<u64> {
     let hit = |&block: &u64| {
         let mut asked = asked.to_vec();

@@ -14,7 +14,7 @@ use diskarm_core::wrap::{
     Recalibration, Recorder, Recording, Spikes, Throttle,
 };
 
-use super::attributes::{at_ms, drive, ids, queued, run};
+use super::attributes::{at_ms, drive, ids, queueing_spec, run};
 use super::tiny::{R, W, check, check_at, request};
 
 fn flushes(at_ms: &[f64]) -> Vec<(f64, Request)> {
@@ -48,13 +48,16 @@ fn throttled<D: Device>(device: D, requests_per_s: f64, burst_ms: f64) -> Thrott
 }
 
 fn faulty(plan: FaultPlan) -> Faults<Drive> {
-    Faults::new(drive(&queued()), &plan, Span::from_ms(10.0))
+    Faults::new(drive(&queueing_spec()), &plan, Span::from_ms(10.0))
 }
 
 #[test]
 fn a_throttle_spaces_requests_and_counts_the_wait_as_queue_time() {
     let requests = flushes(&[0.0, 0.0, 0.0, 25.0, 100.0]);
-    let done = run(&mut throttled(drive(&queued()), 100.0, 0.0), &requests);
+    let done = run(
+        &mut throttled(drive(&queueing_spec()), 100.0, 0.0),
+        &requests,
+    );
     let expected = [
         (0.0, 0.0),
         (10.0, 10.0),
@@ -69,7 +72,10 @@ fn a_throttle_spaces_requests_and_counts_the_wait_as_queue_time() {
 #[test]
 fn a_burst_lets_saved_requests_pass_at_once() {
     let requests = flushes(&[50.0, 50.0, 50.0, 50.0]);
-    let done = run(&mut throttled(drive(&queued()), 100.0, 10.0), &requests);
+    let done = run(
+        &mut throttled(drive(&queueing_spec()), 100.0, 10.0),
+        &requests,
+    );
     assert_eq!(
         times(&done),
         [(50.0, 0.0), (50.0, 0.0), (60.0, 10.0), (70.0, 20.0)]
@@ -87,7 +93,10 @@ fn a_throttle_counts_bytes() {
         (1.0, Request::flush(1)),
         (1.0, Request::flush(2)),
     ];
-    let done = run(&mut Throttle::new(drive(&queued()), limits), &requests);
+    let done = run(
+        &mut Throttle::new(drive(&queueing_spec()), limits),
+        &requests,
+    );
     // Two blocks at 10 ms each; a flush has none.
     assert_eq!(times(&done)[1..], [(20.0, 19.0), (20.0, 19.0)]);
 }
@@ -112,15 +121,15 @@ fn limits_of_which_a_request_takes_for_ever_are_refused() {
 #[test]
 fn a_queue_in_front_of_a_throttle_keeps_the_choice() {
     let requests = [0, 100, 60].map(|block| (0.0, request(block, R, block, 1)));
-    let inside = throttled(behind("clook", drive(&queued())), 20.0, 0.0);
-    let mut outside = behind("clook", throttled(drive(&queued()), 20.0, 0.0));
+    let inside = throttled(behind("clook", drive(&queueing_spec())), 20.0, 0.0);
+    let mut outside = behind("clook", throttled(drive(&queueing_spec()), 20.0, 0.0));
     assert_eq!(ids(&run(&mut { inside }, &requests)), [0, 100, 60]);
     assert_eq!(ids(&run(&mut outside, &requests)), [0, 60, 100]);
 }
 
 #[test]
 fn a_held_request_can_be_aborted() {
-    let mut device = throttled(drive(&queued()), 100.0, 0.0);
+    let mut device = throttled(drive(&queueing_spec()), 100.0, 0.0);
     for (_, request) in flushes(&[0.0, 0.0, 0.0]) {
         assert_eq!(device.submit(at_ms(0.0), request), Ok(()));
     }
@@ -206,7 +215,7 @@ fn a_recalibration_follows_the_request_under_way() {
     check(&done[3], 44.0, [0.0, 0.0, 2.0, 0.0, 6.0, 1.0, 0.0]);
 }
 
-fn lost(from_ms: f64, until_ms: f64) -> FaultPlan {
+fn outage(from_ms: f64, until_ms: f64) -> FaultPlan {
     FaultPlan {
         outages: vec![Outage {
             from: at_ms(from_ms),
@@ -224,7 +233,7 @@ fn a_lost_device_ends_all_that_is_inside_and_all_that_comes() {
         (7.0, Request::flush(2)),
         (16.0, Request::flush(3)),
     ];
-    let done = run(&mut faulty(lost(5.0, 15.0)), &requests);
+    let done = run(&mut faulty(outage(5.0, 15.0)), &requests);
     assert_eq!(ids(&done), [0, 1, 2, 3]);
     assert_eq!(
         times(&done),
@@ -239,15 +248,15 @@ fn a_lost_device_ends_all_that_is_inside_and_all_that_comes() {
 #[test]
 fn a_device_that_returns_finishes_what_was_under_way() {
     let requests = [(0.0, request(0, R, 23, 1)), (9.0, Request::flush(1))];
-    let done = run(&mut faulty(lost(5.0, 8.0)), &requests);
+    let done = run(&mut faulty(outage(5.0, 8.0)), &requests);
     assert_eq!(times(&done), [(5.0, 5.0), (10.0, 1.0)]);
 }
 
 /// The limit allows the next request at 50 ms. Until 2 ms the device itself is busy.
 #[test]
 fn a_device_that_returns_has_no_more_room_than_it_had() {
-    let throttled = throttled(drive(&queued()), 20.0, 0.0);
-    let mut device = Faults::new(throttled, &lost(1.0, 2.0), Span::from_ms(10.0));
+    let throttled = throttled(drive(&queueing_spec()), 20.0, 0.0);
+    let mut device = Faults::new(throttled, &outage(1.0, 2.0), Span::from_ms(10.0));
     for (at, id) in [(0.0, 0), (1.5, 1)] {
         assert_eq!(device.submit(at_ms(at), Request::flush(id)), Ok(()));
         let done = device.advance(at_ms(at)).expect("a completion at once");
@@ -296,7 +305,7 @@ fn random_errors_depend_on_the_seed_alone_and_come_as_often_as_asked_for() {
 fn recorders_and_observers_see_what_passes_at_their_level() {
     let report = Arc::new(Mutex::new(Report::new(0)));
     let inside = Recorder::new(
-        ObservedDevice::new(drive(&queued()), report.clone()),
+        ObservedDevice::new(drive(&queueing_spec()), report.clone()),
         Default::default(),
     );
     let mut outside = Recorder::new(behind("fcfs", inside), Recording::default());

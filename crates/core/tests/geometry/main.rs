@@ -9,7 +9,7 @@ mod skew;
 use diskarm_core::spec::{Geometry, Sparing, Zone};
 use diskarm_core::units::SectorCount;
 
-/// A zone with neither spares nor defects nor skew.
+/// Returns a zone with neither spares nor defects nor skew.
 fn zone(cylinders: std::ops::Range<u32>, sectors_per_track: u32) -> Zone {
     Zone {
         first_cylinder: cylinders.start,
@@ -25,7 +25,7 @@ fn zone(cylinders: std::ops::Range<u32>, sectors_per_track: u32) -> Zone {
     }
 }
 
-/// A geometry of these zones, cylinder-major, that exports all of the `sectors` they map.
+/// Returns a geometry of these zones, cylinder-major, that exports all of the `sectors` they map.
 fn geometry(surfaces: u32, sparing: Sparing, zones: Vec<Zone>, sectors: u64) -> Geometry {
     Geometry {
         surfaces,

@@ -213,7 +213,7 @@ proptest! {
         assert_same(&g, &layout, &Reference::new(&g));
     }
 
-    /// A disk of physical sectors is that of larger sectors, each of several blocks.
+    /// A disk with physical sectors equals one with larger sectors, each of several blocks.
     #[test]
     fn blocks_lie_in_the_places_of_larger_sectors(
         g in disk(), bits in 1..4u32, count in 0..4u64, seed: u64,

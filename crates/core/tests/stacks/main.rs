@@ -27,12 +27,12 @@ const ROUNDING: Span = Span::from_ns(1_000);
 
 /// An action on a stack, and its time.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum StackStep {
     Submit(Request),
     Abort(u64),
 }
 
-fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, Step)> {
+fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, StackStep)> {
     let count = 1 + dice.below(24);
     let pause = dice.of(&[1, 1_000, 10_000, 60_000]);
     let has_aborts = dice.one_in(3);
@@ -72,12 +72,12 @@ fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, Step)> {
         }
         request.priority = dice.of(&[Priority::High, Priority::Normal, Priority::Low]);
         request.unit = dice.below(stack.disks.into()) as u16;
-        steps.push((at, Step::Submit(request)));
+        steps.push((at, StackStep::Submit(request)));
         if has_aborts && dice.one_in(3) {
             // The id of a request that may be waiting, under way, complete, or never submitted.
             steps.push((
                 at + dice.us(20_000),
-                Step::Abort(1_000 + dice.below(id + 2)),
+                StackStep::Abort(1_000 + dice.below(id + 2)),
             ));
         }
     }
@@ -145,10 +145,10 @@ impl Run {
         assert_eq!(twice, None, "completed again: {completion:?}");
     }
 
-    fn step(&mut self, at: Instant, step: Step) {
+    fn step(&mut self, at: Instant, step: StackStep) {
         self.now = at;
         match step {
-            Step::Submit(request) => {
+            StackStep::Submit(request) => {
                 let has_room = self.device.has_room() && self.device.accepts(&request);
                 // A throttle holds what it has no room for.
                 match self.device.submit(at, request) {
@@ -156,7 +156,7 @@ impl Run {
                     Err(why) => assert_eq!((has_room, why), (false, SubmitError::Full)),
                 }
             }
-            Step::Abort(id) => {
+            StackStep::Abort(id) => {
                 if self.device.abort(at, id) {
                     assert!(!self.done.contains_key(&id), "{id} was aborted when done");
                     self.aborted.push(id);
@@ -176,7 +176,7 @@ impl Run {
         }
     }
 
-    /// All requests in order of arrival, with their completions.
+    /// Returns all requests in order of arrival, with their completions.
     fn of_all(&self) -> Vec<Completion> {
         let submitted = self.submitted.iter();
         submitted
@@ -184,7 +184,7 @@ impl Run {
             .collect()
     }
 
-    /// The invariants of one disk.
+    /// Checks the invariants of one disk and returns its completions.
     fn of_disk(&self, unit: u16) -> Vec<Completion> {
         let mut own = self.of_all();
         own.retain(|done| done.request.unit == unit);
@@ -241,7 +241,7 @@ fn check_flushed(run: &mut Run, disks: u16) {
                 ..Request::flush(id)
             };
             let at = run.now;
-            run.step(at, Step::Submit(flush));
+            run.step(at, StackStep::Submit(flush));
             run.advance(Instant::NEVER);
             run.done[&id]
         };
@@ -256,7 +256,7 @@ fn check_flushed(run: &mut Run, disks: u16) {
 }
 
 /// Runs `steps` on `stack`.
-fn serve(dice: &mut Dice, stack: &Stack, steps: &[(Instant, Step)]) -> Run {
+fn serve(dice: &mut Dice, stack: &Stack, steps: &[(Instant, StackStep)]) -> Run {
     let mut run = Run {
         device: stack.build(),
         submitted: Vec::new(),
@@ -344,8 +344,9 @@ impl Met {
 
 #[test]
 fn every_stack_keeps_its_promises() {
-    let one = std::env::var("DISKARM_STACK_SEED").ok();
-    let one: Option<u64> = one.map(|seed| seed.parse().expect("a whole number as the seed"));
+    let one: Option<u64> = std::env::var("DISKARM_STACK_SEED")
+        .ok()
+        .map(|seed| seed.parse().expect("a whole number as the seed"));
     let seeds = one.map_or(0..SEEDS, |seed| seed..seed + 1);
     let mut met = Met::default();
     for seed in seeds {

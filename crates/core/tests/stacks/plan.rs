@@ -216,8 +216,7 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
     let needed = rehearsed.and_then(|(needed, _)| needed.parse().ok());
     let destages = reads == ReadDispatch::Shared && dice.one_in(2);
     let fails = dice.one_in(3);
-    let failures = fails.then(|| random_failure(2, dice));
-    let failures: Vec<Failure> = failures.into_iter().collect();
+    let failures: Vec<Failure> = fails.then(|| random_failure(2, dice)).into_iter().collect();
     let rebuild = (fails && dice.one_in(2)).then(|| RebuildConfig {
         share_fraction: dice.of(&[0.2, 1.0]),
         unit: SectorCount(dice.of(&[3, 32, 64])),
@@ -260,7 +259,7 @@ fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
     (members, striping)
 }
 
-/// A member that fails before the run or during it.
+/// Returns a member that fails before the run or during it.
 fn random_failure(members: usize, dice: &mut Dice) -> Failure {
     Failure {
         member: dice.below(members as u64) as usize,
@@ -347,7 +346,7 @@ impl Stack {
         stack
     }
 
-    /// A drive with its levels, a pair, or an array of either.
+    /// Returns a drive with its levels, a pair, or an array of either.
     fn disk(&self) -> BoxedDevice {
         if let Some(declustering) = &self.declustering {
             return self.declustered(declustering);
@@ -367,18 +366,21 @@ impl Stack {
         }))
     }
 
-    /// The most events that rebuilds make, with a step for each block and some for each command.
+    /// Returns the maximum number of events of rebuilds, with a step for each block and some for
+    /// each command.
     pub fn own_events(&self) -> usize {
         let striping = self
             .array
             .as_ref()
             .map(|(members, array)| (*members, array));
-        let of_array = striping.filter(|(_, array)| array.rebuild_share.is_some());
-        let of_array = of_array.map_or(0, |(members, _)| members);
+        let of_array = striping
+            .filter(|(_, array)| array.rebuild_share.is_some())
+            .map_or(0, |(members, _)| members);
         let of_pairs = self.mirroring.iter().filter(|pair| pair.rebuild.is_some());
         let declustering = self.declustering.as_ref();
-        let pairs = declustering.map(|declustering| declustering.layout.disks() + 1);
-        let pairs = pairs.or(striping.map(|(members, _)| members + 1));
+        let pairs = declustering
+            .map(|declustering| declustering.layout.disks() + 1)
+            .or(striping.map(|(members, _)| members + 1));
         let declustering = declustering.and_then(|declustering| declustering.rebuild_share);
         let of_array = of_array + 2 * usize::from(declustering.is_some());
         let commands = of_array + of_pairs.count() * pairs.unwrap_or(1);
@@ -405,7 +407,7 @@ impl Stack {
         self.array.is_some() || self.declustering.is_some()
     }
 
-    /// The blocks of a disk.
+    /// Returns the number of blocks of a disk.
     pub fn blocks(&self) -> u64 {
         if let Some(declustering) = &self.declustering {
             return declustering.capacity(SectorCount(BLOCKS)).0;
@@ -417,7 +419,7 @@ impl Stack {
         BLOCKS * data as u64
     }
 
-    /// A drive with its levels, or a pair of them, perhaps with a cache in front.
+    /// Returns a drive with its levels, or a pair of them, perhaps with a cache in front.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => CacheBacking::Device(self.member(index)),
@@ -439,8 +441,9 @@ impl Stack {
         build(mirroring).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
             let order = BatchOrder::Ascending;
-            let destaging = mirroring.destaging;
-            let destaging = destaging.map(|scheme| DestageConfig { order, ..scheme });
+            let destaging = mirroring
+                .destaging
+                .map(|scheme| DestageConfig { order, ..scheme });
             let mirroring = MirrorConfig {
                 policy,
                 reads: destaging.map_or_else(ReadDispatch::default, |_| ReadDispatch::Shared),
@@ -451,7 +454,7 @@ impl Stack {
         })
     }
 
-    /// A drive with its levels, which does not do the same as its twin.
+    /// Returns a drive with its levels, which behaves differently from its twin.
     fn member(&self, index: u64) -> BoxedDevice {
         let drive =
             Drive::new(&self.spec, Angle::from_fraction(3 * index, 10)).expect("a sound layout");
@@ -490,8 +493,7 @@ impl Stack {
     pub fn has_faults(&self) -> bool {
         let mut levels = self.levels.iter().chain(&self.above);
         let of_pairs = self.mirroring.iter().flat_map(|pair| &pair.failures);
-        let declustering = self.declustering.iter();
-        let declustering = declustering.flat_map(|array| &array.failures);
+        let declustering = self.declustering.iter().flat_map(|array| &array.failures);
         let striping = self.array.iter().flat_map(|(_, array)| &array.failures);
         let mut failures = of_pairs.chain(striping).chain(declustering);
         let fails = failures.any(|failure| failure.at > Instant::START);
@@ -510,8 +512,8 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
                 device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
             }
             Level::Queue(config, merge) => {
-                let policy = stack::policy(config, &device);
-                let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
+                let policy = stack::policy(config, &device)
+                    .unwrap_or_else(|_| PolicyConfig::default().policy(&device));
                 let host = Host::new(device, policy);
                 BoxedDevice::opaque(match merge {
                     Some(max) => host.merging(*max),

@@ -25,7 +25,7 @@ const DISK: Disk = Disk {
 /// Number of samples in a test.
 const N: usize = 200_000;
 
-/// The only stream of a workload expression.
+/// Returns the only stream of a workload expression.
 fn stream(text: &str) -> Stream {
     let workload = Workload::parse(text, DISK).expect("a sound workload");
     let [stream] = &workload.streams[..] else {

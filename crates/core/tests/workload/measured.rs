@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-/// The rows of a drive's trace, below their header, as `data/README.md` describes them.
+/// Returns the rows of a drive's trace, below their header, as `data/README.md` describes them.
 pub fn trace(drive: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let path = format!("{root}/data/validation/{drive}.csv.gz");

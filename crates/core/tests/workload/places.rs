@@ -6,7 +6,7 @@ use diskarm_core::workload::{Disk, Workload};
 
 use crate::{DISK, N, assert_mean, assert_share, generated};
 
-/// Sectors from the start of each request's predecessor to its own start.
+/// Returns the sectors from the start of each request's predecessor to its own start.
 fn jumps(requests: &[Request]) -> impl ExactSizeIterator<Item = f64> {
     let pairs = requests.windows(2);
     pairs.map(|pair| pair[1].start.0 as f64 - pair[0].start.0 as f64)
@@ -94,11 +94,12 @@ fn sequential_with_a_share() {
     assert_share("sequential", follows(&requests), 0.3);
     let turned = requests
         .windows(2)
-        .filter(|pair| pair[1].start == pair[0].end());
-    let turned = turned.filter(|pair| pair[1].op != pair[0].op).count();
+        .filter(|pair| pair[1].start == pair[0].end())
+        .filter(|pair| pair[1].op != pair[0].op)
+        .count();
     assert!(turned <= 5, "{turned} sequential requests change direction");
     // Directions are copied for 1 / 0.7 requests on average: of a series with correlation 0.3
-    // the variance of the mean is that of independent ones times (1 + 0.3) / (1 - 0.3).
+    // the variance of the mean is that of an independent series times (1 + 0.3) / (1 - 0.3).
     let reads = requests.iter().map(|r| f64::from(u8::from(r.op.is_read())));
     assert_mean("reads", reads, 0.4, 0.24 * 1.3 / 0.7);
 }
@@ -273,7 +274,7 @@ fn zipf_of_more_extents_than_its_table_lists() {
 }
 
 /// The validation workload of worthington96 section 6, generated and as traced on the
-/// HP C2247. The bounds are those of the trace's 9,999 requests.
+/// HP C2247. The bounds follow from the trace's 9,999 requests.
 #[test]
 fn the_validation_workload_of_the_papers_is_reproduced() {
     let rows = crate::measured::trace("hp-c2247");

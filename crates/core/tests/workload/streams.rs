@@ -10,7 +10,7 @@ use diskarm_core::workload::{Arrivals, Times, Workload};
 
 use crate::{DISK, assert_mean, stream};
 
-/// A completion of a request that arrived then.
+/// Returns a completion of a request that arrived then.
 fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
     let queue = Span::ZERO;
     Completion {
@@ -27,8 +27,8 @@ fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
     }
 }
 
-/// All arrivals of a workload whose requests each take `service`, as if alone.
-fn served(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
+/// Returns all arrivals of a workload whose requests each take `service`, as if alone.
+fn serve_all(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
     let workload = Workload::parse(text, DISK).expect("a sound workload");
     let mut load = Streams::new(&workload, DISK, 1, count);
     // By instant and order of arrival.
@@ -55,7 +55,7 @@ fn served(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
 #[test]
 fn merged_streams_are_in_order_of_time() {
     let text = "poisson(rate=60/s) reads=100% + uniform(to=22ms) sequential size=4KiB reads=0%";
-    let merged = served(text, 10_000, Span::from_ms(1.0));
+    let merged = serve_all(text, 10_000, Span::from_ms(1.0));
     assert_eq!(merged.len(), 10_000);
     assert!(merged.is_sorted_by_key(|(at, _)| *at));
     let streams = Workload::parse(text, DISK).unwrap();
@@ -85,14 +85,14 @@ fn one_stream_is_the_same_alone() {
         .zip(alone.requests(DISK, 1))
         .take(500)
         .collect();
-    assert_eq!(served(text, 500, Span::from_ms(5.0)), own);
+    assert_eq!(serve_all(text, 500, Span::from_ms(5.0)), own);
 }
 
 #[test]
 fn clients_continue_after_completion_and_think_time() {
     // Five clients, each with 10 ms of service and 30 ms of think time: five at 0, five at 40 ms,
     // and so on.
-    let arrivals = served("closed(clients=5, think=30ms)", 23, Span::from_ms(10.0));
+    let arrivals = serve_all("closed(clients=5, think=30ms)", 23, Span::from_ms(10.0));
     let expected = (0..23).map(|i| Instant::from_ns(i / 5 * 40_000_000));
     assert!(arrivals.iter().map(|(at, _)| *at).eq(expected));
 }
@@ -104,7 +104,7 @@ fn random_think_times_give_the_expected_rate() {
     // 900 ms^2 each; the number of a client's cycles by a time t deviates from t / 40 by sqrt(t 900
     // / 40^3) (renewal theorem), of ten together sqrt(10) as much.
     let n = 50_000u64;
-    let arrivals = served(
+    let arrivals = serve_all(
         "closed(clients=10, think=poisson(mean=30ms))",
         n,
         Span::from_ms(10.0),
@@ -125,7 +125,7 @@ fn open_and_closed_streams_run_concurrently() {
     // One client in the background, who always has a request of 8 ms outstanding, and arrivals
     // at 100/s: within a second 125 and 100.
     let text = "closed(clients=1) reads=100% + poisson(rate=100/s) reads=0%";
-    let arrivals = served(text, 100_000, Span::from_ms(8.0));
+    let arrivals = serve_all(text, 100_000, Span::from_ms(8.0));
     let reads: Vec<bool> = arrivals.iter().map(|(_, r)| r.op.is_read()).collect();
     // Poisson arrivals between two of the client's: mean and variance 0.8.
     let mut between = vec![0.0];

@@ -12,7 +12,7 @@ use diskarm_core::units::{Bytes, Span};
 pub struct Datasheet {
     /// The name of the drive: lower-case letters, digits, `.` and `-`.
     pub name: String,
-    /// Capacity, as the maker counts it.
+    /// Capacity as the maker states it.
     pub capacity: Bytes,
     /// Rotation speed in revolutions per minute.
     pub rpm: u32,
@@ -30,11 +30,11 @@ pub struct Datasheet {
     pub inner_per_s: Option<f64>,
     /// Size of the buffer.
     pub cache: Option<Bytes>,
-    /// Platters, with two surfaces each.
+    /// Number of platters, with two surfaces each.
     pub platters: Option<u32>,
-    /// Commands that can be queued; 1 if it has no queue.
+    /// Number of commands that can be queued; 1 without a queue.
     pub queue: Option<u32>,
-    /// Bytes per second of the interface.
+    /// Rate of the interface, in bytes per second.
     pub interface_per_s: Option<f64>,
     /// The sizes of its sectors.
     pub sectors: Option<Sectors>,
@@ -76,7 +76,7 @@ impl Sectors {
         }
     }
 
-    /// Bytes of a sector on the interface.
+    /// Returns the bytes of a sector on the interface.
     fn bytes(self) -> u64 {
         match self {
             Self::Native512 | Self::Emulated512 => 512,
@@ -84,7 +84,7 @@ impl Sectors {
         }
     }
 
-    /// Bytes of a sector on the media.
+    /// Returns the bytes of a sector on the media.
     fn physical_bytes(self) -> u64 {
         match self {
             Self::Native512 => 512,
@@ -92,7 +92,7 @@ impl Sectors {
         }
     }
 
-    /// Sectors of the interface in one on the media.
+    /// Returns the number of interface sectors per sector on the media.
     fn in_physical(self) -> u64 {
         self.physical_bytes() / self.bytes()
     }
@@ -157,7 +157,7 @@ struct Seeks {
     mean_ms: f64,
 }
 
-/// A zone that is laid out: its first and its end cylinder, and sectors on the media.
+/// A zone with its first and end cylinder, in sectors on the media.
 struct Zone {
     first: u32,
     end: u32,
@@ -167,8 +167,8 @@ struct Zone {
 }
 
 impl Datasheet {
-    /// The text of a specification with these figures, with a remark on each that is assumed, and
-    /// what it says.
+    /// Returns the text of a specification with these values, with a remark on each assumed one,
+    /// and the parsed specification.
     ///
     /// All zones but the innermost have the same number of tracks, and together they hold the
     /// capacity to the sector. Their tracks grow evenly, so that reading in sequence, over head and
@@ -232,7 +232,7 @@ impl Datasheet {
         self.with_platters(figures)
     }
 
-    /// The curve that has the mean time of the data sheet.
+    /// Returns the curve that has the mean time of the data sheet.
     ///
     /// It is straight from one cylinder to a third of all, and from there to all. Of `N` cylinders
     /// `2 (N - d) / N^2` of the pairs are `d` apart, so that for large `N` its mean over all pairs
@@ -255,7 +255,7 @@ impl Datasheet {
             let expected = "a time from 0.001 ms up to that of seek";
             return wrong("track_to_track", found, expected);
         }
-        // With these, a third of the cylinders takes as long as all of them, or as one.
+        // At these bounds, a third of the cylinders takes as long as all of them, or as one.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::of(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
@@ -291,13 +291,13 @@ impl Datasheet {
         Ok(figures)
     }
 
-    /// The capacity needs more tracks than there can be.
+    /// Returns the error for a capacity that needs more tracks than the maximum.
     fn too_large(&self, expected: &str) -> InputError {
         InputError::new("capacity", &shown(self.capacity), expected)
     }
 
-    /// Sectors on a track whose sequential rate is `per_s`: a pass over a cylinder takes its
-    /// revolutions, and the skews between tracks.
+    /// Returns the number of sectors on a track whose sequential rate is `per_s`: a pass over a
+    /// cylinder takes its revolutions, and the skews between tracks.
     fn on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
         let skews = (surfaces - 1.0) * track_ms(figures) + cylinder_ms(figures);
@@ -349,7 +349,7 @@ impl Datasheet {
     fn text(&self, figures: &Figures, zones: &[Zone]) -> String {
         let mut text = self.source(figures);
         let sectors = &figures.sectors;
-        // What follows has the drive's sectors, not those on the media.
+        // From here on in sectors of the interface, not of the media.
         let shown = |physical: u64| physical * sectors.value.in_physical();
         let held: u64 = zones
             .iter()
@@ -438,7 +438,7 @@ impl Datasheet {
         )
     }
 
-    /// All but source and geometry.
+    /// Formats everything except source and geometry.
     fn rest(&self, figures: &Figures) -> String {
         let ms =
             |figure: &Figure<f64>| format!("\"{} ms\"{}", rounded(figure.value), assumed(figure));
@@ -505,19 +505,19 @@ const OVERHEADS: [&str; 8] = [
     "write_miss_after_write",
 ];
 
-/// The time that the skew between tracks of a cylinder allows for: a head switch, and what a write
-/// waits longer, so that writes in sequence lose no revolution either.
+/// Returns the time that the skew between tracks of a cylinder allows for: a head switch and the
+/// extra settle of a write, so that sequential writes lose no revolution either.
 fn track_ms(figures: &Figures) -> f64 {
     figures.seeks.single_ms.value + figures.write_settle_ms.value
 }
 
-/// The time that the skew between cylinders allows for: a tenth more for the seek.
+/// Returns the time that the skew between cylinders allows for: a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
     0.1 * figures.seeks.single_ms.value + track_ms(figures)
 }
 
-/// The bytes of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for
-/// whole gigabytes from 50 to 8,000, otherwise what it says.
+/// Returns the exact size of a drive with a nominal capacity: by the agreement of makers (IDEMA
+/// LBA1-03) for whole gigabytes from 50 to 8,000, otherwise unchanged.
 fn capacity(sold: Bytes) -> u64 {
     let gb = sold.0 / 1_000_000_000;
     if sold.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {

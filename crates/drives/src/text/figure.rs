@@ -45,8 +45,9 @@ fn scaled(text: &str) -> Option<f64> {
         _ => return None,
     };
     let text = prefix[..prefix.len() - usize::from(power > 0)].trim();
-    let number = quantity::count(text).map(|n| n as f64);
-    let number = number.or_else(|| plain(text));
+    let number = quantity::count(text)
+        .map(|n| n as f64)
+        .or_else(|| plain(text));
     number.map(|number| number * f64::powi(base, power))
 }
 

@@ -51,12 +51,12 @@ pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> St
     text
 }
 
-/// The path of the table that a key is in; empty at the top.
+/// Returns the path of the table that a key is in; empty at the top.
 fn path(key: &Key) -> &'static str {
     key.path.rsplit_once('.').map_or("", |(table, _)| table)
 }
 
-/// The tables of `keys`, each once: a table before those inside it.
+/// Returns the tables of `keys`, each once and before the tables inside it.
 fn tables(keys: &[&'static Key]) -> Vec<&'static str> {
     let mut tables: Vec<&'static str> = Vec::new();
     for key in keys {
@@ -90,7 +90,7 @@ fn written(key: &Key, value: &Value) -> String {
         (_, Value::Text(text)) => {
             write::written(key.name(), &crate::text::Value::Text(text.clone()), false)
         }
-        // In percent where that is the same number.
+        // As a percentage where that parses as the same number.
         (KeyKind::Fraction, Value::Number(part)) => {
             let percent = (part * 1e6).round() / 1e4;
             if percent / 100.0 == *part {
@@ -104,7 +104,8 @@ fn written(key: &Key, value: &Value) -> String {
     }
 }
 
-/// A number without an exponent, which the reader does not take, that reads as the same one.
+/// Formats a number without an exponent, which the parser does not accept, such that it parses as
+/// the same number.
 fn number(number: f64) -> String {
     assert!(number.is_finite(), "{number} cannot be written");
     number.to_string()
@@ -159,7 +160,7 @@ fn two_piece(piece: &TwoPiece) -> String {
     text
 }
 
-/// The table of each zone. The remark stands above the first.
+/// Formats the table of each zone, with the remark above the first.
 fn with_zones(remark: &str, key: &Key, zones: &[Zone]) -> String {
     let mut text = String::new();
     for (index, zone) in zones.iter().enumerate() {
@@ -197,7 +198,7 @@ fn zone(zone: &Zone) -> String {
     text + &list("slips", slips) + &list("defects", defects)
 }
 
-/// A list of items that end with a comma; nothing without items.
+/// Formats a list whose items end with a comma; empty without items.
 fn list(name: &str, items: impl ExactSizeIterator<Item = String>) -> String {
     if items.len() == 0 {
         return String::new();

@@ -7,11 +7,11 @@ use diskarm_core::units::Span;
 
 use super::Value;
 
-/// The maximum length of a line that can be broken, here as in the catalogue.
+/// Maximum length of a line that can be broken, as in the catalogue.
 const MAX_COLUMNS: usize = 99;
 
-/// A value of `key` in TOML; with `several_lines`, text becomes a multi-line string even if it fits
-/// on one line.
+/// Converts a value of `key` to TOML; with `several_lines`, text becomes a multi-line string even
+/// if it fits on one line.
 pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
     let written = written(key, value, several_lines);
     written.parse().expect("what is written here is TOML")
@@ -41,7 +41,7 @@ fn fits_one_line(key: &str, text: &str, line: &str) -> bool {
     !text.contains('\n') && columns <= MAX_COLUMNS
 }
 
-/// A string on one line.
+/// Formats a string on one line.
 fn line(text: &str) -> String {
     format!(
         "\"{}\"",
@@ -49,7 +49,7 @@ fn line(text: &str) -> String {
     )
 }
 
-/// A string over several lines, the first of them below the key.
+/// Formats a string over several lines, the first of them below the key.
 fn lines(text: &str) -> String {
     // Three quotes would end the string; one or two do not, even before its end.
     let text = escaped(text).replace("\"\"\"", "\"\"\\\"") + "\"\"\"";
@@ -60,7 +60,7 @@ fn lines(text: &str) -> String {
     format!("\"\"\"\n{}", lines.join("\n"))
 }
 
-/// Escapes everything that a string must not contain literally, except quotes and line ends.
+/// Escapes all characters that a string cannot contain literally, except quotes and line ends.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

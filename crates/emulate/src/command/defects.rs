@@ -37,7 +37,7 @@ pub(super) fn read_defect_data(
     let Some(each) = Address::length(format) else {
         return Err(invalid_field(byte, Some(2)));
     };
-    let (layout, _) = context.known()?;
+    let (layout, _) = context.layout_and_spec()?;
     let Some(spec) = &context.state.given else {
         return Err(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION));
     };
@@ -178,7 +178,7 @@ pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<S
             information: Some(block),
             ..Sense::new(Key::HardwareError, Code::NO_SPARE)
         };
-        let (layout, spec) = context.known().map_err(|_| none)?;
+        let (layout, spec) = context.layout_and_spec().map_err(|_| none)?;
         let geometry = sparing::reassigned(&spec.geometry, layout, Lbn(block)).ok_or(none)?;
         context
             .device

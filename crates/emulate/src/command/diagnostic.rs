@@ -90,7 +90,7 @@ fn supported(context: &Context<'_>) -> Vec<u8> {
 
 /// Returns the layout if the unit translates addresses.
 fn translatable_layout<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
-    let (layout, _) = context.known()?;
+    let (layout, _) = context.layout_and_spec()?;
     if context.state.realism.places != Places::Translated {
         return Err(invalid_parameter(0, None));
     }

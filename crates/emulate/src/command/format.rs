@@ -96,7 +96,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     let list = data
         .get(header..header.saturating_add(length))
         .ok_or(too_few_data())?;
-    let defects = defects(context, format, (list, header))?;
+    let defects = defects(context, format, list, header)?;
     Ok(List {
         defects,
         disable_certification: short.disable_certification,
@@ -108,7 +108,8 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
 fn defects(
     context: &Context<'_>,
     format: AddressFormat,
-    (list, before): (&[u8], usize),
+    list: &[u8],
+    before: usize,
 ) -> Result<Vec<Unit>, Sense> {
     let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
     if !list.len().is_multiple_of(each) || list.len() / each > MAX_DEFECTS {
@@ -123,7 +124,7 @@ fn defects(
         // The formats that have flags have them in byte 4, three of them reserved.
         let address = Address::parse(format, bytes).ok_or(invalid_parameter(at + 4, None))?;
         let (layout, _) = context
-            .known()
+            .layout_and_spec()
             .map_err(|_| invalid_parameter(before, None))?;
         let unknown = invalid_parameter(at, None);
         let place = diagnostic::locate(context, layout, address).ok_or(unknown)?;
@@ -133,7 +134,7 @@ fn defects(
             // The end of a run cannot begin another.
             (Some(_), true) => return Err(invalid_parameter(at + 4, Some(7))),
             (Some(from), false) => {
-                units.extend(between(layout, from, place).ok_or(unknown)?);
+                units.extend(units_between(layout, from, place).ok_or(unknown)?);
             }
         }
         if units.len() > MAX_DEFECTS {
@@ -156,7 +157,7 @@ fn begins_run(address: Address) -> bool {
 
 /// Returns the units between two positions on a track, in the order in which they pass from the
 /// index mark; `None` if the positions are in the opposite order or on two tracks.
-fn between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
+fn units_between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
     let [first, last] = [from, to].map(|at| diagnostic::physical(layout, at));
     let (first, last) = (first?, last?);
     let is_one_track = (first.cylinder, first.head) == (last.cylinder, last.head);
@@ -179,7 +180,7 @@ impl Work for Format {
         }
         self.begun = true;
         context.state.store.clear()?;
-        if let Ok((layout, spec)) = context.known() {
+        if let Ok((layout, spec)) = context.layout_and_spec() {
             let geometry = sparing::formatted(&spec.geometry, layout, &self.list.defects);
             // A layout that could not be built has been left out above.
             if context.device.set_geometry(context.now, &geometry).is_ok() {
@@ -194,7 +195,7 @@ impl Work for Format {
 
 impl Format {
     fn end(&self, context: &Context<'_>) -> Instant {
-        let Ok((layout, spec)) = context.known() else {
+        let Ok((layout, spec)) = context.layout_and_spec() else {
             return context.now;
         };
         let tracks = u64::from(layout.cylinders()) * u64::from(layout.surfaces());

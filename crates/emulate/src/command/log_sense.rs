@@ -40,7 +40,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     else {
         misplaced(command);
     };
-    // Nothing is saved, and there are no thresholds: current counts only.
+    // Only current counts are available: counts are not saved and have no thresholds.
     if save {
         return Err(invalid_field(1, Some(0)));
     }

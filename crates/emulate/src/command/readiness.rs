@@ -66,7 +66,7 @@ pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result
     if load_eject {
         return Err(invalid_field(4, Some(1)));
     }
-    // SBC-3: another initiator's reservation lets it be started, not stopped.
+    // SBC-3: despite another initiator's reservation, the unit may be started but not stopped.
     let access = if start {
         Access::Reports
     } else {

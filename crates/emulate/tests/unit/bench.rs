@@ -1,4 +1,4 @@
-//! A unit on a bench: one command after the other.
+//! A test bench for a unit, which runs one command at a time.
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::{self, Spec};
@@ -13,7 +13,7 @@ pub fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// A unit and its clock; one task after the other.
+/// A unit and its clock, for one task at a time.
 pub struct Bench {
     pub unit: Unit<Single>,
     pub now: Instant,
@@ -77,7 +77,7 @@ impl Bench {
         response.data_in
     }
 
-    /// All that MODE SENSE(10) returns of a page.
+    /// Returns the data of MODE SENSE(10) for a page.
     pub fn mode_sense(&mut self, page: u8, values: Values) -> Vec<u8> {
         let sense = Command::ModeSense {
             size: Size::Ten,

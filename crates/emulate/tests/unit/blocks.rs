@@ -1,4 +1,4 @@
-//! Random command blocks, and what each has to end in.
+//! Random command blocks, and the check that each ends in one response.
 
 use diskarm_core::device::Device;
 use diskarm_core::units::{Instant, Span};
@@ -36,7 +36,7 @@ fn block(random: &mut Pcg64Mcg) -> Vec<u8> {
     block
 }
 
-/// A command with the list of parameters that goes with it: valid, or nearly so.
+/// Returns a command with its parameter list: valid, or nearly so.
 fn listed(random: &mut Pcg64Mcg, blocks: u64) -> (Vec<u8>, Vec<u8>) {
     // The first two take a new layout each.
     let (command, mut list) = match random.next_u64() % 16 {
@@ -122,7 +122,7 @@ fn reserve_out(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
     (command, keys.emit().to_vec())
 }
 
-/// A place on the medium, in any format.
+/// Returns an address on the medium in a format.
 fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address {
     let place = Physical {
         cylinder: below(random, 3000) as u32,
@@ -220,7 +220,7 @@ fn translate(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     (TRANSLATE_ADDRESS, page.emit().to_vec())
 }
 
-/// Everything that delays or disturbs.
+/// All delays and disturbances.
 pub fn realism() -> Realism {
     Realism {
         noise: Span::from_ms(0.1),
@@ -241,11 +241,11 @@ pub fn realism() -> Realism {
 /// The status that aborted tasks would end with if they got one (SAM-5).
 const TASK_ABORTED: usize = 0x40;
 
-/// No drive formats for longer.
+/// Longer than the formatting of any drive.
 const HOURS: Span = Span::from_ns(10 * 3600 * 1_000_000_000);
 
-/// Sends commands, up to `deep` at a time; returns how many ended in which status.
-/// Those that others abort count as [`TASK_ABORTED`].
+/// Sends commands, up to `deep` at a time; returns the number that ended in each status. Commands
+/// aborted by others count as [`TASK_ABORTED`].
 pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u64; 256] {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut statuses = [0; 256];
@@ -299,15 +299,15 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
                     assert!(sense.key != Key::NoSense && sense.code.name().is_some());
                 }
             }
-            // What PREEMPT AND ABORT has aborted gets no response.
+            // Commands aborted by PREEMPT AND ABORT get no response.
             let before = under_way.len();
             under_way.retain(|(initiator, id)| unit.is_outstanding(*initiator, *id));
             statuses[TASK_ABORTED] += (before - under_way.len()) as u64;
         }
         if drains {
-            // Or a reservation would keep all others out for ever.
+            // Otherwise a reservation would exclude all others forever.
             unit.reset(now);
-            // Or a formatting that continues would.
+            // Otherwise continued formatting would.
             now += HOURS;
         }
     }

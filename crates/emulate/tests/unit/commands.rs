@@ -1,4 +1,4 @@
-//! What commands do and how long they take.
+//! The effects and durations of commands.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -6,8 +6,8 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_emulate::{Backing, Status};
-use diskarm_wire::command::{AddressFormat, Size, Values};
+use diskarm_emulate::{Backing, Single, Status, Unit};
+use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
 use diskarm_wire::defect::{Address, Header12, TRANSLATE, Translate, Translated, addresses};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 use diskarm_wire::report::Capacity10;
@@ -17,7 +17,7 @@ use diskarm_wire::{Command, Sense};
 use crate::bench::{Bench, catalogued, transfer};
 use crate::blocks::TRANSLATE_ADDRESS;
 
-/// The unit adds nothing to the times of the drive behind it, and data come back.
+/// The unit adds nothing to the response times of its drive, and returns the written data.
 #[test]
 fn reads_and_writes_take_as_long_as_those_of_the_drive() {
     for name in ["hp-c2247", "seagate-cheetah-st34501n", "quantum-atlas-10k"] {
@@ -71,7 +71,7 @@ fn blocks_beyond_the_capacity_are_refused() {
     assert_eq!(bench.now, Instant::START);
 }
 
-/// A SEEK takes the same time as the way of a read's arm, and leaves the arm there.
+/// A SEEK takes as long as the arm movement of a read, and leaves the arm there.
 #[test]
 fn a_seek_moves_the_arm() {
     let spec = catalogued("hp-c2247");
@@ -172,7 +172,7 @@ fn capacity_with_pmi_ends_with_the_cylinder() {
 }
 
 #[test]
-fn all_listed_defects_are_told() {
+fn all_listed_defects_are_reported() {
     for name in ["hp-c2247", "seagate-st41601n"] {
         let spec = catalogued(name);
         let zones = &spec.geometry.zones;
@@ -210,7 +210,7 @@ fn all_listed_defects_are_told() {
 }
 
 #[test]
-fn notches_tell_of_their_zones() {
+fn notches_describe_their_zones() {
     let spec = catalogued("hp-c2247");
     let mut bench = Bench::new(&spec);
     let page = Notch::parse(&bench.page(Notch::CODE, Values::Current)).unwrap();
@@ -239,13 +239,13 @@ fn notches_tell_of_their_zones() {
         byte: 8 + 6,
         bit: None,
     };
-    // The boundaries are those of the last notch now, which differ first.
+    // The last notch is active now, so its boundaries differ.
     assert_eq!(sense.code, Code::INVALID_PARAMETER);
     assert!(matches!(sense.specific, Some(Specific::Field(p)) if p.byte >= pointer.byte));
 }
 
 #[test]
-fn the_caching_page_changes_the_model_at_once() {
+fn the_caching_page_changes_the_model_immediately() {
     let spec = catalogued("hp-c2247");
     let mut bench = Bench::new(&spec);
     let page = mode::Caching::parse(&bench.page(0x08, Values::Current)).unwrap();
@@ -299,7 +299,7 @@ fn a_drive_with_room_for_dirty_data_chooses_when_it_writes_them() {
         bench.now += Span::from_ms(100.0);
         bench.now - begin - Span::from_ms(100.0)
     };
-    // The arm has not come there yet; switched off, the cache is emptied first.
+    // The arm has not arrived yet; when the cache is disabled, it is flushed first.
     assert!(read_back(&mut bench, &on) < Span::from_ms(4.0));
     bench.data(&transfer(Op::Read, 0, 8), &[]);
     assert!(read_back(&mut bench, &off) > Span::from_ms(10.0));
@@ -307,7 +307,7 @@ fn a_drive_with_room_for_dirty_data_chooses_when_it_writes_them() {
 }
 
 #[test]
-fn a_stopped_unit_says_so() {
+fn a_stopped_unit_reports_it() {
     let mut bench = Bench::new(&catalogued("hp-c2247"));
     let started = |start| Command::StartStopUnit {
         immediate: false,
@@ -321,14 +321,58 @@ fn a_stopped_unit_says_so() {
         descriptor: false,
         length: 18,
     };
-    let told = |data: &[u8]| Sense::parse(data).map(|sense| (sense.key, sense.code));
+    let key_and_code = |data: &[u8]| Sense::parse(data).map(|sense| (sense.key, sense.code));
     let not_ready = Ok((Key::NotReady, Code::START_REQUIRED));
     bench.data(&started(false), &[]);
     for command in [Command::TestUnitReady, transfer(Op::Read, 0, 1)] {
-        assert_eq!(told(&bench.run(&command, &[]).sense), not_ready);
+        assert_eq!(key_and_code(&bench.run(&command, &[]).sense), not_ready);
     }
-    assert_eq!(told(&bench.data(&ask, &[])), not_ready);
+    assert_eq!(key_and_code(&bench.data(&ask, &[])), not_ready);
     bench.data(&started(true), &[]);
     bench.data(&Command::TestUnitReady, &[]);
-    assert_eq!(told(&bench.data(&ask, &[])), Ok((Key::NoSense, Code::NONE)));
+    assert_eq!(
+        key_and_code(&bench.data(&ask, &[])),
+        Ok((Key::NoSense, Code::NONE))
+    );
+}
+
+/// SBC-3, ORWRITE reads and writes its blocks, so it takes a revolution more than a write.
+#[test]
+fn bits_are_set_in_blocks() {
+    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    bench.data(&transfer(Op::Write, 10, 2), &[0b1100; 1024]);
+    let blocks = Blocks { at: 10, count: 2 };
+    let caching = Caching {
+        disable_page_out: false,
+        force_unit_access: true,
+    };
+    let before = bench.now;
+    bench.data(&Command::OrWrite { blocks, caching }, &[0b1010; 1024]);
+    let took = bench.now - before;
+    assert!(
+        took > Span::from_ns(catalogued("hp-c2247").mechanics.period_ns as i64),
+        "{took:?}"
+    );
+    let data = bench.data(&transfer(Op::Read, 10, 2), &[]);
+    assert_eq!(data, [0b1110; 1024]);
+}
+
+#[test]
+fn a_read_only_unit_refuses_writes_and_reports_it() {
+    let single = Single::new(&catalogued("hp-c2247"), Angle::ZERO, 0).unwrap();
+    let mut bench = Bench::over(Unit::new(single).read_only(true));
+    let response = bench.run(&transfer(Op::Write, 10, 1), &[1; 512]);
+    let protected = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
+    assert_eq!(Sense::parse(&response.sense), Ok(protected));
+    let sense = Command::ModeSense {
+        size: Size::Six,
+        page: 0x3f,
+        subpage: 0,
+        values: Values::Current,
+        no_block_descriptors: true,
+        long_addresses: false,
+        length: 255,
+    };
+    assert_eq!(bench.data(&sense, &[])[2] & 0x80, 0x80);
+    assert_eq!(bench.data(&transfer(Op::Read, 10, 1), &[]), [0; 512]);
 }

@@ -1,4 +1,4 @@
-//! Defects that grow: reassigned blocks, and what formatting makes of them.
+//! Grown defects: reassigned blocks, before and after formatting.
 
 use diskarm_core::device::Device;
 use diskarm_core::geometry::Layout;
@@ -124,7 +124,7 @@ fn spares_run_out() {
 }
 
 #[test]
-fn formatting_slips_what_was_reallocated() {
+fn formatting_slips_reallocated_sectors() {
     for name in [
         "hp-c2247",
         "seagate-st41601n",
@@ -146,7 +146,7 @@ fn formatting_slips_what_was_reallocated() {
             interleave: 0,
         };
         bench.data(&format, &[]);
-        // Two revolutions a track.
+        // Two revolutions per track.
         let tracks = spec.geometry.cylinders * spec.geometry.surfaces;
         let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
         assert_eq!(bench.now - begin, revolution * (2 * u64::from(tracks)));
@@ -160,8 +160,8 @@ fn formatting_slips_what_was_reallocated() {
     }
 }
 
-/// Where spares are few, each defect of a list takes a layout, and one command with as many as its
-/// list can have would hold up all others for long.
+/// If spares are scarce, each defect in a list takes a new layout, and a command with a full list
+/// would block all others for long.
 #[test]
 fn lists_of_too_many_defects_are_refused() {
     let mut bench = Bench::new(&catalogued("seagate-st41601n"));
@@ -182,7 +182,7 @@ fn lists_of_too_many_defects_are_refused() {
     );
 }
 
-/// Where an error's field is.
+/// Returns the field pointer in the sense data of a response.
 fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
     match Sense::parse(&response.sense).unwrap().specific {
         Some(Specific::Field(Pointer { byte, bit, .. })) => Some((byte, bit)),
@@ -190,9 +190,10 @@ fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// SBC-3, extended physical sector address descriptors: MADS begins a run; its last place follows.
+/// SBC-3, extended physical sector address descriptors: MADS begins a run; its last position
+/// follows.
 #[test]
-fn a_run_of_defects_is_all_places_from_its_first_to_its_last() {
+fn a_run_of_defects_covers_its_first_to_its_last_position() {
     let spec = catalogued("seagate-st41601n");
     let format = |flags: [u8; 2], last: [u8; 4]| {
         let mut bench = Bench::new(&spec);

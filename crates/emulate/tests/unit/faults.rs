@@ -1,4 +1,4 @@
-//! Units over devices of which they know nothing more than that they serve requests, and that fail.
+//! Units over devices that only serve requests, and over devices that fail.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -106,7 +106,7 @@ fn faults_of_the_device_become_sense_data() {
     assert_eq!(after.status, Status::Good);
 }
 
-/// Pages and commands that tell of one drive are missing, and nothing else.
+/// Only the pages and commands that describe a single drive are missing.
 #[test]
 fn a_device_without_layout_has_no_places() {
     let mut unit = unit();

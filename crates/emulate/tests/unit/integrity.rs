@@ -1,29 +1,31 @@
-//! Data against a shadow: random commands that write and read, many at a time.
+//! Random commands: reads and writes compared with a shadow of the data, and command blocks from
+//! several initiators, each of which gets one response without a panic.
 
 use std::collections::BTreeMap;
 
-use diskarm_core::units::Instant;
-use diskarm_emulate::{Attribute, Status, Task};
+use diskarm_core::units::{Angle, Instant};
+use diskarm_emulate::{Attribute, Realism, Single, Status, Task, Unit};
 use diskarm_wire::Command;
 use diskarm_wire::command::{Blocks, Caching, Check, Size};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::bench::{Bench, catalogued};
+use crate::blocks::{ended, realism};
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 200;
 const MAX: u64 = 12;
 
-/// What a command that is outstanding does when it ends.
+/// The effect of an outstanding command when it ends.
 enum Effect {
-    /// It returns the blocks from here on.
+    /// It returns the blocks from this one on.
     Reads(u64, u64),
     /// It writes these blocks.
     Writes(u64, Vec<u8>),
-    /// It writes the second half if the first is what is there.
+    /// It writes the second half if the blocks contain the first.
     Compares(u64, Vec<u8>),
-    /// It finds these blocks, or does not.
+    /// It compares the blocks with these.
     Finds(u64, Vec<u8>),
 }
 
@@ -48,7 +50,7 @@ fn random_command(random: &mut Pcg64Mcg, shadow: &[u8]) -> (Command, Vec<u8>, Ef
     command_of(random.next_u64() % 8, command, data, here)
 }
 
-/// The command of a kind; `here` is what its blocks hold when it is sent.
+/// Returns a command of a kind; `here` is the content of its blocks when it is sent.
 fn command_of(
     kind: u64,
     (size, blocks, caching): (Size, Blocks, Caching),
@@ -122,10 +124,10 @@ fn command_of(
     }
 }
 
-/// Commands take effect when they end, in the order in which they do; COMPARE AND WRITE does before
-/// it has written, so that those of this test are alone.
+/// Commands take effect in the order in which they end. COMPARE AND WRITE takes effect before it
+/// has written, so the test runs it alone.
 #[test]
-fn data_are_those_of_a_shadow() {
+fn data_match_a_shadow() {
     let mut bench = Bench::new(&catalogued("quantum-atlas-10k"));
     let mut random = Pcg64Mcg::seed_from_u64(5);
     let mut shadow = vec![0; BLOCKS as usize * BLOCK];
@@ -185,4 +187,38 @@ fn data_are_those_of_a_shadow() {
     }
     assert!(misses > 20 && compared > 20, "{misses} {compared}");
     assert!(bench.now > Instant::START);
+}
+
+/// 10 million run with `cargo run --release -p diskarm-emulate --example commands`.
+#[test]
+fn random_commands_end_in_one_status_each() {
+    let mut seen = [0; 256];
+    for (name, realism) in [
+        ("hp-c2247", Realism::default()),
+        ("seagate-st41601n", realism()),
+        ("quantum-atlas-10k", Realism::default()),
+        ("dec-rz26", realism()),
+    ] {
+        for deep in [1, 20] {
+            let single = Single::new(&catalogued(name), Angle::ZERO, 0).unwrap();
+            let mut unit = Unit::new(single).realistic(realism);
+            let statuses = ended(&mut unit, 10_000, deep, 1);
+            seen.iter_mut()
+                .zip(statuses)
+                .for_each(|(all, one)| *all += one);
+        }
+    }
+    for status in [
+        Status::Good,
+        Status::CheckCondition,
+        Status::ConditionMet,
+        Status::ReservationConflict,
+    ] {
+        assert!(
+            seen[status as usize] > 10,
+            "{status:?}: {:?}",
+            &seen[..0x30]
+        );
+    }
+    assert_eq!(seen.iter().sum::<u64>(), 80_000);
 }

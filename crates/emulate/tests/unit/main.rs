@@ -1,4 +1,4 @@
-//! Commands to a unit over one drive, and what it answers.
+//! Commands to a unit over one drive, and its responses.
 
 mod bench;
 mod blocks;
@@ -7,9 +7,7 @@ mod defects;
 mod faults;
 mod integrity;
 mod physical;
-mod random;
 mod realism;
 mod reservations;
 mod sg3_utils;
 mod tasks;
-mod writes;

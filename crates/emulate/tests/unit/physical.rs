@@ -44,7 +44,7 @@ full = "3 ms"
     .unwrap()
 }
 
-/// The same in sectors of 4 KiB.
+/// The drive of [`emulated`] with logical sectors of 4 KiB.
 fn native() -> Spec {
     let mut spec = emulated();
     let geometry = &mut spec.geometry;
@@ -76,7 +76,7 @@ fn limits(bench: &mut Bench) -> BlockLimits {
 }
 
 #[test]
-fn a_unit_tells_of_its_physical_blocks() {
+fn a_unit_reports_its_physical_blocks() {
     let mut bench = Bench::new(&emulated());
     let reply = capacity(&mut bench);
     assert_eq!((reply.last, reply.block_bytes), (2_543, 512));

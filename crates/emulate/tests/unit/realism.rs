@@ -1,4 +1,4 @@
-//! The switches that make a unit more like a real drive.
+//! The options that make a unit more like a real drive.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
@@ -12,8 +12,8 @@ use diskarm_wire::{Command, Sense};
 use crate::bench::{Bench, catalogued, transfer};
 use crate::blocks::TRANSLATE_ADDRESS;
 
-/// Whether TRANSLATE ADDRESS, notches and READ CAPACITY per cylinder answer.
-fn tells(places: Places) -> [bool; 3] {
+/// Returns true for each of TRANSLATE ADDRESS, notches and READ CAPACITY per cylinder that works.
+fn reported_by(places: Places) -> [bool; 3] {
     let spec = catalogued("hp-c2247");
     let realism = Realism {
         places,
@@ -45,14 +45,14 @@ fn tells(places: Places) -> [bool; 3] {
 }
 
 #[test]
-fn places_are_told_in_three_ways() {
-    assert_eq!(tells(Places::Translated), [true; 3]);
-    assert_eq!(tells(Places::Notches), [false, true, true]);
-    assert_eq!(tells(Places::Hidden), [false; 3]);
+fn places_are_reported_in_three_ways() {
+    assert_eq!(reported_by(Places::Translated), [true; 3]);
+    assert_eq!(reported_by(Places::Notches), [false, true, true]);
+    assert_eq!(reported_by(Places::Hidden), [false; 3]);
 }
 
 #[test]
-fn nominal_pages_know_no_zones() {
+fn nominal_pages_hide_zones() {
     let spec = catalogued("hp-c2247");
     let realism = Realism {
         nominal: true,
@@ -65,7 +65,7 @@ fn nominal_pages_know_no_zones() {
     assert_eq!(u64::from(page.sectors_per_track), mean);
 }
 
-/// Reads of single blocks far apart, each sent `pause` after the one before.
+/// Reads of single blocks far apart, each sent `pause` after the previous one.
 fn reads(realism: Realism, pause: Span, count: u64) -> Vec<(Instant, Response)> {
     let spec = catalogued("hp-c2247");
     let mut bench = Bench::realistic(&spec, realism);
@@ -141,14 +141,14 @@ fn commands_after_an_idle_time_take_longer() {
     };
     let (short, long) = (Span::from_ms(10.0), Span::from_ms(1_500.0));
     assert_eq!(time(cold, short), time(Realism::default(), short));
-    // Half a revolution either way, as it begins at another angle.
+    // Within half a revolution, since it starts at another angle.
     let longer = time(cold, long) - time(Realism::default(), long);
     assert!((longer / 50.0 - 25.0).abs() < 2.0, "{longer}");
 }
 
-/// A read of a whole track begins to be sent when the bus will not have to wait.
+/// The transfer of a whole track starts when the bus will not have to wait.
 #[test]
-fn adaptive_ratios_send_when_the_bus_can_go_on() {
+fn adaptive_ratios_send_when_the_bus_need_not_wait() {
     let spec = catalogued("dec-rz26");
     let adaptive = Realism {
         adaptive_ratios: true,

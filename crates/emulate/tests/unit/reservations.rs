@@ -1,5 +1,5 @@
-//! Reservations: which commands of whom they let pass (SPC-4 and SBC-3, tables of commands allowed
-//! in the presence of reservations), and what becomes of them.
+//! Reservations: the commands that they admit for each initiator (SPC-4 and SBC-3, tables of
+//! commands allowed in the presence of reservations), and their release and preemption.
 
 use diskarm_core::request::Op;
 use diskarm_emulate::{Response, Status};
@@ -12,7 +12,7 @@ use crate::bench::{Bench, catalogued, transfer};
 
 const CONFLICT: Status = Status::ReservationConflict;
 
-/// Initiators 0 to 3, who have been told that the power came on.
+/// Initiators 0 to 3, which have received the unit attention for the power-on.
 fn bench() -> Bench {
     let mut bench = Bench::new(&catalogued("hp-c2247"));
     for initiator in 0..4 {
@@ -45,7 +45,7 @@ fn done(bench: &mut Bench, of: u64, action: ReserveOut, kind: u8, keys: (u64, u6
     assert_eq!(response.status, Status::Good, "{action:?}");
 }
 
-/// What the unit has to tell an initiator.
+/// Returns the pending unit attention of an initiator.
 fn attention(bench: &mut Bench, of: u64) -> Option<Code> {
     bench.initiator = of;
     let response = bench.run(&Command::TestUnitReady, &[]);
@@ -66,8 +66,8 @@ const fn start_stop(start: bool) -> Command {
     }
 }
 
-/// Commands that only tell.
-fn telling() -> Vec<Command> {
+/// Commands that only report.
+fn reporting() -> Vec<Command> {
     let keys = Command::PersistentReserveIn {
         action: ReserveIn::ReadKeys,
         length: 100,
@@ -135,10 +135,10 @@ fn writing() -> Vec<Command> {
     vec![write, same, synchronize, sense, start_stop(false)]
 }
 
-/// Commands, and whether they pass with write exclusive and with exclusive access.
+/// Commands, with true if they are admitted with write exclusive and with exclusive access.
 fn commands() -> Vec<(Command, [bool; 2])> {
     let row = |passes| move |command| (command, passes);
-    let all = telling().into_iter().map(row([true, true]));
+    let all = reporting().into_iter().map(row([true, true]));
     let all = all.chain(reading().into_iter().map(row([true, false])));
     all.chain(writing().into_iter().map(row([false, false])))
         .collect()
@@ -146,7 +146,7 @@ fn commands() -> Vec<(Command, [bool; 2])> {
 
 /// Initiator 0 holds, 1 is registered, 2 is not.
 #[test]
-fn reservations_let_pass_what_the_tables_say() {
+fn reservations_admit_the_commands_in_the_tables() {
     for kind in [1, 3, 5, 6, 7, 8] {
         let mut bench = bench();
         done(&mut bench, 0, ReserveOut::Register, 0, (0, 0xa));
@@ -161,7 +161,7 @@ fn reservations_let_pass_what_the_tables_say() {
                 let passes = own || passes[usize::from(exclusive)];
                 let case = format!("{command:?} of {initiator} under {kind}");
                 assert_eq!(response.status != CONFLICT, passes, "{case}");
-                // What stops the unit is undone.
+                // Restart a stopped unit.
                 bench.initiator = 0;
                 bench.run(&start_stop(true), &[]);
             }
@@ -240,7 +240,7 @@ fn reservations_are_preempted_released_and_cleared() {
         done(&mut bench, of, ReserveOut::Register, 0, (0, 10 + of));
     }
     done(&mut bench, 0, ReserveOut::Reserve, 5, (10, 0));
-    // A key of nobody, and a release of another type.
+    // An unregistered key, and a release of another type.
     assert_eq!(
         out(&mut bench, 1, ReserveOut::Preempt, 5, (11, 99)).status,
         CONFLICT

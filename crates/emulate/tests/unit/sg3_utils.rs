@@ -1,6 +1,6 @@
-//! What the unit says, read by the programs of sg3_utils, and by sdparm. Where they are not
-//! installed the test says so and passes. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read
-//! devices only.)
+//! Data from the unit, decoded by the programs of sg3_utils and by sdparm. If they are not
+//! installed, the tests print that and pass. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12
+//! read devices only.)
 
 use std::fmt::Write;
 use std::process::Command as Program;
@@ -11,7 +11,7 @@ use diskarm_wire::command::{LogValues, Values};
 
 use crate::bench::{Bench, catalogued, transfer};
 
-/// What a program prints that gets `data` in hexadecimal from a file.
+/// Returns the output of a program that reads `data` in hexadecimal from a file.
 fn read_by(program: &str, option: &str, data: &[u8], more: &[&str]) -> Option<String> {
     let name = more.concat().replace(['-', '='], "");
     let name = format!("unit-{}-{program}-{name}.hex", std::process::id());
@@ -129,8 +129,8 @@ fn log_pages_are_understood() {
 /// Fields of a page with their values, as sdparm names them.
 type Fields = &'static [(&'static str, i64)];
 
-/// `sdparm` decodes the pages that MODE SENSE(10) returns. What it says of the drive is what its
-/// specification has.
+/// `sdparm` decodes the pages that MODE SENSE(10) returns. Their values
+/// match the specification of the drive.
 #[test]
 fn mode_pages_are_understood() {
     let mut bench = Bench::new(&catalogued("hp-c2247"));

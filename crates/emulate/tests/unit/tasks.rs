@@ -73,7 +73,7 @@ fn aborted_tasks_get_no_response() {
 }
 
 #[test]
-fn a_power_cycle_forgets_tasks_initiators_and_what_was_not_saved() {
+fn a_power_cycle_forgets_tasks_initiators_and_unsaved_modes() {
     let spec = catalogued("hp-c2247");
     let mut bench = bench();
     let before = bench.data(&transfer(Op::Read, 0, 1), &[]);
@@ -98,7 +98,7 @@ fn a_power_cycle_forgets_tasks_initiators_and_what_was_not_saved() {
 }
 
 #[test]
-fn a_reset_aborts_all_and_is_told() {
+fn a_reset_aborts_all_and_notifies() {
     let mut bench = bench();
     for id in 1..=6 {
         send(
@@ -122,7 +122,7 @@ fn a_reset_aborts_all_and_is_told() {
         );
         assert_eq!(bench.run(&Command::TestUnitReady, &[]).status, Status::Good);
     }
-    // What was aborted was not written.
+    // Aborted data were not written.
     assert!(
         bench
             .data(&transfer(Op::Read, 0, 20), &[])
@@ -188,9 +188,9 @@ fn too_many_tasks_are_refused() {
     );
 }
 
-/// SAM-5, CLEAR TASK SET: the tasks of all end, and the others are told.
+/// SAM-5, CLEAR TASK SET: all tasks end, and the other initiators are notified.
 #[test]
-fn a_cleared_task_set_tells_the_others() {
+fn clearing_a_task_set_notifies_the_others() {
     let mut bench = bench();
     let read = |n: u64| transfer(Op::Read, n * 100_000, 8);
     send(&mut bench, 1, 1, Attribute::Simple, &read(1));
@@ -209,10 +209,10 @@ fn a_cleared_task_set_tells_the_others() {
     assert_eq!(sense(&mut bench, 2), Some(Code::COMMANDS_CLEARED));
 }
 
-/// An initiator that is gone leaves no task and no reservation of SCSI-2, and is forgotten; a
-/// registration for persistent reservations stays.
+/// A lost initiator leaves no task and no SCSI-2 reservation, and is forgotten; a registration for
+/// persistent reservations stays.
 #[test]
-fn initiators_that_are_gone_are_forgotten_unless_they_are_registered() {
+fn lost_initiators_are_forgotten_unless_registered() {
     let mut bench = bench();
     bench.initiator = 1;
     let reserve = Command::Reserve { size: Size::Six };
@@ -241,7 +241,7 @@ fn initiators_that_are_gone_are_forgotten_unless_they_are_registered() {
     assert_eq!(bench.run(&register, &list).status, Status::Good);
     bench.unit.disconnect(bench.now, 2);
     assert!(bench.unit.knows(2));
-    // The place of the first is free again; that of the second is not.
+    // The slot of the first is free again; the slot of the second is not.
     bench.initiator = 3;
     bench.run(&Command::TestUnitReady, &[]);
     bench.initiator = 2;

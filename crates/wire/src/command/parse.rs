@@ -8,7 +8,7 @@ use crate::layout::number;
 use crate::operation::Invalid;
 
 pub(super) fn any(block: &[u8]) -> Result<Command, Invalid> {
-    let size = Size::of(block);
+    let size = Size::from_block(block);
     Ok(match block[0] {
         0x00 => Command::TestUnitReady,
         0x03 => Command::RequestSense {
@@ -93,7 +93,7 @@ fn combined(block: &[u8]) -> Command {
 
 /// Commands that concern no blocks.
 fn control(block: &[u8]) -> Result<Command, Invalid> {
-    let size = Size::of(block);
+    let size = Size::from_block(block);
     Ok(match block[0] {
         0x1a | 0x5a => Command::ModeSense {
             size,
@@ -156,7 +156,7 @@ fn control(block: &[u8]) -> Result<Command, Invalid> {
 }
 
 fn maintenance(block: &[u8]) -> Result<Command, Invalid> {
-    let size = Size::of(block);
+    let size = Size::from_block(block);
     Ok(match block[0] {
         0x04 => Command::FormatUnit {
             defects: format_defects(block)?,
@@ -212,7 +212,7 @@ const fn field(byte: u16, bit: u8) -> Invalid {
 }
 
 fn address(block: &[u8]) -> u64 {
-    match Size::of(block) {
+    match Size::from_block(block) {
         Size::Six => number(&block[1..4]) & 0x1f_ffff,
         Size::Ten | Size::Twelve => number(&block[2..6]),
         Size::Sixteen => number(&block[2..10]),
@@ -220,7 +220,7 @@ fn address(block: &[u8]) -> u64 {
 }
 
 fn blocks(block: &[u8]) -> Blocks {
-    let count = match Size::of(block) {
+    let count = match Size::from_block(block) {
         // Zero means 256 (SBC-3).
         Size::Six => u64::from(block[4].wrapping_sub(1)) + 1,
         Size::Ten => number(&block[7..9]),
@@ -235,7 +235,7 @@ fn blocks(block: &[u8]) -> Blocks {
 
 /// In six bytes these bits belong to the address.
 fn caching(block: &[u8]) -> Caching {
-    match Size::of(block) {
+    match Size::from_block(block) {
         Size::Six => Caching::default(),
         _ => Caching {
             disable_page_out: flag(block, 1, 4),
@@ -286,7 +286,7 @@ fn log_values(block: &[u8]) -> LogValues {
 }
 
 fn short_length(block: &[u8]) -> u16 {
-    match Size::of(block) {
+    match Size::from_block(block) {
         Size::Six => u16::from(block[4]),
         _ => number(&block[7..9]) as u16,
     }

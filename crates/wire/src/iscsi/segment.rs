@@ -76,7 +76,7 @@ pub fn sense(data: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
-/// Writes sense data as the data of a response; returns how many bytes they have.
+/// Writes sense data as the data of a response; returns their length.
 ///
 /// # Panics
 /// If there is too little room, or there are more than 65,535 bytes.
@@ -111,7 +111,7 @@ impl Default for Digest {
 /// The polynomial 0x1edc6f41, its lowest power in the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The contribution of a byte that is followed by as many bytes as the index of its table.
+/// The contribution of a byte to the sum; the index of the table is the number of bytes after it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {

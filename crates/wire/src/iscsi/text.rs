@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
     /// # Panics
     /// If the key is invalid.
     pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
-        assert!(is_key(key), "{key:?} is no key");
+        assert!(is_key(key), "{key:?} is not a key");
         let before = self.length;
         write!(self, "{key}={value}\0").map_err(|_| {
             self.length = before;

@@ -47,7 +47,7 @@ impl Bytes {
         }
     }
 
-    /// The failed member, if it is missing at a place.
+    /// Returns the failed member, if it is missing at a place.
     fn missing(&self, place: u64) -> Option<usize> {
         let rows = self.layout.row(self.rebuilt).start;
         self.failed.filter(|_| place >= rows)
@@ -85,17 +85,17 @@ impl Bytes {
         }
     }
 
-    /// The places of the data and the parity next to a place.
+    /// Returns the places of the data and the parity next to a place.
     fn column(&self, place: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
-        let data = (0..self.layout.members())
-            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)));
-        let data: Vec<_> = data.collect();
+        let data: Vec<_> = (0..self.layout.members())
+            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)))
+            .collect();
         let holds_data = |member: usize| data.iter().any(|(holder, _)| *holder == member);
         let parity = (0..self.layout.members()).find(|member| !holds_data(*member));
         (data, parity)
     }
 
-    /// The parity at a place, from what the array knows.
+    /// Returns the parity at a place, from what the array knows.
     fn parity(&self, place: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
         let (data, parity) = self.column(place);
         let values = data.iter().map(|(member, block)| {
@@ -256,8 +256,9 @@ fn a_write_takes_the_way_with_fewer_accesses() {
             }
             let parity = array.layout.parity(plan.rows.start).expect("a parity");
             let mut writes = plan.follow.iter();
-            let covered = writes.find(|access| access.member == parity);
-            let covered = covered.expect("the parity is written");
+            let covered = writes
+                .find(|access| access.member == parity)
+                .expect("the parity is written");
             let places = covered.start..covered.start + covered.sectors;
             let data = (0..array.layout.members()).filter(|member| *member != parity);
             let is_written = |member: usize, place: u64| {

@@ -31,8 +31,8 @@ impl Size for Mixed {
         let parts = pairs
             .into_iter()
             .map(|(size, text)| {
-                let sectors = disk.size(size, max);
-                let sectors = sectors
+                let sectors = disk
+                    .size(size, max)
                     .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
                 let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
                 Ok(Share { share, of: sectors })
@@ -58,8 +58,7 @@ impl Size for Mixed {
     }
 
     fn ready(&self, bounds: Bounds) -> MixedDraw {
-        let parts = self.parts.iter();
-        let parts = parts.map(|part| Share {
+        let parts = self.parts.iter().map(|part| Share {
             share: part.share,
             of: part.of.0 / bounds.unit.0,
         });
