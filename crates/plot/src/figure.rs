@@ -222,8 +222,12 @@ impl Figure {
         if points.iter().all(Vec::is_empty) {
             page.draw(|area| frame.show_text(area, "no data"));
         }
-        let marks = points.iter().flatten().filter(|point| point.has_mark);
-        let marks: Vec<PlacedMark> = marks.map(|point| point.placed).collect();
+        let marks: Vec<PlacedMark> = points
+            .iter()
+            .flatten()
+            .filter(|point| point.has_mark)
+            .map(|point| point.placed)
+            .collect();
         let mut scales = crowd::scales(&marks).into_iter();
         for (number, ((series, style), points)) in styled.iter().zip(&points).enumerate() {
             page.group(&group(number, series), |page| {
@@ -354,7 +358,7 @@ fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
     let mut until_next = distance * ((2 * number + 1) % 5) as f64 / 5.0;
     let mut before = None;
     let points = visible.into_iter().filter_map(|point| {
-        let at = frame.at(frame.position(point.x, point.y)?);
+        let at = frame.page_position(frame.position(point.x, point.y)?);
         let (x, y) = before.replace(at).unwrap_or(at);
         until_next -= f64::from(at.0 - x).hypot(f64::from(at.1 - y));
         let has_mark = until_next <= 0.0;
@@ -385,14 +389,17 @@ fn draw_arrows(
 ) {
     let ends = styled.iter().enumerate().filter_map(|(number, line)| {
         let end = saturated_end(line.0, |point| frame.position(point.x, point.y))?;
-        Some((number, frame.at(end)))
+        Some((number, frame.page_position(end)))
     });
     let ends: Vec<(usize, (i32, i32))> = ends.collect();
     let arrows: Vec<PlacedMark> = ends
         .iter()
         .map(|(line, at)| place_mark(*line, *at))
         .collect();
-    let ((left, top), (right, _)) = (frame.at((0.0, 1.0)), frame.at((1.0, 1.0)));
+    let ((left, top), (right, _)) = (
+        frame.page_position((0.0, 1.0)),
+        frame.page_position((1.0, 1.0)),
+    );
     let shifts = crowd::shifts(&arrows, marks, [left, top, right].map(in_pixels));
     for ((number, at), shift) in ends.into_iter().zip(shifts) {
         let (series, style) = &styled[number];

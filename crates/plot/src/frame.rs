@@ -193,7 +193,7 @@ impl Frame {
     }
 
     /// Converts fractions of both axes to a position on the page, in units.
-    pub fn at(&self, (x, y): (f64, f64)) -> (i32, i32) {
+    pub fn page_position(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let [left, top, right, bottom] = self.edges();
         (self.x.map(&x, (left, right)), self.y.map(&y, (bottom, top)))
     }
@@ -353,8 +353,8 @@ impl LegendEntry {
             }
             Key::Arrow => arrow(area, (centre.0, units(middle + 12.0)), (0.0, 0.0), INK)?,
             Key::Area(colour) => {
-                let corners = [(left, middle - 7.0), (left + SAMPLE, middle + 7.0)];
-                let corners = corners.map(|(x, y)| (units(x), units(y)));
+                let corners = [(left, middle - 7.0), (left + SAMPLE, middle + 7.0)]
+                    .map(|(x, y)| (units(x), units(y)));
                 area.draw(&Rectangle::new(corners, colour.filled()))?;
                 area.draw(&Rectangle::new(corners, INK.stroke_width(5)))?;
             }

@@ -153,7 +153,7 @@ impl Map {
                         continue;
                     }
                     let at = (f64::midpoint(left, right), f64::midpoint(bottom, top));
-                    let (x, y) = frame.at(at);
+                    let (x, y) = frame.page_position(at);
                     let attributes = [
                         ("class", "point"),
                         ("data-at", &format!("{x} {y}")),
@@ -169,8 +169,11 @@ impl Map {
     /// Adjacent cells of a row in the same band become one rectangle.
     fn draw_cells(&self, plot: &Plot) -> DrawResult {
         for (values, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
-            let cells = values.iter().map(|value| self.band(*value));
-            let cells: Vec<_> = cells.zip(self.x.cells()).collect();
+            let cells: Vec<_> = values
+                .iter()
+                .map(|value| self.band(*value))
+                .zip(self.x.cells())
+                .collect();
             for run in cells.chunk_by(|one, next| one.0 == next.0) {
                 let (first, last) = (run[0], run[run.len() - 1]);
                 let (from, to) = ((first.1[0], bottom), (last.1[1], top));

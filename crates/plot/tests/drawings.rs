@@ -487,8 +487,11 @@ fn bars_are_as_high_as_their_values_and_stand_side_by_side() {
         ("#D55E00", &[(0, 2.5), (1, 2.5), (2, 2.5)]),
     ] {
         // The sample in the legend is right of the plotting area.
-        let found = drawing.rectangles(colour).into_iter();
-        let found: Vec<[f64; 4]> = found.filter(|[x, ..]| *x < right).collect();
+        let found: Vec<[f64; 4]> = drawing
+            .rectangles(colour)
+            .into_iter()
+            .filter(|[x, ..]| *x < right)
+            .collect();
         assert_eq!(found.len(), heights.len(), "{colour}");
         for ([x, y, width, height], (group, value)) in found.into_iter().zip(heights) {
             assert!((y - up.at(*value)).abs() < 2.0 && (y + height - bottom).abs() < 2.0);

@@ -65,9 +65,9 @@ mod tests {
         assert_eq!(by_power(0.0, 0.2), None);
     }
 
-    /// With a power of 1 every request is as good as served alone: M/M/infinity.
+    /// With a power of 1 requests do not delay each other: M/M/infinity.
     #[test]
-    fn with_services_as_short_as_the_queue_is_long_nothing_waits() {
+    fn nothing_waits_if_services_shrink_with_the_queue() {
         for load in [0.1, 1.0, 5.0, 40.0] {
             let found = by_power(load, 1.0).unwrap();
             assert!((found - 1.0).abs() < 1e-9, "{load} {found}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_saturates_where_the_longest_queue_does() {
+    fn it_saturates_at_the_rate_of_the_longest_queue() {
         let max = f64::from(MAX).powf(0.2);
         assert!(by_power(max * 0.999, 0.2).is_some());
         assert_eq!(by_power(max, 0.2), None);

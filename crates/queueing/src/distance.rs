@@ -36,7 +36,7 @@ impl Distances {
             sectors[run.cylinder.0 as usize] += run.sectors.0.min(left);
             at = at + run.sectors;
         }
-        Self::between(&sectors)
+        Self::from_cylinders(&sectors)
     }
 
     /// The distances on `cylinders` cylinders of equal capacity: the non-zoned drives of liu05,
@@ -46,7 +46,7 @@ impl Distances {
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
     /// with its P(0) it adds up to 1 + 1 / C.
     pub fn even(cylinders: u32) -> Self {
-        Self::between(&vec![1; cylinders as usize])
+        Self::from_cylinders(&vec![1; cylinders as usize])
     }
 
     /// The distances between the sectors of cylinders with the capacities `sectors`: liu05,
@@ -58,13 +58,15 @@ impl Distances {
     ///
     /// # Panics
     /// If the cylinders hold more than 2^62 sectors.
-    pub fn between(sectors: &[u64]) -> Self {
+    pub fn from_cylinders(sectors: &[u64]) -> Self {
         let total: u128 = sectors.iter().copied().map(u128::from).sum();
         assert!(total <= 1 << 62, "{total} sectors");
         let held = |at: usize| sectors.get(at).map_or(0, |held| i128::from(*held));
         let step = |at: usize| held(at) - at.checked_sub(1).map_or(0, held);
-        let steps = (0..=sectors.len()).map(|at| (at, step(at)));
-        let steps: Vec<(usize, i128)> = steps.filter(|(_, step)| *step != 0).collect();
+        let steps: Vec<(usize, i128)> = (0..=sectors.len())
+            .map(|at| (at, step(at)))
+            .filter(|(_, step)| *step != 0)
+            .collect();
         let mut bends = vec![0; sectors.len() + 1];
         for (number, (from, first)) in steps.iter().enumerate() {
             for (to, second) in &steps[number..] {
@@ -137,7 +139,7 @@ mod tests {
     }
 
     fn assert_as_enumerated(sectors: &[u64]) {
-        let found = Distances::between(sectors);
+        let found = Distances::from_cylinders(sectors);
         for (distance, expected) in (0..).zip(enumerated(sectors)) {
             let found = found.probability(distance);
             assert!(
@@ -164,7 +166,7 @@ mod tests {
         for lbn in 0..layout.sectors().0 {
             sectors[layout.pba(Lbn(lbn)).cylinder.0 as usize] += 1;
         }
-        assert_eq!(Distances::new(&layout), Distances::between(&sectors));
+        assert_eq!(Distances::new(&layout), Distances::from_cylinders(&sectors));
         assert_as_enumerated(&sectors);
     }
 

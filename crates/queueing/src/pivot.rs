@@ -48,18 +48,20 @@ impl SplitReads {
     /// this total rate per millisecond: two M/G/1 queues. `None` if one of them is saturated.
     pub fn response(&self, rate: f64) -> Option<f64> {
         let shares = [self.share, 1.0 - self.share];
-        let parts = shares.into_iter().zip(&self.services);
-        let parts = parts.map(|(share, service)| {
-            let response = mg1::response(rate * share, service)?;
-            Some(share * response.mean)
-        });
+        let parts = shares
+            .into_iter()
+            .zip(&self.services)
+            .map(|(share, service)| {
+                let response = mg1::response(rate * share, service)?;
+                Some(share * response.mean)
+            });
         parts.sum()
     }
 }
 
 impl Reads<'_> {
     /// Splits the reads at this share of the blocks. `None` if a part has no reads.
-    pub fn divided(&self, share: f64) -> Option<SplitReads> {
+    pub fn split(&self, share: f64) -> Option<SplitReads> {
         let blocks = self.mechanism.layout.sectors().0;
         let reads = blocks.checked_div(self.sectors.0)?;
         // Between two reads, so that none is split.
@@ -80,7 +82,7 @@ impl Reads<'_> {
     /// independently of the rate. `None` if there are fewer than two reads.
     pub fn equal_utilisations(&self) -> Option<SplitReads> {
         let (mut low, mut high) = (0.0, 1.0);
-        let mut found = self.divided(0.5)?;
+        let mut found = self.split(0.5)?;
         while high - low > PRECISION {
             let [first, second] = found.utilisations(1.0);
             // A larger part is busier: it has more reads and longer seeks.
@@ -89,7 +91,7 @@ impl Reads<'_> {
             } else {
                 high = found.share;
             }
-            match self.divided(f64::midpoint(low, high)) {
+            match self.split(f64::midpoint(low, high)) {
                 Some(next) if next.share > low && next.share < high => found = next,
                 _ => break,
             }
@@ -106,11 +108,12 @@ impl Reads<'_> {
         let mut step = 0.1;
         while step > PRECISION {
             let shares = [found.share - step, found.share + step].into_iter();
-            let tried = shares.filter(|share| *share > 0.0 && *share < 1.0);
-            let tried = tried.filter_map(|share| {
-                let tried = self.divided(share)?;
-                Some((tried.response(rate)?, tried))
-            });
+            let tried = shares
+                .filter(|share| *share > 0.0 && *share < 1.0)
+                .filter_map(|share| {
+                    let tried = self.split(share)?;
+                    Some((tried.response(rate)?, tried))
+                });
             match tried.min_by(|one, other| one.0.total_cmp(&other.0)) {
                 Some((response, better)) if response < min => (min, found) = (response, better),
                 _ => step /= 2.0,
@@ -128,7 +131,7 @@ mod tests {
     const SECTORS: SectorCount = SectorCount(8);
 
     fn response(reads: &Reads<'_>, share: f64, rate: f64) -> f64 {
-        let response = reads.divided(share).and_then(|found| found.response(rate));
+        let response = reads.split(share).and_then(|found| found.response(rate));
         response.unwrap_or(f64::INFINITY)
     }
 

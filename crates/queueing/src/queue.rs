@@ -1,4 +1,4 @@
-//! A seeded simulation of a queue, the oracle of the tests.
+//! A seeded simulation of a queue: the oracle of the tests.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 pub struct Random(u64);
@@ -24,8 +24,8 @@ impl Random {
 const WARM_UP: usize = 2_000;
 const COUNTED: usize = 40_000;
 
-/// The waits of customers who queue for `servers` in order of arrival, after a warm-up: Lindley's
-/// recursion over the instant at which each server is free.
+/// Returns the waits of customers of `servers` in order of arrival, after a warm-up, by Lindley's
+/// recursion over the instants at which the servers become free.
 pub fn serve(
     random: &mut Random,
     servers: usize,
@@ -52,17 +52,17 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Within four standard errors: with 20 runs, a right expectation fails in about one seed of a
-    /// thousand (Student's t with 19 degrees of freedom).
+    /// Asserts that `expected` is within four standard errors. With 20 runs, a correct expectation
+    /// fails for about one seed in a thousand (Student's t with 19 degrees of freedom).
     pub fn assert_near(&self, expected: f64) {
         let off = (self.mean - expected).abs();
         assert!(off < 4.0 * self.error, "{self:?}, expected {expected}");
-        // The oracle is sharp: it would see an error of a tenth.
+        // The oracle is sharp enough to detect an error of 10 %.
         assert!(4.0 * self.error < 0.1 * expected, "{self:?}");
     }
 }
 
-/// The means of what each run found.
+/// Returns the means over all runs.
 pub fn means<const N: usize>(runs: impl Iterator<Item = [f64; N]>) -> [Mean; N] {
     let runs: Vec<[f64; N]> = runs.collect();
     let count = runs.len() as f64;

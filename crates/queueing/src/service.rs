@@ -160,8 +160,9 @@ pub(crate) mod tests {
     /// requests have it.
     #[test]
     fn movements_are_those_between_all_pairs_of_tracks() {
-        let text = diskarm_drives::find("hp-335h").expect("a drive").text;
-        let text = text
+        let text = diskarm_drives::find("hp-335h")
+            .expect("a drive")
+            .text
             .replace("cylinders = 1449", "cylinders = 40")
             .replace("[0, 1449]", "[0, 40]")
             .replace("1_309_896", "36_160")

@@ -9,7 +9,7 @@ use std::fmt;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::digits::digits;
-use crate::error::{TraceError, counted};
+use crate::error::{TraceError, quantity};
 use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
@@ -78,7 +78,20 @@ impl<N: Notes + ?Sized> Notes for Box<N> {
     }
 }
 
-/// Appends a note to those of the wrapped iterator.
+/// Implements the methods of [`Notes`] that an adapter of a single trace forwards.
+macro_rules! forward_to_inner {
+    () => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+
+        fn readers(&self) -> Vec<&Reader> {
+            self.inner.readers()
+        }
+    };
+}
+
+/// Appends a note to the notes of the wrapped iterator.
 fn with(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes.extend(note);
     notes
@@ -116,16 +129,10 @@ impl<I: Notes> Iterator for DeviceFilter<I> {
 }
 
 impl<I: Notes> Notes for DeviceFilter<I> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let requests = counted(self.removed, "request");
+        let requests = quantity(self.removed, "request");
         let note = format!("{requests} of other devices removed");
         with(self.inner.changes(), (self.removed > 0).then_some(note))
     }
@@ -189,13 +196,7 @@ impl<I: Notes> Notes for Disks<I> {
         Some(read)
     }
 
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
         let devices: Vec<String> = self.devices.iter().map(u32::to_string).collect();
@@ -290,7 +291,7 @@ impl<I: Notes> Fitted<I> {
 
     #[cold]
     fn wrong(&self, record: &Record, expected: &str) -> TraceError {
-        let sectors = counted(record.sectors.0, "sector");
+        let sectors = quantity(record.sectors.0, "sector");
         let found = format!("{sectors} from {}", record.start.0);
         TraceError::value(self.inner.name(), record.location, "lbn", &found, expected)
     }
@@ -311,16 +312,10 @@ impl<I: Notes> Notes for Fitted<I> {
         Some(read.and_then(|()| self.fit(record)))
     }
 
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let (size, moved) = (self.size.0, counted(self.moved, "request"));
+        let (size, moved) = (self.size.0, quantity(self.moved, "request"));
         let how = match self.fit {
             Fit::Refuse => return self.inner.changes(),
             Fit::Scale(traced) => format!("scaled from {} blocks to {size}", traced.0),
@@ -390,18 +385,12 @@ impl<I: Notes> Iterator for Window<I> {
 }
 
 impl<I: Notes> Notes for Window<I> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
         let mut note = format!(
             "{} before {} s removed; times are relative to it",
-            counted(self.before, "request"),
+            quantity(self.before, "request"),
             self.from.as_s()
         );
         if self.is_over {
@@ -527,13 +516,7 @@ impl<I: Notes> Iterator for Paced<I> {
 }
 
 impl<I: Notes> Notes for Paced<I> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
         let note = format!("times between requests divided by {}", self.factor);
@@ -616,19 +599,13 @@ impl<I: Notes> Iterator for ClosedLoop<I> {
 }
 
 impl<I: Notes> Notes for ClosedLoop<I> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn readers(&self) -> Vec<&Reader> {
-        self.inner.readers()
-    }
+    forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
         let note = self.overlapping.map(|requests| {
             format!(
                 "one request at a time; {} arrived before the previous one completed",
-                counted(requests, "request")
+                quantity(requests, "request")
             )
         });
         with(self.inner.changes(), note)

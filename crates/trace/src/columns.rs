@@ -181,7 +181,7 @@ impl<B: Batches + 'static> ColumnRows<B> {
     ///
     /// # Errors
     ///
-    /// As [`Columns::find`].
+    /// See [`Columns::find`].
     pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> OpenResult {
         Ok(Box::new(Self {
             name: name.to_owned(),
@@ -448,8 +448,8 @@ impl RowView<'_> {
     fn reject(&self, column: usize, expected: &str) -> TraceError {
         let values = &self.piece.values[column];
         let whole = values.whole(self.index).map(|value| value.to_string());
-        let found = whole.or_else(|| self.string(column).map(str::to_owned));
-        let found = found.as_deref().unwrap_or("null");
+        let value = whole.or_else(|| self.string(column).map(str::to_owned));
+        let found = value.as_deref().unwrap_or("null");
         TraceError::value(
             self.name,
             self.location,

@@ -181,7 +181,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// Returns a count with its noun: `1 row`, `2 rows`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn quantity(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
@@ -241,7 +241,7 @@ impl Skipped {
             let SkipReason { count, first, .. } = reason;
             format!(
                 "{} skipped: {what}; the first: {first}",
-                counted(*count, "invalid row")
+                quantity(*count, "invalid row")
             )
         })
     }

@@ -25,7 +25,7 @@ pub(crate) const BLOCK_BYTES: u64 = 512;
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// A line after blank lines, which are an error; it is returned next.
+    /// A line after blank lines, which were an error; it is returned next.
     pending: Option<Vec<u8>>,
     /// The buffer of that line when it was returned.
     was_pending: Vec<u8>,
@@ -82,8 +82,10 @@ impl Lines {
         }
         match self.read_line()? {
             None => Ok(None),
-            Some(length) if is_blank(self.source.taken(length)) => self.after_blanks(),
-            Some(length) => row(&self.source, self.line, self.source.taken(length)).map(Some),
+            Some(length) if is_blank(self.source.last_consumed(length)) => self.after_blanks(),
+            Some(length) => {
+                row(&self.source, self.line, self.source.last_consumed(length)).map(Some)
+            }
         }
     }
 
@@ -127,7 +129,7 @@ impl Lines {
     fn after_blanks(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         let blank = self.line;
         while let Some(length) = self.read_line()? {
-            let line = self.source.taken(length);
+            let line = self.source.last_consumed(length);
             if !is_blank(line) {
                 self.pending = Some(line.to_vec());
                 let detail = "found a blank line, expected a row".to_owned();
@@ -189,8 +191,8 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// The `fields`, one for each of `names`, at most `N`; an error unless there are exactly that
-    /// many.
+    /// Returns the `fields`, one for each of `names`, at most `N`; an error if their number
+    /// differs.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -206,7 +208,8 @@ impl<'a> Row<'a> {
         Ok(array)
     }
 
-    /// The first `fields`, one for each of `names`; an error if there are fewer. More may follow.
+    /// Returns the first `fields`, one for each of `names`; an error if there are fewer. More may
+    /// follow.
     #[inline(always)]
     pub(crate) fn first_fields<const N: usize>(
         &'a self,
@@ -219,7 +222,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Takes a field for each name while there are any, and counts them.
+    /// Takes up to one field per name, and counts them.
     #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
@@ -233,7 +236,7 @@ impl<'a> Row<'a> {
             *slot = text;
             count += 1;
         }
-        // Fields are made last, where they need not be moved.
+        // Fields are created last, so that they need not be moved.
         let name = |index: usize| names.get(index).copied().unwrap_or_default();
         let array = std::array::from_fn(|index| self.field(name(index), texts[index]));
         (array, count)
@@ -292,7 +295,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The blocks that `count` bytes from byte `first` overlap; `None` if no request can have them.
+/// Returns the blocks that `count` bytes from byte `first` overlap; `None` if they are not a valid
+/// request.
 #[inline]
 pub(crate) fn touched(
     first: u64,

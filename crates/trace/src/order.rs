@@ -1,4 +1,4 @@
-//! Sorts records by arrival, from files that are nearly sorted.
+//! Sorts the records of a nearly sorted file by arrival.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,8 @@ use diskarm_core::units::{Instant, Span};
 
 use crate::record::Record;
 
-/// Size of the reorder buffer: more requests than any device has outstanding, so that traces in
-/// order of completion are sorted correctly, and few enough to stay in a cache.
+/// Size of the reorder buffer: larger than the queue of any device, so that traces in order of
+/// completion are sorted correctly, and small enough to stay in a cache.
 const WINDOW: usize = 4096;
 
 /// Sorts records that are at most [`WINDOW`] positions out of order; ties keep their order.

@@ -42,15 +42,15 @@ const MAX_OUTSTANDING: usize = 4096;
 /// Size of the hash table of recent requests; a power of two.
 const RECENT: usize = 4096;
 
-/// Returns requests in the order in which they began, once they are completed.
+/// Returns requests in the order in which they began, as soon as they are completed.
 pub(crate) struct Pairing {
     begins: Action,
     /// In the order in which they began; any but the first may be completed.
     waiting: VecDeque<Waiting>,
     /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,
-    /// For a hash of device and first block, the number of the last request that began there: it
-    /// is nearly always the one that a completion ends; only the others are searched for.
+    /// The number of the last request by the hash of its device and first block. It is nearly
+    /// always the one that a completion ends; otherwise all are searched.
     recent: Vec<u64>,
 }
 
@@ -99,7 +99,7 @@ impl Pairing {
     pub(crate) fn put(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         match event.action {
             Action::Complete => self.complete(event, metadata),
-            // Requeued, a request still waits for its issue, but no longer for its completion.
+            // A requeued request still waits for its issue, but no longer for its completion.
             Action::Requeue if self.begins == Action::Issue => self.requeue(event, metadata),
             action if action == self.begins => self.begin(event),
             Action::Queue | Action::Issue | Action::Requeue => {}
@@ -135,8 +135,8 @@ impl Pairing {
         self.search(event, metadata);
     }
 
-    /// A completion ends all requests within it, as they may have been merged since they began. A
-    /// completion within a request ends a part of it.
+    /// Completes all requests within the event, as they may have been merged since they began, or
+    /// else a part of the request that contains it.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
@@ -170,7 +170,7 @@ impl Pairing {
         }
     }
 
-    /// The oldest request, if it is completed or its completion was lost; at the end of the
+    /// Returns the oldest request, if it is completed or its completion was lost; at the end of the
     /// events, any request.
     #[inline]
     pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {

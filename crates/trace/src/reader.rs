@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::Instant;
 
-use crate::error::{ErrorKind, Quoted, Skipped, TraceError, counted};
+use crate::error::{ErrorKind, Quoted, Skipped, TraceError, quantity};
 use crate::format::{
     FormatEntry, FormatInfo, OnError, Options, RowReader, TimeOrigin, TraceMetadata,
     disabled_formats, disabled_message,
@@ -80,26 +80,29 @@ impl Reader {
         for (what, count) in &self.metadata.ignored {
             notes.push(format!(
                 "{} ignored: {what}, not a read or write",
-                counted(*count, "row")
+                quantity(*count, "row")
             ));
         }
         if self.metadata.widened > 0 {
             let count = self.metadata.widened;
             notes.push(format!(
                 "{} widened to whole 512-byte blocks",
-                counted(count, "request")
+                quantity(count, "request")
             ));
         }
         if self.metadata.incomplete > 0 {
             let count = self.metadata.incomplete;
             notes.push(format!(
                 "{} without a completion in the trace",
-                counted(count, "request")
+                quantity(count, "request")
             ));
         }
         if self.ordering.moved_count() > 0 {
             let count = self.ordering.moved_count();
-            notes.push(format!("{} reordered by arrival", counted(count, "record")));
+            notes.push(format!(
+                "{} reordered by arrival",
+                quantity(count, "record")
+            ));
         }
         notes.extend(self.skipped.lines());
         notes
@@ -352,8 +355,10 @@ fn source(path: &Path) -> Result<ByteSource, TraceError> {
 }
 
 fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {
-    let forced = options.format.map(|forced| find(forced, source.name()));
-    let forced = forced.transpose()?;
+    let forced = options
+        .format
+        .map(|forced| find(forced, source.name()))
+        .transpose()?;
     if source.is_blank() {
         return Err(TraceError::empty(source.name()));
     }

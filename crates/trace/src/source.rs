@@ -12,13 +12,13 @@ use crate::record::Location;
 /// Bytes read from a file at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// Bytes of a file that formats see to recognise it.
+/// The number of bytes that formats get to recognise a file.
 const HEAD: usize = 4096;
 
-/// Some spreadsheets write it before UTF-8 text (Unicode 16, section 23.8); it is skipped.
+/// Written before UTF-8 text by some spreadsheets (Unicode 16, section 23.8), and skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A trace file that is read from its first byte to its last, in constant memory.
+/// A trace file, read sequentially in constant memory.
 pub struct ByteSource {
     name: String,
     input: Bytes,
@@ -28,7 +28,7 @@ pub struct ByteSource {
     end: usize,
     offset: u64,
     is_exhausted: bool,
-    /// The last line lacks its newline, and was consumed.
+    /// The last line has been consumed and lacks its newline.
     is_cut: bool,
     /// The file itself, if it is a regular file and not compressed.
     file: Option<File>,
@@ -54,8 +54,10 @@ impl ByteSource {
     pub fn from_file(file: File, name: &str) -> Result<Self, TraceError> {
         // A pipe cannot seek.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let again = is_on_disk.then(|| file.try_clone()).transpose();
-        let again = again.map_err(|error| TraceError::io(name, None, "open", error))?;
+        let again = is_on_disk
+            .then(|| file.try_clone())
+            .transpose()
+            .map_err(|error| TraceError::io(name, None, "open", error))?;
         Self::with_file(file, again, name)
     }
 
@@ -156,7 +158,7 @@ impl ByteSource {
 
     /// The last `count` bytes that were consumed, in one call.
     #[inline]
-    pub(crate) fn taken(&self, count: usize) -> &[u8] {
+    pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]
     }
 
@@ -189,8 +191,10 @@ impl ByteSource {
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
-        let held = self.peek(count).map(<[u8]>::len);
-        let held = held.map_err(|error| self.failed("read", error))?;
+        let held = self
+            .peek(count)
+            .map(<[u8]>::len)
+            .map_err(|error| self.failed("read", error))?;
         if held == 0 || held == count {
             return Ok(held);
         }
@@ -270,7 +274,7 @@ impl Read for ByteSource {
 
 /// A line of a file.
 pub(crate) enum Line {
-    /// Its length in bytes, including the newline; [`ByteSource::taken`] returns them.
+    /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns them.
     Text(usize),
     /// It is longer than the limit.
     TooLong,

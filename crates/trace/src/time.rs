@@ -1,4 +1,4 @@
-//! Units of time in trace files, and decimal numbers read exactly.
+//! Units of time in trace files, and exact parsing of decimal numbers.
 
 use crate::digits::{digits, find, write_whole};
 
@@ -63,7 +63,7 @@ impl TimeUnit {
         }
     }
 
-    /// Parses a number without digits below the nanosecond: nearly all are.
+    /// Parses a number without digits below the nanosecond, the common case.
     #[inline]
     fn parse_short(self, text: &[u8]) -> Option<i64> {
         let (whole, fraction, decimals) = match find(b'.', text) {

@@ -1,8 +1,8 @@
-//! Writes traces, in the formats that have a [`RowWriter`].
+//! Writes traces in the formats that have a [`RowWriter`].
 
 use std::io::Write;
 
-use crate::error::{ErrorKind, Quoted, TraceError, counted};
+use crate::error::{ErrorKind, Quoted, TraceError, quantity};
 use crate::format::{
     FormatEntry, FormatInfo, RowWriter, Unwritable, disabled_formats, disabled_message,
 };
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As [`Self::write`].
+    /// See [`Self::write`].
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
         let ended = self.rows.end(&mut self.buffer);
         ended.map_err(|why| self.unwritable(why, None))?;
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
             let unit = self.info.time_unit.name();
             format!(
                 "{} rounded to whole {unit}, the resolution of the format",
-                counted(rounded, "time")
+                quantity(rounded, "time")
             )
         };
         Ok((rounded > 0).then(note).into_iter().collect())

@@ -108,8 +108,10 @@ fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, O
     let origin = trace.origin().unwrap_or(Instant::START) - Instant::START;
     let mut named: Vec<(Record, String)> = Vec::new();
     for mut record in records {
-        let name = names.get(record.device as usize).cloned();
-        let name = name.unwrap_or_else(|| record.device.to_string());
+        let name = names
+            .get(record.device as usize)
+            .cloned()
+            .unwrap_or_else(|| record.device.to_string());
         if let Location::Line(line) = &mut record.location {
             *line += first - 1;
         }

@@ -57,8 +57,8 @@ fn number(node: Node, name: &str) -> f64 {
 
 fn element(node: Node) -> Element {
     let of = |name: &str| node.attribute(name).unwrap_or("").to_owned();
-    let points = of("points");
-    let points = points.split_whitespace().map(|pair| {
+    let list = of("points");
+    let points = list.split_whitespace().map(|pair| {
         let (x, y) = pair.split_once(',').expect("a pair");
         (x.parse().expect("a number"), y.parse().expect("a number"))
     });
@@ -192,8 +192,8 @@ impl Drawing {
         let lines = self
             .elements
             .iter()
-            .filter(|e| e.tag == "polyline" && e.stroke == colour);
-        let lines = lines.map(|e| e.points.clone());
+            .filter(|e| e.tag == "polyline" && e.stroke == colour)
+            .map(|e| e.points.clone());
         lines
             .filter(|points| {
                 is_long(points) && points.iter().all(|p| (left..=right).contains(&p.0))
@@ -237,8 +237,8 @@ impl Drawing {
         let text = self
             .elements
             .iter()
-            .position(|e| e.text == label && !e.is_turned && e.tag == "text");
-        let text = text.unwrap_or_else(|| panic!("no text {label}"));
+            .position(|e| e.text == label && !e.is_turned && e.tag == "text")
+            .unwrap_or_else(|| panic!("no text {label}"));
         let before: Vec<&Element> = self.elements[..text]
             .iter()
             .rev()

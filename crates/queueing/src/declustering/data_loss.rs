@@ -75,8 +75,11 @@ fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
 /// Returns the distance from each failed disk to the next, around the ring of disks.
 fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     let at: Vec<usize> = failed.iter().collect();
-    let next = at.iter().skip(1).copied();
-    let next = next.chain(at.first().map(|first| first + layout.disks()));
+    let next = at
+        .iter()
+        .skip(1)
+        .copied()
+        .chain(at.first().map(|first| first + layout.disks()));
     at.iter().zip(next).map(|(at, next)| next - at).collect()
 }
 

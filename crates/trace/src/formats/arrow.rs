@@ -66,8 +66,8 @@ impl Format for Arrow {
                 source.pass(WORD)?;
             }
         }
-        let stream = StreamReader::try_new(source, None);
-        let stream = stream.map_err(|error| undecoded(&name, "schema", &error))?;
+        let stream = StreamReader::try_new(source, None)
+            .map_err(|error| undecoded(&name, "schema", &error))?;
         let schema = stream.schema();
         let messages = Messages {
             name: name.clone(),
@@ -102,8 +102,11 @@ impl Messages {
         let source = self.stream.get_mut();
         let mut last = Vec::new();
         loop {
-            let fresh = source.by_ref().take(4096).read_to_end(&mut last);
-            let fresh = fresh.map_err(|error| source.failed("read", error))?;
+            let fresh = source
+                .by_ref()
+                .take(4096)
+                .read_to_end(&mut last)
+                .map_err(|error| source.failed("read", error))?;
             if fresh == 0 {
                 break;
             }

@@ -125,8 +125,8 @@ impl Format for BlkTrace {
         };
         let folder = path
             .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let mut parts: Vec<(u32, PathBuf)> = entries
             .filter_map(|entry| {

@@ -118,7 +118,7 @@ fn version(row: &Row<'_>) -> Result<Version, TraceError> {
     }
 }
 
-/// A row of version 3.
+/// Parses a row of version 3.
 fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
@@ -135,7 +135,7 @@ fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, 
     }))
 }
 
-/// A row of version 2; `waited` is the time so far, if there are waits.
+/// Parses a row of version 2; `waited` is the time so far, in a trace with waits.
 fn untimed(
     row: &Row<'_>,
     waited: &mut Option<Instant>,

@@ -113,12 +113,13 @@ impl Format for Parquet {
                 detail.to_owned(),
             ));
         };
-        let file = file.try_clone();
-        let file = file.map_err(|error| TraceError::io(name, None, "open", error))?;
+        let file = file
+            .try_clone()
+            .map_err(|error| TraceError::io(name, None, "open", error))?;
         // Without Arrow's own metadata, each column has its plain type.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let contents = ArrowReaderMetadata::load(&file, options);
-        let contents = contents.map_err(|error| undecoded(name, "footer", &error))?;
+        let contents = ArrowReaderMetadata::load(&file, options)
+            .map_err(|error| undecoded(name, "footer", &error))?;
         let schema = contents.schema().clone();
         let groups = Groups {
             name: name.to_owned(),
@@ -143,8 +144,10 @@ struct Groups {
 
 impl Groups {
     fn begin(&mut self) -> Result<ParquetRecordBatchReader, TraceError> {
-        let file = self.file.try_clone();
-        let file = file.map_err(|error| TraceError::io(&self.name, None, "open", error))?;
+        let file = self
+            .file
+            .try_clone()
+            .map_err(|error| TraceError::io(&self.name, None, "open", error))?;
         let contents = self.contents.clone();
         let group = ParquetRecordBatchReaderBuilder::new_with_metadata(file, contents)
             .with_row_groups(vec![self.begun])

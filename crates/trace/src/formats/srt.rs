@@ -98,8 +98,7 @@ impl Format for Srt {
                 "one after the header",
             ));
         };
-        let sector_bytes = sector_bytes(&header[..end]);
-        let sector_bytes = sector_bytes.map_err(|found| {
+        let sector_bytes = sector_bytes(&header[..end]).map_err(|found| {
             wrong_header(
                 &source,
                 &found,
@@ -119,7 +118,7 @@ fn wrong_header(source: &ByteSource, found: &str, expected: &str) -> TraceError 
     TraceError::new(ErrorKind::Header, source.name(), None, detail)
 }
 
-/// The sector size of all disks, or what was found instead.
+/// Returns the sector size of all disks, or a description of the invalid header.
 fn sector_bytes(header: &[u8]) -> Result<u64, String> {
     let text = String::from_utf8_lossy(header);
     let mut sizes: Vec<u64> = Vec::new();
@@ -161,7 +160,7 @@ impl RowReader for Records {
                 return Ok(None);
             };
             self.source.pass(size)?;
-            let words = Words(self.source.taken(size));
+            let words = Words(self.source.last_consumed(size));
             match words.at(1) & 0xffff {
                 1 | 4 => {}
                 other => {

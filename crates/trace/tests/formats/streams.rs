@@ -56,8 +56,9 @@ fn compressed_traces() {
         assert_eq!(records(&both, "disksim"), plain);
         let cut = &whole[..whole.len() / 2];
         let trace = read(std::io::Cursor::new(cut.to_vec()), "x.gz", None);
-        let error = trace.and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let error = error.expect_err("a file that was cut");
+        let error = trace
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .expect_err("a file that was cut");
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     }
 }

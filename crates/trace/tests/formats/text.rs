@@ -288,10 +288,11 @@ fn example_first_lines_are_detected() {
         ),
     ];
     for (name, text) in examples {
-        let taken = FORMATS
+        let taken: Vec<&str> = FORMATS
             .iter()
-            .filter(|entry| (entry.sniff)(text.as_bytes()));
-        let taken: Vec<&str> = taken.map(|entry| entry.info.name).collect();
+            .filter(|entry| (entry.sniff)(text.as_bytes()))
+            .map(|entry| entry.info.name)
+            .collect();
         assert_eq!(taken, [name]);
     }
 }
