@@ -18,8 +18,8 @@ fuzz_target!(|data: &[u8]| {
         let length = found.emit(sense::Format::Descriptor, &mut again);
         assert_eq!(Sense::parse(&again[..length]), Ok(found));
     }
-    if let Ok(asked) = Translate::parse(data) {
-        assert_eq!(Translate::parse(&asked.emit()), Ok(asked));
+    if let Ok(query) = Translate::parse(data) {
+        assert_eq!(Translate::parse(&query.emit()), Ok(query));
     }
     if let Ok(found) = Translated::parse(data) {
         assert_eq!(Translated::parse(&found.emit()), Ok(found));

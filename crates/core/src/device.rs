@@ -395,17 +395,17 @@ pub enum Work {
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),
-    /// Any other device that reports values of its own.
+    /// Any other device that reports numbers of its own.
     Named(NamedWork),
 }
 
-/// Values that a device reports under names of its own.
+/// Numbers that a device reports under names of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedWork {
     /// The name of the device.
     pub kind: &'static str,
-    /// The values and their names; `None` if a value does not exist.
-    pub values: Vec<(&'static str, Option<f64>)>,
+    /// The numbers and their names; `None` if a number does not exist.
+    pub numbers: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Work {
@@ -420,13 +420,13 @@ impl Work {
         }
     }
 
-    /// Returns the value called `name`, which a part of kind [`Work::Named`] reports.
-    pub fn named(&self, name: &str) -> Option<f64> {
+    /// Returns the number called `name`, which a part of kind [`Work::Named`] reports.
+    pub fn named_number(&self, name: &str) -> Option<f64> {
         let Self::Named(work) = self else {
             return None;
         };
-        let mut values = work.values.iter();
-        values.find(|(key, _)| *key == name)?.1
+        let mut numbers = work.numbers.iter();
+        numbers.find(|(key, _)| *key == name)?.1
     }
 }
 

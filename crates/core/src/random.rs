@@ -195,7 +195,7 @@ impl<T: Copy> Alias<T> {
 
 /// Returns a uniform number in `[0, 1)`, a multiple of `2^-53`.
 #[inline]
-pub fn unit(generator: &mut Generator) -> f64 {
+pub fn uniform_fraction(generator: &mut Generator) -> f64 {
     (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
 
@@ -206,10 +206,10 @@ pub fn exponential(generator: &mut Generator, mean: Span) -> Span {
     scaled(unit, mean)
 }
 
-/// Returns `times` the `span`, rounded down to the nanosecond.
+/// Returns `factor` times the `span`, rounded down to the nanosecond.
 #[inline]
-pub fn scaled(times: f64, span: Span) -> Span {
-    Span::from_ns((times * span.as_ns() as f64) as i64)
+pub fn scaled(factor: f64, span: Span) -> Span {
+    Span::from_ns((factor * span.as_ns() as f64) as i64)
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl SplitMix64 {
     }
 
     /// Returns a uniform number in `[0, 1)`, a multiple of `2^-53`.
-    pub fn unit(&mut self) -> f64 {
+    pub fn uniform_fraction(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * 2f64.powi(-53)
     }
 }

@@ -5,6 +5,7 @@
 //! | [`ObservedDevice`] | calls an observer for each request and completion |
 //! | [`Recorder`] | keeps each request with its completion |
 //! | [`Throttle`] | limits requests and bytes per second |
+//! | [`Delay`] | adds a latency to every request |
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
 //!
 //! Each is generic over the wrapped device and is itself a device, so wrappers stack in any order.
@@ -84,11 +85,13 @@ macro_rules! forward {
     };
 }
 
+mod delay;
 mod faults;
 mod observed;
 mod recorder;
 mod throttle;
 
+pub use delay::{Delay, Latency};
 pub use faults::{
     AffectedOps, BadBlocks, FaultPlan, Faults, Outage, PausedRehearsal, RandomErrors,
     Recalibration, Spikes,

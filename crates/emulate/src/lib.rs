@@ -13,7 +13,6 @@ mod command;
 mod mode;
 mod realism;
 mod reservation;
-mod sparing;
 mod state;
 mod unit;
 mod work;

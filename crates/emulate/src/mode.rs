@@ -2,13 +2,12 @@
 //! effect.
 
 mod buffer;
-mod control;
 mod geometry;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
 use diskarm_wire::command::Values;
-use diskarm_wire::mode::{Caching, Control, Disconnect, Notch, Page};
+use diskarm_wire::mode::{Caching, Control, Disconnect, ErrorRecovery, Exceptions, Notch, Page};
 
 use crate::realism::Realism;
 use crate::state::Context;
@@ -69,16 +68,67 @@ pub(crate) enum PageError {
 
 /// All pages, in the order of their codes.
 static PAGES: &[PageEntry] = &[
-    control::ERROR_RECOVERY,
+    ERROR_RECOVERY,
     buffer::DISCONNECT,
     geometry::FORMAT,
     geometry::GEOMETRY,
     geometry::FLEXIBLE_DISK,
     buffer::CACHING,
-    control::CONTROL,
+    CONTROL,
     geometry::NOTCH,
-    control::EXCEPTIONS,
+    EXCEPTIONS,
 ];
+
+/// The format of sense data, and write protection.
+const CONTROL: PageEntry = PageEntry {
+    code: Control::CODE,
+    values: |_| Some(control(false, false, 1).emit().to_vec()),
+    mask: |_: &View<'_>| control(true, true, 0).emit().to_vec(),
+    check: accept,
+};
+
+fn control(descriptor_sense: bool, write_protect: bool, queue_algorithm: u8) -> Control {
+    Control {
+        task_sets: 0,
+        descriptor_sense,
+        logs_not_saved: false,
+        queue_algorithm,
+        queue_errors: 0,
+        attention_interlock: 0,
+        write_protect,
+        task_aborted_status: false,
+        busy_timeout: 0,
+        self_test_time_s: 0,
+    }
+}
+
+/// Nothing may be changed: retries are the device's.
+const ERROR_RECOVERY: PageEntry = PageEntry {
+    code: ErrorRecovery::CODE,
+    values: |_| Some(vec![0; ErrorRecovery::LENGTH]),
+    mask: no_changes::<{ ErrorRecovery::LENGTH }>,
+    check: accept,
+};
+
+/// The model predicts no faults, so exceptions are disabled and nothing may be changed.
+const EXCEPTIONS: PageEntry = PageEntry {
+    code: Exceptions::CODE,
+    values: |_| Some(DISABLED.emit().to_vec()),
+    mask: no_changes::<{ Exceptions::LENGTH }>,
+    check: accept,
+};
+
+const DISABLED: Exceptions = Exceptions {
+    performance: false,
+    background: false,
+    warnings: false,
+    disabled: true,
+    test: false,
+    logged: false,
+    method: 0,
+    interval: 0,
+    reports: 0,
+};
 
 /// The current and saved content of each page that was changed, by its index in the table.
 #[derive(Clone, Debug, Default)]

@@ -275,7 +275,7 @@ impl Client {
     /// Parses the next request, and stores the data of writes; `None` if more input is needed.
     fn next(&mut self) -> Option<Result<Job, InvalidInput>> {
         loop {
-            match self.session.next() {
+            match self.session.next_input() {
                 Input::Request(job) => return Some(Ok(job)),
                 Input::WriteStart { .. } => {}
                 Input::WriteData { offset, data, .. } => {

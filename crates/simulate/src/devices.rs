@@ -4,6 +4,7 @@
 //! the file also has a [`PartKind`], which is a row of [`PART_KINDS`].
 
 mod declustered;
+mod delay;
 mod faults;
 mod host;
 mod members;
@@ -22,6 +23,7 @@ pub use crate::parts::{CellFormat, PartKind, PartMetric};
 const TABLE: &[Entry] = &[
     host::ENTRY,
     throttle::ENTRY,
+    delay::ENTRY,
     faults::ENTRY,
     mirror::ENTRY,
     raid::ZERO,
@@ -32,7 +34,13 @@ const TABLE: &[Entry] = &[
 ];
 
 /// The kinds of parts that report metrics, in the order of tables and studies.
-const PART_KINDS: &[PartKind] = &[members::DISK, nvcache::CACHE, BUFFER, members::REDUNDANCY];
+const PART_KINDS: &[PartKind] = &[
+    members::DISK,
+    nvcache::CACHE,
+    BUFFER,
+    members::REDUNDANCY,
+    delay::METRICS,
+];
 
 /// Returns the kinds of parts that report metrics, in the order of tables and studies.
 pub fn part_kinds() -> &'static [PartKind] {

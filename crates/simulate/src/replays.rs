@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use diskarm_core::engine::RejectedRequest;
 use diskarm_core::predict::Continuity;
 use diskarm_core::stats::SortedSpans;
 use diskarm_fit::validate::{Figures, Locked, LockedFigures, Validation};

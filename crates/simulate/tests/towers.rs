@@ -657,3 +657,22 @@ fn drives_of_several_models_have_one_size() {
         assert!(found.starts_with(expected), "{found}");
     }
 }
+
+/// By Little's law 16 clients that each wait for half a second and a service get nearly 32 requests
+/// per second, as from dm-delay in front of a disk; a spike of the same length occupies the disk.
+#[test]
+fn a_delay_does_not_occupy_the_device() {
+    let closed = "closed(clients=16) uniform size=8KiB";
+    let run = run("delay(time=500ms, drive=sata-4tb-7200)", "fcfs", closed);
+    let report = &run.report;
+    let mean = report.all().mean_breakdown().expect("requests").total();
+    assert!(mean > Span::from_ms(500.0));
+    let throughput = report.throughput_per_s().expect("a run of some length");
+    assert!((throughput * mean.as_s() / 16.0 - 1.0).abs() < 0.01);
+    assert!((28.0..32.0).contains(&throughput), "{throughput}");
+    let delayed = run
+        .parts
+        .iter()
+        .filter_map(|part| part.work.named_number("delayed"));
+    assert_eq!(delayed.sum::<f64>(), report.requests_count() as f64);
+}

@@ -284,7 +284,7 @@ pub enum Command {
     /// Lists the supported operations (SPC-4).
     ReportSupportedOperationCodes {
         timeouts: bool,
-        asked: OperationQuery,
+        query: OperationQuery,
         length: u32,
     },
     /// Lists the supported task management functions (SPC-4).

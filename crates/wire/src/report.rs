@@ -158,7 +158,7 @@ layout! {
         unit_reset: bool = FieldPosition::flag(0, 3);
         /// QTS.
         query_task: bool = FieldPosition::flag(0, 2);
-        /// 12 if asked for timeouts.
+        /// 12 if timeouts are requested.
         additional_length: u8 = FieldPosition::bytes(3, 1);
     }
 }

@@ -123,7 +123,7 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
         (
             Command::ReportSupportedOperationCodes {
                 timeouts: true,
-                asked: OperationQuery::Action(0x9e, 0x10),
+                query: OperationQuery::Action(0x9e, 0x10),
                 length: 32,
             },
             &[0xa3, 0x0c, 0x82, 0x9e, 0, 0x10, 0, 0, 0, 32, 0, 0],

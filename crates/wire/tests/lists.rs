@@ -44,14 +44,14 @@ come_back! {
     capabilities: Capabilities;
 }
 
-/// SCSI-2, translate address pages: block 0x01020304 asked for as a physical sector.
+/// SCSI-2, translate address pages: block 0x01020304 requested as a physical sector.
 #[test]
 fn an_address_is_translated() {
-    let asked = Translate {
+    let query = Translate {
         address: Address::ShortBlock(0x0102_0304),
         wanted: AddressFormat::PhysicalSector,
     };
-    assert_eq!(asked.emit(), [0x40, 0, 0, 10, 0, 5, 1, 2, 3, 4, 0, 0, 0, 0]);
+    assert_eq!(query.emit(), [0x40, 0, 0, 10, 0, 5, 1, 2, 3, 4, 0, 0, 0, 0]);
     let found = [0x40, 0, 0, 10, 0, 0x45, 0, 7, 0xcf, 12, 0, 0, 0, 95];
     let translated = Translated::parse(&found).unwrap();
     let place = Physical {
@@ -224,8 +224,8 @@ proptest! {
             prop_assert_eq!(Address::length(address.format()), Some(length));
             let found: Vec<_> = addresses(address.format(), &data[..length]).collect();
             prop_assert_eq!(found, vec![*address]);
-            let asked = Translate { address: *address, wanted: address.format() };
-            prop_assert_eq!(Translate::parse(&asked.emit()), Ok(asked));
+            let query = Translate { address: *address, wanted: address.format() };
+            prop_assert_eq!(Translate::parse(&query.emit()), Ok(query));
             let translated = Translated {
                 supplied: address.format(),
                 reserved,

@@ -54,9 +54,10 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         files = files.reading("--workload", workload);
     }
     let model = model(args)?;
-    let sums = args.checksums.as_deref();
-    let sums = sums.map(|path| recorder::output(&mut files, "--checksums", path));
-    let sums = sums.transpose()?;
+    let path = args.checksums.as_deref();
+    let sums = path
+        .map(|path| recorder::output(&mut files, "--checksums", path))
+        .transpose()?;
     let outputs = Outputs::new(
         &mut files,
         args.checkpoint.as_deref(),
@@ -89,11 +90,8 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     };
     // A failure to write an output has stopped the scan.
     let account = recorder.finish()?;
-    let Ran {
-        time,
-        has_given_up,
-        mut foreground,
-    } = ran?;
+    let ran = ran?;
+    let mut foreground = ran.foreground;
     let unreadable = unreadable_runs(&account, model.as_ref());
     if let Some(scanned) = &mut foreground {
         scanned.unreadable.clone_from(&unreadable);
@@ -106,19 +104,19 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         blocks_before: read_before,
         is_complete: account.remaining().is_empty(),
         may_be_cached: real.may_be_cached,
-        time_s: time.as_s(),
+        time_s: ran.time.as_s(),
         unreadable,
         foreground,
     };
-    if let Some(place) = sums.filter(|_| found.is_complete) {
-        place.write(checksums(&account).as_bytes())?;
+    if let Some(file) = sums.filter(|_| found.is_complete) {
+        file.write(checksums(&account).as_bytes())?;
     }
     if args.json {
         output::print_json(&found)?
     } else {
         output::print(&found.text())?
     }
-    scanning.finish(&account, has_given_up)
+    scanning.finish(&account, ran.has_given_up)
 }
 
 /// Reads the model of the device, if one is given.

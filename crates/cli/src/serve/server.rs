@@ -274,12 +274,8 @@ impl Options {
         if self.json {
             output::print_json(&ServerStatistics { exports })?;
         } else {
-            output::print(
-                &exports
-                    .iter()
-                    .map(ExportStatistics::text)
-                    .collect::<String>(),
-            )?;
+            let texts: Vec<String> = exports.iter().map(ExportStatistics::text).collect();
+            output::print(&texts.concat())?;
         }
         ended
     }

@@ -495,7 +495,7 @@ impl Media {
     fn tail(&self, from: Position, continues: bool, at: Lbn) -> Tail {
         Tail {
             from,
-            continues: continues,
+            continues,
             first: self.first.max(at),
             lacks: self.lacks,
         }

@@ -9,6 +9,7 @@ mod chance;
 mod closed_forms;
 mod declustered;
 mod deferred;
+mod delay;
 mod dirty;
 mod edges;
 mod failing_chains;

@@ -10,8 +10,7 @@ use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
-use super::{diagnostic, misplaced};
-use crate::sparing;
+use super::{defects, diagnostic, misplaced};
 use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
 use crate::work::{Action, Start, Work};
 
@@ -96,7 +95,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     let list = data
         .get(header..header.saturating_add(length))
         .ok_or(too_few_data())?;
-    let defects = defects(context, format, list, header)?;
+    let defects = defective_units(context, format, list, header)?;
     Ok(List {
         defects,
         disable_certification: short.disable_certification,
@@ -105,7 +104,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
 }
 
 /// Returns the defects in a list of addresses that starts `before` bytes into the parameters.
-fn defects(
+fn defective_units(
     context: &Context<'_>,
     format: AddressFormat,
     list: &[u8],
@@ -181,7 +180,7 @@ impl Work for Format {
         self.begun = true;
         context.state.store.clear()?;
         if let Ok((layout, spec)) = context.layout_and_spec() {
-            let geometry = sparing::formatted(&spec.geometry, layout, &self.list.defects);
+            let geometry = defects::formatted(&spec.geometry, layout, &self.list.defects);
             // A layout that could not be built has been left out above.
             if context.device.set_geometry(context.now, &geometry).is_ok() {
                 context.state.generation = context.state.generation.wrapping_add(1);

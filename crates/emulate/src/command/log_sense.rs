@@ -50,8 +50,8 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     if subpage != 0 {
         return Err(invalid_field(3, None));
     }
-    let found = PAGES.iter().find(|(code, _)| *code == page);
-    let (_, content) = found.ok_or(invalid_field(2, Some(5)))?;
+    let entry = PAGES.iter().find(|(code, _)| *code == page);
+    let (_, content) = entry.ok_or(invalid_field(2, Some(5)))?;
     let mut content = content(context);
     if pointer != 0 {
         content = from_parameter(page, &content, pointer).ok_or(invalid_field(5, None))?;

@@ -50,7 +50,7 @@ fn supported() -> impl Iterator<Item = &'static Operation> {
 pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::ReportSupportedOperationCodes {
         timeouts,
-        asked: query,
+        query,
         length,
     } = *command
     else {
@@ -73,12 +73,12 @@ pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start
     if known && (form == 1 && has_actions || form == 2 && !has_actions) {
         return Err(invalid_field(2, Some(2)));
     }
-    let found = same().find(|operation| match operation.service_action {
+    let operation = same().find(|operation| match operation.service_action {
         None => true,
         Some(of) => action == Some(of.into()),
     });
     let mut data = vec![0; OPERATION_MAX_LENGTH];
-    let written = emit_operation(found, timeouts, &mut data);
+    let written = emit_operation(operation, timeouts, &mut data);
     data.truncate(written);
     Ok(Start::data(data, length as usize))
 }

@@ -106,9 +106,9 @@ impl Verify {
         if self.data.is_empty() {
             return Ok(Action::Done(Vec::new()));
         }
-        let mut found = vec![0; whole(context, self.count as u32)];
-        context.state.store.read(self.at, &mut found)?;
-        let same = found
+        let mut stored = vec![0; whole(context, self.count as u32)];
+        context.state.store.read(self.at, &mut stored)?;
+        let same = stored
             .chunks_exact(self.data.len())
             .all(|part| part == self.data);
         if same {
@@ -154,12 +154,12 @@ impl Work for OrWrite {
                 Ok(Action::request(Op::Read, self.at, self.count, fresh))
             }
             2 => {
-                let mut found = vec![0; self.data.len()];
-                context.state.store.read(self.at, &mut found)?;
-                for (byte, bits) in found.iter_mut().zip(&self.data) {
+                let mut stored = vec![0; self.data.len()];
+                context.state.store.read(self.at, &mut stored)?;
+                for (byte, bits) in stored.iter_mut().zip(&self.data) {
                     *byte |= bits;
                 }
-                context.state.store.write(self.at, &found)?;
+                context.state.store.write(self.at, &stored)?;
                 let fua = self.force_unit_access;
                 Ok(Action::request(Op::Write, self.at, self.count, fua))
             }
@@ -211,10 +211,10 @@ impl Work for CompareAndWrite {
             }
             2 => {
                 let (expected, new) = self.data.split_at(self.data.len() / 2);
-                let mut found = vec![0; expected.len()];
-                context.state.store.read(self.at, &mut found)?;
-                let mut bytes = found.iter().zip(expected);
-                if let Some(offset) = bytes.position(|(found, expected)| found != expected) {
+                let mut stored = vec![0; expected.len()];
+                context.state.store.read(self.at, &mut stored)?;
+                let mut bytes = stored.iter().zip(expected);
+                if let Some(offset) = bytes.position(|(stored, expected)| stored != expected) {
                     // SBC-3: where in the data the first difference is.
                     return Err(Sense {
                         information: Some(offset as u64),

@@ -20,11 +20,11 @@ fn reported_by(places: Places) -> [bool; 3] {
         ..Realism::default()
     };
     let mut bench = Bench::realistic(&spec, realism);
-    let asked = Translate {
+    let query = Translate {
         address: Address::ShortBlock(5),
         wanted: AddressFormat::PhysicalSector,
     };
-    let translates = bench.run(&TRANSLATE_ADDRESS, &asked.emit()).status == Status::Good;
+    let translates = bench.run(&TRANSLATE_ADDRESS, &query.emit()).status == Status::Good;
     let sense = Command::ModeSense {
         size: diskarm_wire::command::Size::Six,
         page: Notch::CODE,

@@ -90,7 +90,6 @@ impl Stride {
 }
 
 /// The walk through one zone.
-
 pub(super) struct Walk<'a, L> {
     locator: &'a mut L,
     zone: ZoneMap,

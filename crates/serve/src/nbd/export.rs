@@ -399,7 +399,7 @@ impl Service for NbdExport {
             self.is_holding = true;
             return Ok(false);
         }
-        match session.next() {
+        match session.next_input() {
             Input::Request(job) => self.start(number, job, now, clients),
             Input::WriteStart { offset, length } => {
                 let write = self.data.open(offset, length);

@@ -85,7 +85,7 @@ impl NbdSession {
     }
 
     /// Parses the next input.
-    pub fn next(&mut self) -> Input<'_> {
+    pub fn next_input(&mut self) -> Input<'_> {
         if self.is_ending {
             return Input::Wait;
         }

@@ -215,10 +215,10 @@ fn reports(command: &Command, block: &mut [u8; 16]) -> usize {
         }
         Command::ReportSupportedOperationCodes {
             timeouts,
-            asked,
+            query,
             length,
         } => {
-            let (form, code, action) = match asked {
+            let (form, code, action) = match query {
                 OperationQuery::All => (0, 0, 0),
                 OperationQuery::Code(code) => (1, code, 0),
                 OperationQuery::Action(code, action) => (2, code, action),

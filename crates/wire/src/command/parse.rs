@@ -136,7 +136,7 @@ fn control(block: &[u8]) -> Result<Command, Invalid> {
         },
         0xa3 if block[1] & 0x1f == 0x0c => Command::ReportSupportedOperationCodes {
             timeouts: flag(block, 2, 7),
-            asked: operation_query(block)?,
+            query: operation_query(block)?,
             length: number(&block[6..10]) as u32,
         },
         0xa3 => Command::ReportSupportedTaskManagementFunctions {

@@ -418,7 +418,7 @@ pub mod task_response {
 layout! {
     /// Data for a target.
     pub struct DataOut: 48 {
-        /// The last of the unsolicited data, or of those that a [`ReadyToTransfer`] asked for.
+        /// The last of the unsolicited data, or of those that a [`ReadyToTransfer`] requested.
         is_final: bool = FieldPosition::flag(1, 7);
         /// That of the [`ReadyToTransfer`]; reserved in unsolicited data.
         lun: Lun = FieldPosition::bytes(8, 8);

@@ -35,6 +35,7 @@ const UNITS: &[&str] = &[
     "mib",
     // Counts and dimensionless numbers.
     "number",
+    "numbers",
     "count",
     "requests",
     "percent",
@@ -46,6 +47,7 @@ const UNITS: &[&str] = &[
     "quantile",
     "factor",
     "weight",
+    "weights",
     "exponent",
     "cv",
     "watermark",

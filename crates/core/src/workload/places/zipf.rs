@@ -1,7 +1,7 @@
 //! Placement with Zipf popularity: a few extents often, many rarely.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
-use crate::random::{Alias, unit};
+use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
 
 /// The disk is divided into extents of one size; the `k`-th most popular has a probability
@@ -169,7 +169,7 @@ impl Tail {
 
     /// Returns one of its ranks, counted from 0.
     fn rank(&self, generator: &mut Generator) -> u64 {
-        let grown = unit(generator) * self.growth;
+        let grown = uniform_fraction(generator) * self.growth;
         let log = if self.power == 0.0 {
             grown
         } else {

@@ -1,0 +1,64 @@
+//! A delay in a stack of devices.
+
+use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::BoxedDevice;
+use diskarm_core::text::InputError;
+use diskarm_core::wrap::{Delay, Latency};
+
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
+use crate::parts::{CellFormat, PartKind, PartMetric};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "delay",
+        summary: "adds a latency to every request",
+        parameters: &[
+            DRIVE,
+            (
+                "time=5ms",
+                "how much later each request completes than it would without the delay; any number \
+                 of requests may be late at the same time, so the device below serves others \
+                 meanwhile; from 0 to an hour",
+            ),
+            (
+                "writes=10ms",
+                "the latency of writes and flushes, if it differs from that of reads",
+            ),
+        ],
+        needs: Knowledge::Nothing,
+        provides: None,
+        example: "delay(time=5ms, drive=hp-c2247)",
+    },
+    read,
+};
+
+pub(super) const METRICS: PartKind = PartKind {
+    name: "delay",
+    metrics: &[
+        PartMetric::new("delayed", |work| work.named_number("delayed"))
+            .cell("delayed", CellFormat::Count)
+            .column("delayed_requests", "Requests delayed"),
+        PartMetric::new("late_max", |work| work.named_number("late_max"))
+            .cell("late, max", CellFormat::Count),
+    ],
+};
+
+#[derive(Debug)]
+struct Delayed(Latency);
+
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
+    let reads = args.time("time")?;
+    let writes = args.maybe_time("writes")?.unwrap_or(reads);
+    Ok(Box::new(Delayed(Latency { reads, writes })))
+}
+
+impl Config for Delayed {
+    fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+        let latency = self.0;
+        Ok(below.device()?.wrapped(|inner| Delay::new(inner, latency)))
+    }
+
+    fn is_behaviour(&self) -> bool {
+        true
+    }
+}
