@@ -15,7 +15,7 @@ use diskarm_core::wrap::{Limits, Throttle};
 /// Serves one request after another, a microsecond per block.
 struct Belt {
     inside: VecDeque<(Request, Instant, Instant)>,
-    /// Requests that it takes at a time.
+    /// Number of requests that it accepts at a time.
     room: usize,
 }
 
@@ -103,7 +103,7 @@ fn common_queue() -> Host<BoxedDevice> {
     Host::new(disks, policy)
 }
 
-/// Two for disk 0, which take 10 us each, and three for disk 1.
+/// Two requests for disk 0, which take 10 us each, and three for disk 1.
 const FOR_TWO_DISKS: [(u16, u64, u64); 5] =
     [(0, 0, 10), (0, 0, 10), (1, 0, 5), (1, 0, 1), (1, 0, 2)];
 

@@ -1,4 +1,5 @@
-//! Sequential reads in ascending order: against ASPCTF, a second implementation, and by hand.
+//! Sequential reads in ascending order: compared with ASPCTF, with a second implementation, and by
+//! hand.
 
 use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Request};

@@ -48,7 +48,7 @@ pub fn at_ms(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// Submits requests at their times in ms, and takes what completes.
+/// Submits requests at their times in ms, and collects the completions.
 pub fn run(device: &mut dyn Device, requests: &[(f64, Request)]) -> Vec<Completion> {
     let mut done = Vec::new();
     let mut until = |device: &mut dyn Device, at: Instant| {
@@ -112,8 +112,7 @@ fn forced_reads_take_nothing_from_the_buffer() {
     check_at(&again(true), 20.0, Outcome::Miss);
 }
 
-/// Blocks in ascending order are what C-LOOK serves one after another; the first is under way
-/// when the others come.
+/// C-LOOK serves the blocks in ascending order; the first is in service when the others arrive.
 fn five(change: impl Fn(&mut Request)) -> Vec<(f64, Request)> {
     let blocks = [0, 100, 60, 20, 160];
     let requests = (0..).zip(blocks).map(|(id, block)| {
@@ -259,7 +258,7 @@ fn merging_stops_at_an_ordered_request() {
     assert!(done[3].at > done[1].at, "one command: {done:?}");
 }
 
-/// Aborting an ordered request gives the time back that it made the arm wait.
+/// Aborting an ordered request ends the wait that it imposed on the arm.
 #[test]
 fn an_aborted_ordered_request_leaves_no_gap() {
     let spec = tiny(
@@ -310,7 +309,7 @@ fn nothing_begins_before_the_abort_that_lets_it_through() {
     assert_eq!(done[2].arrived + done[2].breakdown.queue, now);
 }
 
-/// A request that the device does not take yet stays what it was.
+/// A request that the device does not accept yet stays unchanged.
 #[test]
 fn an_ordered_request_that_is_put_back_is_still_ordered() {
     let drive = drive(&queueing_spec());

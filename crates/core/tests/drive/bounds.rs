@@ -123,7 +123,7 @@ impl Brute {
         })
     }
 
-    /// Returns the sum of a sequence of indices, from its end: as the formula nests.
+    /// Returns the sum of a sequence of indices, computed from its end as the formula is nested.
     fn sum<R: Rehearse>(&self, drive: &R, now: Instant, sequence: &[usize]) -> f64 {
         let Some((&first, rest)) = sequence.split_first() else {
             return 0.0;
@@ -172,7 +172,7 @@ impl<E: Estimate> Policy<E> for Brute {
     }
 }
 
-/// Shortest access time, by scanning all.
+/// Serves the shortest access time, found by scanning all requests.
 #[derive(Default)]
 pub struct Satf {
     pending: Vec<Pending>,

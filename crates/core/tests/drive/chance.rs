@@ -200,7 +200,7 @@ fn failing(share: &str) -> Spec {
     ))
 }
 
-/// In the segment is the first of each pair and what follows it.
+/// The segment holds the first read of each pair and the blocks after it.
 #[test]
 fn read_ahead_fails_as_often_as_it_should() {
     let done = serve_all(&failing("25 %"), 3, &pairs());

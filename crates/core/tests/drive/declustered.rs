@@ -120,7 +120,7 @@ fn no_two_copies_are_in_one_place() {
     }
 }
 
-/// A drive that counts the reads and the writes that it gets.
+/// A drive that counts its reads and writes.
 struct Counting(Drive, Arc<[AtomicU64; 2]>);
 
 impl Device for Counting {

@@ -1,4 +1,4 @@
-//! A write cache that holds many ranges, of which the queue's policy chooses one for the media.
+//! A write cache that holds many ranges and destages them in the order of the queue's policy.
 
 use std::collections::BTreeMap;
 
@@ -279,7 +279,7 @@ fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
     assert_eq!(last, [4, 5]);
 }
 
-/// Returns a drive that may do things at random, with such a cache.
+/// Generates a drive that may behave randomly, with such a cache.
 fn deferring_drive() -> impl Strategy<Value = Spec> {
     let parts = (chancy_drive(), 1..40u64, 0..INFOS.len(), any::<bool>());
     parts.prop_map(|(mut spec, room, policy, in_gaps)| {
@@ -322,10 +322,10 @@ fn all_kinds(raw: &[Raw], kinds: &[u8], sectors: u64) -> Vec<(Span, Request)> {
     asked.collect()
 }
 
-/// An oracle: a map of the writes that have completed and the blocks that have persisted.
+/// An oracle: it maps blocks to their completed and persisted writes.
 #[derive(Default)]
 struct Model {
-    /// Writes that have completed, and when.
+    /// Completed writes, with their completion times.
     written: Vec<(Request, Instant)>,
     /// Number of times that a block has persisted.
     persisted: BTreeMap<u64, usize>,
@@ -384,9 +384,9 @@ impl Model {
 /// Events other than requests.
 #[derive(Clone, Copy, Default)]
 struct Besides {
-    /// Some requests are taken back.
+    /// Some requests are aborted.
     aborts: bool,
-    /// The cache is switched off and on again, and has less room for some time.
+    /// The cache is switched off and on again, and has less room for a while.
     switches: bool,
 }
 
@@ -451,7 +451,7 @@ fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Comp
 proptest! {
     #![proptest_config(cases(2000))]
 
-    /// No write is lost, none gets to the media twice, a flush and FUA keep what they promise, and
+    /// No write is lost, none reaches the media twice, a flush and FUA keep their promises, and
     /// there is never more dirty data than room; equal inputs give equal outputs.
     #[test]
     fn the_media_hold_what_was_written(
@@ -484,7 +484,7 @@ proptest! {
         }
     }
 
-    /// Reads alone find the drive as if it had another cache.
+    /// Without writes the drive behaves as without a write cache.
     #[test]
     fn without_writes_it_is_any_drive(spec in deferring_drive(), raw in requests(30)) {
         let reads = |spec: &Spec| {
@@ -496,7 +496,7 @@ proptest! {
         prop_assert_eq!(reads(&spec), reads(&other));
     }
 
-    /// In order of arrival, writes that do not touch get to the media in that order.
+    /// Under FCFS, writes that are not adjacent reach the media in order of arrival.
     #[test]
     fn fcfs_keeps_the_order_of_arrival(
         spec in deferring_drive(), places in Just((0..30u64).collect::<Vec<_>>()).prop_shuffle(),

@@ -12,7 +12,7 @@ use super::policies::policy_maker;
 use super::tiny::{CompletionLog, R, check, request, tiny};
 
 /// The cylinders are 4, then 2, which waits on the far side of the arm, and 3, which arrives too
-/// late for the stroke on which the second is served.
+/// late for the stroke that serves the second.
 const ASKED: [(f64, u64); 3] = [(0.0, 80), (1.0, 40), (16.0, 60)];
 
 fn arrivals() -> OpenLoop<impl Iterator<Item = (Instant, diskarm_core::request::Request)>> {

@@ -40,7 +40,7 @@ fn array(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> Declustered {
     Declustered::new(devices.collect(), chain(failures, rebuild_share)).expect("a drive knows all")
 }
 
-/// Drives that serve commands as they come.
+/// Drives that serve commands in order of arrival.
 struct Alone(Vec<Drive>);
 
 impl Alone {
@@ -117,8 +117,8 @@ fn a_read_at_a_failing_disk_goes_to_the_other_copy() {
     assert_eq!(done[0].breakdown.total(), done[0].response());
 }
 
-/// The last number of a command that has ended is used first: of the reads that wait for disk 1
-/// later ones have smaller numbers. Their second copies are at disk 2.
+/// The last number of a command that has ended is used first, so later reads that wait for disk 1
+/// have smaller numbers. Their second copies are at disk 2.
 #[test]
 fn what_waited_for_a_failing_disk_goes_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));

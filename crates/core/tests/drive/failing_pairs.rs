@@ -15,7 +15,7 @@ use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
 
-/// Returns the two members and a spare that turns as the first does.
+/// Returns one of the two members, or a spare in step with the first.
 fn drive(number: usize) -> Drive {
     let origin = [Angle::ZERO, Angle::from_fraction(1, 2), Angle::ZERO][number];
     Drive::new(&tiny(""), origin).expect("a sound layout")
@@ -106,7 +106,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
     }
 }
 
-/// The copies of block 0 end at 1 and 6 ms. The second copy counts no more once its member has
+/// The copies of block 0 end at 1 and 6 ms. The second copy no longer counts once its member has
 /// failed, and the first is lost if its member fails before.
 #[test]
 fn a_write_completes_with_the_copies_that_are_left() {

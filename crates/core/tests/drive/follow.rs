@@ -1,4 +1,4 @@
-//! A model that is set right by what a real drive was seen to do.
+//! A model that is corrected by observations of a real drive.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Searches in gaps of random drives against all reads there are, tried one by one.
+//! Searches in gaps of random drives, compared with an exhaustive search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::random::{cases, drive};
 
-/// Times of one thing, computed in two ways, differ by no more.
+/// Maximum difference between times computed in two ways.
 const ROUNDING: Span = Span::from_ns(3);
 
 fn key(track: Track) -> (u32, u32) {

@@ -1,4 +1,4 @@
-//! A write cache that puts dirty data on the media in the gaps of commands.
+//! A write cache that writes dirty data to the media in the gaps between commands.
 
 use std::collections::{BTreeSet, VecDeque};
 

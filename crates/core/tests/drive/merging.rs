@@ -233,7 +233,8 @@ fn through(
     (done, commands)
 }
 
-/// Of requests at an idle tiny drive in ms.
+/// Serves requests, at times in ms, on an idle tiny drive; returns the completions and the
+/// commands.
 fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
     let asked: Vec<_> = asked
         .iter()

@@ -276,7 +276,7 @@ fn what_waits_can_be_taken_back() {
     }
 }
 
-/// With all reads at one member the pair is a host's queue in front of it.
+/// With all reads at one member the pair behaves like a host queue in front of it.
 #[test]
 fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
     let reads: Vec<(f64, Request)> = (0..200)
@@ -333,7 +333,7 @@ fn a_transposed_member_holds_units_in_the_opposite_order() {
     assert_eq!(ids(&found), [0, 1, 2, 3, 4, 5, 6]);
 }
 
-/// Reads and writes of the test of routings that try requests.
+/// The workload for routings that rehearse requests.
 fn mixed() -> Vec<(f64, Request)> {
     let request = |id: u64| {
         let op = if id % 5 == 3 { W } else { R };

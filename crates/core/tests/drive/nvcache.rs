@@ -225,7 +225,7 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
     assert_eq!(batches, [(1, Some(7e3)), (1, Some(12e3))]);
 }
 
-/// It would be the turn of the first.
+/// The first disk would be next.
 #[test]
 fn the_disk_that_is_left_writes_each_batch() {
     let mut cache = degraded(adu(2), None);
@@ -246,7 +246,8 @@ fn the_disk_that_is_left_writes_each_batch() {
     assert_eq!(disks.collect::<Vec<_>>(), [(0, None), (2, Some(12.0))]);
 }
 
-/// A write waits for four others, and the rebuild for it. The last step has the rest of the disk.
+/// A write waits for four others, and the rebuild for it. The last step covers the rest of the
+/// disk.
 #[test]
 fn a_rebuild_does_not_wait_for_a_full_batch() {
     let unit = SectorCount(150);
@@ -286,7 +287,7 @@ fn a_full_cache_does_not_wait_for_a_batch() {
     assert_eq!(times(&done), [(0, 0.0), (1, 10.0)]);
 }
 
-/// Single writes go while nothing is read, in order of arrival.
+/// Single writes are destaged in order of arrival while there are no reads.
 #[test]
 fn ad_cp_leaves_no_disk_idle() {
     let ad_cp = DestageConfig {

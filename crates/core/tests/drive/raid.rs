@@ -85,7 +85,7 @@ fn times(done: &[Completion]) -> Vec<(u64, Instant)> {
     times
 }
 
-/// To the bit, for reads, writes and flushes in the order of many policies.
+/// Identical to the bit, for reads, writes and flushes in the order of many policies.
 #[test]
 fn stripes_of_one_disk_are_a_queue_in_front_of_it() {
     let requests: Vec<(f64, Request)> = (0..300)
@@ -203,8 +203,8 @@ fn what_a_failed_member_had_is_read_from_all_others() {
     assert_eq!(times(&done), [(7, expected)]);
 }
 
-/// A write of what the failed member had reads the rest of the row and writes the parity; where the
-/// parity is lost, a write is a write.
+/// A write to a block of the failed member reads the rest of the row and writes the parity; in a
+/// row without parity, a write needs nothing else.
 #[test]
 fn a_write_without_the_failed_member() {
     let done = run(&mut without_one(5, 10), &[(0.0, request(7, W, 62, 2))]);
@@ -447,7 +447,7 @@ fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
 }
 
 /// Place 12 of disk 1 has block 62, which follows from the others; in a row without one of them it
-/// is lost, and so is a write that has to know it.
+/// is lost, and so is a write that needs its old data.
 #[test]
 fn what_a_member_cannot_read_follows_from_all_others() {
     let done = run(

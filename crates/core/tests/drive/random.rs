@@ -188,9 +188,9 @@ pub fn drive() -> impl Strategy<Value = Spec> {
     )
 }
 
-/// Returns a small drive that can be tried from outside: a copy knows how long a request will take.
-/// Of a cache that chooses what gets to the media it does not know what it holds, and what a policy
-/// chooses from in it are not the requests.
+/// Generates a small drive whose copy, seen from outside, predicts how long a request takes. It has
+/// no cache that chooses what to destage: the copy would not know its contents, and a policy inside
+/// would choose among other things than requests.
 pub fn rehearsed_drive() -> impl Strategy<Value = Spec> {
     drive().prop_map(|mut spec| {
         if spec.buffer.write_cache == WriteCache::Deferred {
@@ -261,7 +261,7 @@ pub fn fitted(raw: &[Raw], disk: u64) -> Vec<(Span, Op, u64, u64)> {
         .collect()
 }
 
-/// This many cases; the seed of a failing one is printed, not stored.
+/// Runs this many cases; the seed of a failing one is printed, not stored.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,

@@ -123,8 +123,8 @@ fn required_read_ahead_comes_first_and_stays() {
     check(&c, 24.0, [2.5, 0.0, 5.0, 0.0, 2.0, 1.0, 0.0]);
 }
 
-/// A read of 38 blocks leaves room for two in its segment of forty. The four pending ones come all
-/// the same, and the two oldest blocks give way.
+/// A read of 38 blocks leaves room for two in its segment of forty. The four pending ones are still
+/// read, and replace the two oldest blocks.
 #[test]
 fn required_read_ahead_may_exceed_the_room() {
     let large = (0.3, R, 20, 38);

@@ -2,7 +2,7 @@
 
 use super::tiny::{R, W, check, last, tiny, tiny_with};
 
-/// Electronics that take time, all of it distinct.
+/// Command overheads, all of them different.
 const PATH: &str = r#"
 [overheads]
 read_miss_after_read = "0.5 ms"

@@ -15,7 +15,7 @@ use super::policies::{policy_maker, through};
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{CompletionLog, request, tiny};
 
-/// All of them, without how they measure.
+/// Their names, without the parameter `by`.
 const NAMES: [&str; 9] = [
     "sstf", "scan", "look", "cscan", "clook", "vscan", "cvscan", "wscan", "cscan-la",
 ];
@@ -96,7 +96,7 @@ impl Measured {
     }
 }
 
-/// Each rule in its plainest form, over a list in order of arrival.
+/// Each rule in its simplest form, over a list in order of arrival.
 struct Brute {
     way: Choice,
     by: Measured,
@@ -286,7 +286,7 @@ impl Brute {
     }
 }
 
-/// Returns all orders of `of`, sorted as words are.
+/// Returns all permutations of `of`, in lexicographic order.
 fn orders(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];

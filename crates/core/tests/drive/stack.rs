@@ -1,4 +1,4 @@
-//! Policies in front of devices whose types are known only when the program runs.
+//! Policies in front of devices whose types are known only at run time.
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;

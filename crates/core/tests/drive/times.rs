@@ -398,7 +398,7 @@ fn waited_us(now: Instant, p: &Pending) -> f64 {
     ((now - p.arrived).as_ns() / 1000) as f64
 }
 
-/// GSTF that walks from group to group.
+/// GSTF, by walking from group to group.
 #[derive(Default)]
 struct BruteGroups {
     n: u32,

@@ -76,8 +76,8 @@ fn zone(z: &Value) -> Zone {
     }
 }
 
-/// Returns the geometry of a drive, which `../shared` has: tests that need it are ignored, and
-/// `make test` runs them if it is there. The parameter sets do not give the unused blocks;
+/// Returns the geometry of a drive in `../shared`: tests that need it are ignored, and `make test`
+/// runs them if the folder exists. The parameter sets do not give the unused blocks;
 /// [`DRIVES`] does.
 fn drive(name: &str) -> Geometry {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
