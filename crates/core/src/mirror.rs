@@ -54,99 +54,36 @@
 //! # Origin
 //! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
 
+mod config;
 mod destage;
+mod layout;
 mod reads;
 mod routing;
 #[cfg(test)]
 mod tests;
 
+pub use config::{MirrorConfig, ReadDispatch, RebuildConfig, WriteCompletion};
 pub use destage::{BatchOrder, DestageConfig, DestageScheme};
 pub use routing::Routing;
 
 use std::ops::Range;
 
+use config::check_knowledge;
 use destage::{Choice, PairState, WriteQueue};
+use layout::Layout;
 use rand_core::Rng;
 use routing::Router;
 
 use crate::array::{
-    Access, Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of, child_id,
-    more_severe,
+    Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of, child_id, more_severe,
 };
 use crate::device::{Completion, DataLoss, Device, Failure, Status, SubmitError};
 use crate::queue::CommandQueue;
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Request};
-use crate::sched::{Knowledge, Pending, PolicyConfig};
+use crate::sched::Pending;
 use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Angle, Instant, Lbn, SectorCount};
-
-/// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MirrorConfig {
-    /// The order in which each member serves the commands that wait for it.
-    pub policy: PolicyConfig,
-    /// The queues in which reads wait.
-    pub reads: ReadDispatch,
-    /// The copies that a write waits for.
-    pub writes: WriteCompletion,
-    /// The second member holds units of this many blocks in the opposite order. At least one; an
-    /// incomplete unit at the end of the device stays where it is.
-    pub transposed: Option<SectorCount>,
-    /// The time at which writes go to the members; `None` is at once. For a shared queue, and
-    /// writes that complete with both copies.
-    pub destaging: Option<DestageConfig>,
-    /// The members that fail, each at most once.
-    pub failures: Vec<Failure>,
-    /// The rebuild of the first failed member on a spare.
-    pub rebuild: Option<RebuildConfig>,
-    /// The seed of a random routing.
-    pub seed: u64,
-}
-
-/// The rebuild of a failed member of a pair.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RebuildConfig {
-    /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
-    pub share_fraction: f64,
-    /// The blocks that it reads and writes at once, from 1 to [`Request::MAX_SECTORS`].
-    pub unit: SectorCount,
-}
-
-/// The queues in which reads wait until a member serves them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadDispatch {
-    /// One queue for both members.
-    Shared,
-    /// One queue from which each member takes the reads of its own half: affinity (liu05 sections
-    /// 7.2.1 and 7.5).
-    Divided {
-        /// The first block of the second member's half.
-        pivot: Lbn,
-        /// A member without waiting commands takes a read of the other's, if more than this many
-        /// commands wait for that; `None` is strict.
-        relaxed: Option<u64>,
-    },
-    /// The queue of one member.
-    Routed(Routing),
-}
-
-impl Default for ReadDispatch {
-    fn default() -> Self {
-        Self::Routed(Routing::default())
-    }
-}
-
-/// The copies that a write waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteCompletion {
-    /// Both copies, so the write completes with the later one.
-    #[default]
-    Both,
-    /// The first that succeeds. A flush then covers the data written so far: the other copy may
-    /// still wait.
-    First,
-}
 
 /// Two devices as one; see the [module](self).
 pub type Mirror = Array<Pair>;
@@ -203,77 +140,6 @@ pub struct Copies {
     parts: [Option<u64>; 2],
     /// The statuses of the copies that have ended.
     ended: [Status; 2],
-}
-
-/// The order of blocks on each member.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// The units of the second member, if their order is reversed there.
-    transposed: Option<Units>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Units {
-    size: u64,
-    /// The number of whole units.
-    count: u64,
-}
-
-impl Layout {
-    /// Returns the layout of members of `sectors` blocks; with `unit`, the second holds units of
-    /// `unit` blocks in the opposite order.
-    fn new(unit: Option<SectorCount>, sectors: SectorCount) -> Self {
-        let transposed = unit.map(|SectorCount(size)| Units {
-            size,
-            count: sectors.0 / size,
-        });
-        Self { transposed }
-    }
-
-    /// Returns the position of a block on a member, or the block at a position: reversing the order
-    /// twice restores it.
-    fn position(&self, member: usize, block: u64) -> u64 {
-        match self.transposed.filter(|_| member == 1) {
-            Some(Units { size, count }) if block / size < count => {
-                (count - 1 - block / size) * size + block % size
-            }
-            _ => block,
-        }
-    }
-
-    /// Returns the commands for the copy of a request at a member.
-    fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
-        let access = |blocks: Range<u64>| Access {
-            member,
-            op,
-            start: self.position(member, blocks.start),
-            sectors: blocks.end - blocks.start,
-        };
-        let Some(Units { size, count }) = self.transposed.filter(|_| member == 1) else {
-            return Commands::One(access(blocks));
-        };
-        if blocks.is_empty() {
-            return Commands::One(Access {
-                start: blocks.start,
-                ..access(blocks)
-            });
-        }
-        let mut start = blocks.start;
-        let runs = std::iter::from_fn(|| {
-            let unit = start / size;
-            // The blocks after the last whole unit keep their positions.
-            let unit_end = if unit < count {
-                (unit + 1) * size
-            } else {
-                u64::MAX
-            };
-            let end = blocks.end.min(unit_end);
-            let run = start..end;
-            start = end;
-            (!run.is_empty()).then(|| access(run))
-        });
-        runs.collect()
-    }
 }
 
 impl Mirror {
@@ -804,30 +670,6 @@ impl Placement for Pair {
             pair.missing = None;
         }
     }
-}
-
-/// Checks that the members know what the routing and the order of batches need.
-fn check_knowledge(
-    members: &[BoxedDevice; 2],
-    config: &MirrorConfig,
-) -> Result<(), InsufficientKnowledge> {
-    let check = |name, needed| {
-        let mut members = members.iter();
-        members.try_for_each(|member| member.check_knowledge(name, needed))
-    };
-    if let ReadDispatch::Routed(routing) = config.reads
-        && let Some((needed, name)) = routing.rehearsed()
-    {
-        assert_eq!(config.policy.to_string(), needed, "the policy for {name}");
-        check(name, Knowledge::Times)?;
-    }
-    if let Some(destaging) = config.destaging {
-        assert_eq!(config.reads, ReadDispatch::Shared, "with destaging");
-        assert_eq!(config.writes, WriteCompletion::Both, "with destaging");
-        let (needed, name) = destaging.order.needed();
-        check(name, needed)?;
-    }
-    Ok(())
 }
 
 /// Creates an idle member with its side.

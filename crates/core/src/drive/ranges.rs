@@ -317,7 +317,7 @@ mod tests {
         assert!(range.writes.steps() <= 7, "{range:?}");
         let times: u64 = writes_of(&range.writes).values().sum();
         let blocks = (0..10_000).map(|n| 10 - n % 3 - n % 4);
-        assert_eq!(times, blocks.sum());
+        assert_eq!(times, blocks.sum::<u64>());
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The layout of a pair, and pairs on real bytes.
 
 use super::*;
+use crate::array::Access;
 use crate::array::shadow::{self, TestArray};
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, below};
