@@ -51,8 +51,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     let policies = policies.map(|policy| diskarm_simulate::policy("--policies", policy));
     let policies: Vec<PolicyConfig> = policies.collect::<Result<_, _>>()?;
     if settings.trace.iter().any(|file| file == "-") {
-        let message = "`--trace -` cannot be compared: each policy reads the trace again, so give a \
-                       file";
+        let message = "`--trace -` cannot be compared: each policy reads the trace again, so give \
+                       a file";
         return Err(Error::Usage(message.to_owned()));
     }
     let mut results = Results::default();

@@ -55,8 +55,8 @@ pub struct Args {
     /// are written at random places of the whole disk.
     ///
     /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
-    /// other drive is overwritten by mistake. A drive is refused if it is in use on this machine, or
-    /// if its first or last blocks hold data, such as a partition table or a file system.
+    /// other drive is overwritten by mistake. A drive is refused if it is in use on this machine,
+    /// or if its first or last blocks hold data, such as a partition table or a file system.
     #[arg(long, value_name = "SERIAL")]
     allow_writes: Option<String>,
 
@@ -85,8 +85,8 @@ pub struct Args {
     /// Prints the values that differ, the number of blocks at different positions, and the distance
     /// of the seek curves. Times count as equal within 0.02 ms or 1 %, rotation periods within a
     /// millionth, and overheads if their observable sums are equal. Values that a measured
-    /// specification lists as not determined are shown separately and ignored. The exit code is 1 if
-    /// anything else differs.
+    /// specification lists as not determined are shown separately and ignored. The exit code is 1
+    /// if anything else differs.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Vec<String>,
 
@@ -259,7 +259,8 @@ fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
     Error::Drive(match kept {
         Some(path) => {
             format!(
-                "{url}: {stopped}; {path} has the results so far: run the same command again to continue"
+                "{url}: {stopped}; {path} has the results so far: run the same command again to \
+                 continue"
             )
         }
         None => format!("{url}: {stopped}"),

@@ -1,8 +1,8 @@
 //! The command line of Diskarm: parses arguments, calls the model and prints.
 //!
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
-//! [`Command`] and one in [`run`]. Rules between options are in the table of `rules`. The program is
-//! [`main_with`].
+//! [`Command`] and one in [`run`]. Rules between options are in the table of `rules`. The program
+//! is [`main_with`].
 
 mod args;
 mod calibrate;

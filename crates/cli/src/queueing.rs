@@ -73,10 +73,11 @@ waits grow with 1 + (standard deviation / mean)^2, which it hardly changes.
 their mean, and a mean that is a power of the number of requests to choose from, fitted to \
 simulations with 2 to 128 requests waiting.
 
-- Two disks. Distances are for cylinders of equal size and independent arms; the wait for the first of two copies assumes that both heads reach their tracks at \
-the same time. M/M/1, E2/M/1 and M/M/2 assume exponential services, which wait longer than those \
-of a drive. Three values are exact: the largest rate (compared with a pair with a shared queue and \
-128 requests at all times), the wait for the last of two copies (writes alone, which keep both \
+- Two disks. Distances are for cylinders of equal size and independent arms; the wait for the \
+first of two copies assumes that both heads reach their tracks at the same time. M/M/1, E2/M/1 and \
+M/M/2 assume exponential services, which wait longer than those of a drive. Three values are \
+exact: the largest rate (compared with a pair with a shared queue and 128 requests at all times), \
+the wait for the last of two copies (writes alone, which keep both \
 arms together) and M/G/1 (reads that go to either disk at random).
 
 Near the largest rate, means depend on a few long waits and need more requests than the default of \

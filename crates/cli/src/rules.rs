@@ -481,8 +481,8 @@ mod tests {
         assert_eq!(message(&image).as_deref(), Some(expected));
         assert_eq!(message(&["scan", "/dev/null", "--image", "x"]), None);
         let workload = ["scan", "/dev/null", "--workload", "closed(clients=1)"];
-        let expected = "`--workload` needs `--model` on a real device: the scheduler must know what \
-                        the drive is";
+        let expected = "`--workload` needs `--model` on a real device: the scheduler must know \
+                        what the drive is";
         assert_eq!(message(&workload).as_deref(), Some(expected));
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! While a head would wait for the first sector of a foreground request, it can read other sectors
 //! and still be in place in time. [`Tasks`] are sets of blocks that are wanted in the background;
-//! [`Tasks::search`] finds the read that gains most of them in a [`Gap`], and a [`GapPlanner`] plans
-//! all reads of a gap. [`DirtySearch`] finds writes of dirty data. The module works on tracks, angles
-//! and movements of the arm rather than commands, so that both the scheduler in front of a drive and
-//! the drive's firmware can use it.
+//! [`Tasks::search`] finds the read that gains most of them in a [`Gap`], and a [`GapPlanner`]
+//! plans all reads of a gap. [`DirtySearch`] finds writes of dirty data. The module works on
+//! tracks, angles and movements of the arm rather than commands, so that both the scheduler in
+//! front of a drive and the drive's firmware can use it.
 
 mod block_set;
 mod dirty;

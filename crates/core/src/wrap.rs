@@ -47,7 +47,10 @@ macro_rules! forward {
         }
     };
     (@check) => {
-        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::SubmitError> {
+        fn check(
+            &self,
+            request: &crate::request::Request,
+        ) -> Result<(), crate::device::SubmitError> {
             self.device.check(request)
         }
     };
@@ -57,7 +60,10 @@ macro_rules! forward {
         }
     };
     (@persisted) => {
-        fn persisted(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Persisted>> {
+        fn persisted(
+            &mut self,
+            now: crate::units::Instant,
+        ) -> Option<Vec<crate::device::Persisted>> {
             self.device.persisted(now)
         }
     };

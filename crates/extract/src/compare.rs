@@ -46,12 +46,13 @@ pub struct LayoutDifference {
     /// Number of these on another cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks on the same track. Angles are relative to block 0, as the index mark is not observable.
+    /// blocks on the same track. Angles are relative to block 0, as the index mark is not
+    /// observable.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
-    /// The offset of the second layout's cylinder numbers if it is constant and not zero and all else
-    /// is equal. Seeks are the same then.
+    /// The offset of the second layout's cylinder numbers if it is constant and not zero and all
+    /// else is equal. Seeks are the same then.
     pub cylinders_higher: Option<i64>,
 }
 
@@ -269,9 +270,10 @@ impl<'a> ObservableTimes<'a> {
         }
     }
 
-    /// Returns the lead at which a one-sector request just catches its sector on the second cylinder,
-    /// sent while the arm is on the first: for a read after a read, for a write after a write. As
-    /// read completions show when sectors pass, it includes the time from the media to the host.
+    /// Returns the lead at which a one-sector request just catches its sector on the second
+    /// cylinder, sent while the arm is on the first: for a read after a read, for a write after a
+    /// write. As read completions show when sectors pass, it includes the time from the media to
+    /// the host.
     pub fn lead(&self, op: Op, way: (Cylinder, Cylinder)) -> Span {
         let time = self.times.total(op, way, false);
         match op {

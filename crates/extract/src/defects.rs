@@ -7,16 +7,16 @@
 //!
 //! # Test vector
 //! READ DEFECT DATA with the primary and the grown list, in physical sector format or, if the drive
-//! does not support that, in bytes from the index mark. The 12-byte command is for lists that are too
-//! long for the 10-byte one.
+//! does not support that, in bytes from the index mark. The 12-byte command is for lists that are
+//! too long for the 10-byte one.
 //!
 //! # Decision
 //! The format of a list is the one in its header. A defect is classified by what the layout has at
 //! its location.
 //!
 //! # Confidence
-//! A list may be old or another drive's. Defects at locations that hold blocks in line are counted as
-//! contradicted, and slips without a listed defect as unlisted.
+//! A list may be old or another drive's. Defects at locations that hold blocks in line are counted
+//! as contradicted, and slips without a listed defect as unlisted.
 //!
 //! # Cost
 //! Two commands per list; no media access.

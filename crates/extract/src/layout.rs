@@ -170,7 +170,8 @@ fn check_by_reads(
     }
     if misses > MISSES {
         return Err(Error::Undecided(format!(
-            "{misses} of {CHECKED_BLOCKS} random blocks are not at the angles that the drive reports"
+            "{misses} of {CHECKED_BLOCKS} random blocks are not at the angles that the drive \
+             reports"
         )));
     }
     Ok(())

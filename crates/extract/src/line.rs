@@ -16,7 +16,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Creates a line without points. Each new point multiplies the weight of earlier ones by `decay`.
+    /// Creates a line without points. Each new point multiplies the weight of earlier ones by
+    /// `decay`.
     pub fn new(decay: f64) -> Self {
         Self {
             decay,
@@ -89,8 +90,8 @@ mod tests {
 
     #[test]
     fn the_slope_and_its_deviation_are_the_closed_forms() {
-        // Points (0, 0), (1, 2), (2, 1): means 1 and 1, xx = 2, xy = 1, yy = 2; the residuals' squares
-        // sum to 2 - 1/2 = 3/2 with one degree of freedom.
+        // Points (0, 0), (1, 2), (2, 1): means 1 and 1, xx = 2, xy = 1, yy = 2; the residuals'
+        // squares sum to 2 - 1/2 = 3/2 with one degree of freedom.
         let mut line = Line::new(1.0);
         for (x, y) in [(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)] {
             line.add(x, y);

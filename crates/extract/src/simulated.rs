@@ -17,8 +17,8 @@ pub struct HostDelay {
     pub max: Span,
 }
 
-/// A modelled drive behind a logical unit, in virtual time: a second of the drive takes far less than
-/// a second.
+/// A modelled drive behind a logical unit, in virtual time: a second of the drive takes far less
+/// than a second.
 pub struct SimulatedDrive {
     unit: Unit<Single>,
     now: Instant,
@@ -128,7 +128,8 @@ impl Transport for SimulatedDrive {
         self.now
     }
 }
-/// Adds normally distributed noise to the completion times of a transport, like an inexact host clock.
+/// Adds normally distributed noise to the completion times of a transport, like an inexact host
+/// clock.
 pub struct NoisyTransport<'a> {
     inner: Box<dyn Transport + 'a>,
     deviation: Span,

@@ -165,8 +165,8 @@ mod tests {
     use diskarm_core::spec::{Geometry, Zone};
     use diskarm_core::units::{Lbn, SectorCount};
 
-    /// At the start of a disk and in a small zone, too, no cylinder is visited twice before all have
-    /// been.
+    /// At the start of a disk and in a small zone, too, no cylinder is visited twice before all
+    /// have been.
     #[test]
     fn no_cylinder_is_soon_visited_again() {
         let zone = |first: u32, end: u32, sectors| Zone {

@@ -60,8 +60,8 @@ fn a_slip_moves_all_later_blocks_of_its_zone() {
     assert_eq!(compared.other_track, SectorCount(blocks));
 }
 
-/// A drive whose first cylinder is empty equals the same drive with higher cylinder numbers. A drive
-/// that differs in more ways does not.
+/// A drive whose first cylinder is empty equals the same drive with higher cylinder numbers. A
+/// drive that differs in more ways does not.
 #[test]
 fn renumbered_cylinders_are_equal() {
     let spec = catalogued("hp-c2247");

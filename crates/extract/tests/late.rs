@@ -91,8 +91,8 @@ fn measure(given: &Spec, seed: u64) -> Checkpoint {
     checkpoint
 }
 
-/// The suite finds a complete specification within the time limit of a test in a guest: the layout is
-/// exact, seek times are about as accurate as reported, and no fact of the buffer is wrong.
+/// The suite finds a complete specification within the time limit of a test in a guest: the layout
+/// is exact, seek times are about as accurate as reported, and no fact of the buffer is wrong.
 #[test]
 fn a_late_host_finds_a_complete_specification() {
     let given = spec::parse(SMALL, "guest.toml").unwrap();

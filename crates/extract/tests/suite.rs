@@ -99,9 +99,9 @@ fn an_interrupted_run_has_the_same_results() {
     assert_eq!(described(&continued), described(&whole));
 }
 
-/// On a drive whose transfers continue to the next track in less time than requests need, the results
-/// for the head switch and the time to settle are bounds, which hold and are called bounds. Where
-/// transfers need as long as requests, the head switch is measured.
+/// On a drive whose transfers continue to the next track in less time than requests need, the
+/// results for the head switch and the time to settle are bounds, which hold and are called bounds.
+/// Where transfers need as long as requests, the head switch is measured.
 #[test]
 fn bounds_of_a_head_switch_are_not_called_measured() {
     let last = MEASUREMENTS
@@ -405,8 +405,8 @@ fn the_time_left_is_right_within_a_factor_of_three() {
     }
 }
 
-/// A drive that shows only its first blocks, as a target may do. Measurements that are impossible on
-/// so few blocks report it.
+/// A drive that shows only its first blocks, as a target may do. Measurements that are impossible
+/// on so few blocks report it.
 #[test]
 fn small_disks_are_measured_where_possible() {
     for (blocks, failed) in [

@@ -55,7 +55,8 @@ struct Point {
     write_ms: f64,
 }
 
-/// Returns the seek times of the shortest distances, which do not follow a curve, then of steps of a hundredth of the stroke.
+/// Returns the seek times of the shortest distances, which do not follow a curve, then of steps of
+/// a hundredth of the stroke.
 fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;

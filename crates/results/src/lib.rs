@@ -1,8 +1,8 @@
 //! Results: the JSON and tables that commands print, and the same as values for other languages, so
 //! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are in
-//! the notes of its results.
+//! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are
+//! in the notes of its results.
 
 pub mod calibrated;
 pub mod compared;

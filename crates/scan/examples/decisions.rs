@@ -7,9 +7,9 @@
 //!
 //! Times are those of the thread on a processor, as Linux counts them, so they hardly depend on
 //! what else the machine does. The simulated drive and the engine are measured without a scheduler
-//! and taken off, except for the largest times, from one completion to the next, which are a matter of
-//! caches and interrupts, too: with the largest are those that one request in 100, 1,000 and 10,000
-//! takes longer than.
+//! and taken off, except for the largest times, from one completion to the next, which are a matter
+//! of caches and interrupts, too: with the largest are those that one request in 100, 1,000 and
+//! 10,000 takes longer than.
 
 use std::fs;
 use std::sync::Arc;

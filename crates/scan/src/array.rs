@@ -40,8 +40,8 @@ struct DiskBuilder<'a> {
 }
 
 impl Scan<'_> {
-    /// Scans every disk of an array in the gaps of its requests to the disk. `build` builds the array,
-    /// and creates each disk with the function that it is given; all disks are drives of
+    /// Scans every disk of an array in the gaps of its requests to the disk. `build` builds the
+    /// array, and creates each disk with the function that it is given; all disks are drives of
     /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
     ///
     /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks count

@@ -40,15 +40,15 @@ pub struct BackgroundSettings {
     /// drive's seeks, or more.
     pub conservatism: Span,
     /// Reads in one gap are on different tracks, none of them the one where the gap begins; on the
-    /// one where it ends they are part of the foreground's command. The drive takes several commands
-    /// for a track for a sequence, and then reads ahead (lumb01, section 5).
+    /// one where it ends they are part of the foreground's command. The drive takes several
+    /// commands for a track for a sequence, and then reads ahead (lumb01, section 5).
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
     /// Maximum slowdown of the foreground, as a share of the time in which it is served.
     /// Conservatism is adjusted so that losses after background reads, according to the model, take
-    /// a quarter to a half of that. It is then also added to head switches. It also grows while most
-    /// predictions are wrong, as losses are then unknown: eventually nothing is read.
+    /// a quarter to a half of that. It is then also added to head switches. It also grows while
+    /// most predictions are wrong, as losses are then unknown: eventually nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
@@ -208,7 +208,8 @@ impl Background {
         self.tasks.restore(claim);
     }
 
-    /// Delivers the blocks that a command has read; the others are wanted again, except a bad block.
+    /// Delivers the blocks that a command has read; the others are wanted again, except a bad
+    /// block.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
         let bad = completion.bad_block();
         let (read, rest) = match bad {
@@ -231,8 +232,9 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Records the delay of a foreground request after background reads, which ended, or whose media
-    /// transfer ended, at `at`. A delay of more than `pause` has another cause inside the drive.
+    /// Records the delay of a foreground request after background reads, which ended, or whose
+    /// media transfer ended, at `at`. A delay of more than `pause` has another cause inside the
+    /// drive.
     pub(crate) fn record_delay(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {

@@ -3,9 +3,9 @@
 //! # What it does
 //! Holds requests back and sends them in the order of a policy, which learns positions from a
 //! [`Model`] of the drive. The device has at most one or two at a time, one of them under way, so
-//! that its own scheduler never chooses. With two, the next command and the data of the previous one
-//! overlap with the media if the drive can do that; the choice is then made when the previous one
-//! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
+//! that its own scheduler never chooses. With two, the next command and the data of the previous
+//! one overlap with the media if the drive can do that; the choice is then made when the previous
+//! one starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
 //! Completions correct the model. When the angle of the platter is not known well enough (at first,
 //! after a long pause, after eight surprises in a row, when the device answers out of order, or
@@ -86,8 +86,8 @@ impl ForegroundCommand {
 }
 
 impl<D: Device> ExternalScheduler<D> {
-    /// Puts `policy` in front of `device`, which is described by `model`, with at most `depth` requests
-    /// in the device.
+    /// Puts `policy` in front of `device`, which is described by `model`, with at most `depth`
+    /// requests in the device.
     ///
     /// # Panics
     /// If `depth` is neither 1 nor 2.
@@ -488,8 +488,8 @@ impl ForegroundQueue {
         add(&mut self.queue, pending, drive);
     }
 
-    /// Removes and returns the request to serve next, and true if it was chosen by block number: the
-    /// policy needs positions, and they are not known.
+    /// Removes and returns the request to serve next, and true if it was chosen by block number:
+    /// the policy needs positions, and they are not known.
     fn next(&mut self, now: Instant, drive: &Predictor, is_known: bool) -> (Option<Pending>, bool) {
         let is_blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
         if is_blind != self.is_blind {

@@ -2,8 +2,8 @@
 //!
 //! [`ExternalScheduler`] is a queue in front of a device that can only be watched: its knowledge of
 //! positions comes from a model of the drive that follows its completions. It gives the device one
-//! or two requests at a time, so that the device does not reorder them. With [`Background`] tasks it
-//! also reads blocks that they want during the rotational waits of the foreground.
+//! or two requests at a time, so that the device does not reorder them. With [`Background`] tasks
+//! it also reads blocks that they want during the rotational waits of the foreground.
 //!
 //! The scheduler reads no clock: instants are passed in, so the same code runs in virtual time and
 //! in real time. The module [`live`] runs it in real time in front of files, block devices, servers

@@ -71,8 +71,8 @@ struct Parent {
 }
 
 impl<D: Device> Rebuild<D> {
-    /// Creates a pair of the surviving member with its background, and the spare. `delivered` receives
-    /// the deliveries of the background.
+    /// Creates a pair of the surviving member with its background, and the spare. `delivered`
+    /// receives the deliveries of the background.
     pub fn new(
         members: [ExternalScheduler<D>; 2],
         delivered: Arc<Mutex<Vec<Delivery>>>,
@@ -138,8 +138,8 @@ impl<D: Device> Rebuild<D> {
         self.send(1, now, Request::new(id, Op::Write, first, sectors));
     }
 
-    /// Returns the run that the spare reaches first, among the next waiting runs from the last write
-    /// and then from the first block.
+    /// Returns the run that the spare reaches first, among the next waiting runs from the last
+    /// write and then from the first block.
     fn nearest(&self, now: Instant) -> Option<(Lbn, SectorCount)> {
         let end = Lbn(self.waiting.sectors().0);
         let after = self.waiting.runs_in(self.next, end);
@@ -266,9 +266,9 @@ impl<D: Device> Device for Rebuild<D> {
 }
 
 impl Scan<'_> {
-    /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the drive
-    /// are written to a spare of the same kind. Blocks count as read when they are on the spare. The
-    /// foreground without the scan is served by the surviving drive alone.
+    /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
+    /// drive are written to a spare of the same kind. Blocks count as read when they are on the
+    /// spare. The foreground without the scan is served by the surviving drive alone.
     ///
     /// # Errors
     /// If the drive's geometry is inconsistent.
@@ -437,8 +437,8 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// The run that is reached first is written, of the 64 runs from the last write and then from the
-    /// first block; and of a long run its first 512 blocks.
+    /// The run that is reached first is written, of the 64 runs from the last write and then from
+    /// the first block; and of a long run its first 512 blocks.
     #[test]
     fn the_next_write_is_the_nearest_of_a_few() {
         let (mut pair, ..) = pair(&small());
@@ -472,8 +472,8 @@ mod tests {
         assert_eq!(pair.nearest(now), Some((Lbn(700), MAX_WRITE)));
     }
 
-    /// Finally the spare has every block; data that the foreground has written are never replaced by
-    /// older data, and no block is written for the rebuild twice.
+    /// Finally the spare has every block; data that the foreground has written are never replaced
+    /// by older data, and no block is written for the rebuild twice.
     #[test]
     fn the_spare_has_the_latest_data() {
         let spec = small();

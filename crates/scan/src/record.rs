@@ -214,7 +214,8 @@ fn bytes(size: Size) -> u64 {
     size.sectors.0 * size.sector.0
 }
 
-/// Writes a number, seven bits in a byte, the lowest first; the last byte has its highest bit clear.
+/// Writes a number, seven bits in a byte, the lowest first; the last byte has its highest bit
+/// clear.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 1 << 7 {
         out.push(number as u8 | 1 << 7);

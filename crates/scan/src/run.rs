@@ -47,7 +47,8 @@ pub struct Scan<'a> {
     pub settings: BackgroundSettings,
     /// The seed of the foreground and of random behaviour of the drive.
     pub seed: u64,
-    /// The number of foreground requests after which the run ends, even if the scan is not complete.
+    /// The number of foreground requests after which the run ends, even if the scan is not
+    /// complete.
     pub max_requests: u64,
     /// Called with the progress of the run.
     pub on_progress: OnProgress<'a>,
@@ -82,8 +83,8 @@ pub enum SchedulerLocation {
 }
 
 impl SchedulerLocation {
-    /// Returns the conservatism for seeks that scatter by 0.15 ms: twice that outside the drive, where
-    /// it is added to every seek; more in the firmware, where it is added once in a gap.
+    /// Returns the conservatism for seeks that scatter by 0.15 ms: twice that outside the drive,
+    /// where it is added to every seek; more in the firmware, where it is added once in a gap.
     pub fn conservatism(self) -> Span {
         match self {
             Self::Outside(_) => BackgroundSettings::default().conservatism,
@@ -105,11 +106,11 @@ pub struct ScanReport {
     pub foreground: ForegroundReport,
     /// The same requests without the scan.
     pub alone: ForegroundReport,
-    /// The instants at which 0, 1, … 100 % of the blocks had been read, up to the end of the run; empty
-    /// if some blocks had been read before.
+    /// The instants at which 0, 1, … 100 % of the blocks had been read, up to the end of the run;
+    /// empty if some blocks had been read before.
     pub percents: Vec<Instant>,
-    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had been
-    /// read, up to the end of the run.
+    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
+    /// been read, up to the end of the run.
     pub by_part: Vec<[f64; PARTS]>,
     /// Statistics of the background reads.
     pub stats: BackgroundStats,
@@ -142,10 +143,10 @@ impl ScanReport {
         self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
     }
 
-    /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a ratio
-    /// of means, from batches of equal numbers of completions, which are of nearly the same requests
-    /// (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None` for fewer than
-    /// 512 requests, or if their number differs from that without the scan.
+    /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a
+    /// ratio of means, from batches of equal numbers of completions, which are of nearly the same
+    /// requests (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None`
+    /// for fewer than 512 requests, or if their number differs from that without the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
         let (during, alone) = (&self.foreground, &self.alone);
         let ratio = 1.0 + self.slowdown();
@@ -153,8 +154,8 @@ impl ScanReport {
         Some(half.as_s() / alone.response.as_s())
     }
 
-    /// Returns the bytes per second that the scan read while from `from` to `to` percent of the blocks
-    /// had been read; `None` if the run ended earlier.
+    /// Returns the bytes per second that the scan read while from `from` to `to` percent of the
+    /// blocks had been read; `None` if the run ended earlier.
     pub fn bytes_per_s(&self, from: usize, to: usize) -> Option<f64> {
         let (begin, end) = (self.percents.get(from)?, self.percents.get(to)?);
         let bytes = (self.sectors.0 * self.sector.0) as f64 * (to - from) as f64 / 100.0;
@@ -197,8 +198,8 @@ impl Scan<'_> {
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with all deliveries: each
-    /// wanted block once.
+    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with all deliveries:
+    /// each wanted block once.
     ///
     /// # Errors
     /// If the drive's geometry is inconsistent.
@@ -222,8 +223,8 @@ impl Scan<'_> {
         Ok(self.with_progress(report, &progress))
     }
 
-    /// Like [`Self::run_for`], but in front of another device than the plain drive, such as one with
-    /// faults: one for the scan, and one for the foreground without it.
+    /// Like [`Self::run_for`], but in front of another device than the plain drive, such as one
+    /// with faults: one for the scan, and one for the foreground without it.
     ///
     /// # Errors
     /// If the model's geometry is inconsistent; those of `device`.

@@ -307,8 +307,8 @@ mod tests {
         backlog.is_growing()
     }
 
-    /// RequestTotals at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at 1/1.005,
-    /// 50,000 leave 250, which is less than one percent.
+    /// RequestTotals at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at
+    /// 1/1.005, 50,000 leave 250, which is less than one percent.
     #[test]
     fn a_growing_queue_differs_from_one_that_ends() {
         assert!(is_growing(10_000, 1_020));

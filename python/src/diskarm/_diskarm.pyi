@@ -63,10 +63,10 @@ class Drive:
         name: str = "new-drive",
     ) -> Drive:
         """A drive from the values of its data sheet, as `diskarm drives new` makes it: sizes such
-        as "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
-        seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
-        tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks
-        it as assumed.
+        as "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time
+        of a seek before a read, over all pairs of cylinders, `outer` the sustained rate of the
+        outermost tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and
+        `toml` marks it as assumed.
         """
 
     def edit(

@@ -14,9 +14,9 @@ use crate::markdown::{code, head, parameters, table};
 const DEVICES_ABOUT: &str = "\
 Write a device as its name followed by parameters in parentheses. The parameter `drive` names the
 drive or device below it, which makes a device stack: `throttle(rate=100/s, drive=hp-c2247)`.
-`simulate`, `compare`, studies and Python accept a device stack as the drive; `validate`, `calibrate`
-and `drives show` need a plain drive. Values may be written with
-or without double quotes; quotes do not nest.
+`simulate`, `compare`, studies and Python accept a device stack as the drive; `validate`,
+`calibrate` and `drives show` need a plain drive. Values may be written with or without double
+quotes; quotes do not nest.
 
 The column *needs* lists what a device must know about the device below it; a queue needs what its
 policy needs. *Provides* lists what policies in front of it can learn. It is an error if a policy
@@ -24,8 +24,8 @@ needs more. A `host`, an `nvcache`, a `mirror` or an array accepts every request
 in front of it never fills, and the policy of that queue has no effect.
 
 A `mirror` builds two copies of the device below it, each with its own random numbers and starting
-angle of the platter, which depend on the seed of the run. A read that fails at one is read at the other, and fails
-only if that fails too; a write fails if one of its copies does.
+angle of the platter, which depend on the seed of the run. A read that fails at one is read at the
+other, and fails only if that fails too; a write fails if one of its copies does.
 
 The arrays `raid0`, `raid10` and `raid5` build a copy of the device below them for each disk, in the
 same way. They divide their blocks into stripe units; consecutive units are on consecutive disks.

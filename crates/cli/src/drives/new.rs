@@ -103,8 +103,8 @@ fn missing(args: &Args) -> String {
 
 const MORE: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sectors that makers have agreed on (IDEMA \
-LBA1-03): 4TB has 7,814,037,168. The number of sectors per track is chosen so that sequential reads have the \
-rates of the data sheet at both ends of the disk.";
+LBA1-03): 4TB has 7,814,037,168. The number of sectors per track is chosen so that sequential \
+reads have the rates of the data sheet at both ends of the disk.";
 
 const EXAMPLE: &str = r"
 Example:

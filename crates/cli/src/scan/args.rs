@@ -11,10 +11,10 @@ use crate::trace::input::{Fitting, Reading, TracePart};
 
 /// Read a whole drive to check or copy it
 ///
-/// A real device is read in the order of its blocks or, with --workload, in the gaps of a foreground
-/// that the command generates for measurements. A simulated drive always has a foreground. The scan
-/// never writes to the drive. It lists unreadable blocks with their positions; the exit code is then
-/// 1.
+/// A real device is read in the order of its blocks or, with --workload, in the gaps of a
+/// foreground that the command generates for measurements. A simulated drive always has a
+/// foreground. The scan never writes to the drive. It lists unreadable blocks with their positions;
+/// the exit code is then 1.
 ///
 /// All disks of an array such as 'sim:raid5(disks=5, drive=NAME)' are scanned at the same time, in
 /// the gaps of the requests that the array sends to each.
@@ -28,15 +28,15 @@ use crate::trace::input::{Fitting, Reading, TracePart};
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {
-    /// The device to read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT, iscsi://HOST/TARGET/LUN,
-    /// or sim:NAME
+    /// The device to read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT,
+    /// iscsi://HOST/TARGET/LUN, or sim:NAME
     #[arg(value_name = "URL", long_help = target::help())]
     pub url: String,
 
     /// Write the checksum of each MiB to this file, after all has been read
     ///
-    /// Each line has the first block, the number of blocks, the CRC-32 of the bytes as zlib and gzip
-    /// compute it, and the number of unreadable blocks, if any. These count as zeroes.
+    /// Each line has the first block, the number of blocks, the CRC-32 of the bytes as zlib and
+    /// gzip compute it, and the number of unreadable blocks, if any. These count as zeroes.
     #[arg(long, value_name = "FILE")]
     pub checksums: Option<String>,
 
@@ -52,8 +52,8 @@ pub struct Args {
     /// It is written every few seconds. If a scan ends early, by Ctrl-C, a signal or a fault, the
     /// same command continues it: no block counts twice, and none is left out. The file is removed
     /// when no block is left. A generated foreground of a simulated drive continues with other
-    /// requests: the number of blocks read is added to the seed. A trace starts again with its first
-    /// request.
+    /// requests: the number of blocks read is added to the seed. A trace starts again with its
+    /// first request.
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<String>,
 
@@ -68,8 +68,8 @@ pub struct Args {
     /// The scheduler's model of the drive: a name from the catalogue, or a .toml file [default of
     /// sim: the drive itself, without its scatter]
     ///
-    /// A real device needs one for a foreground, with --set to change values. Without a foreground it
-    /// is only used to locate unreadable blocks.
+    /// A real device needs one for a foreground, with --set to change values. Without a foreground
+    /// it is only used to locate unreadable blocks.
     #[arg(long, value_name = "NAME|FILE")]
     pub model: Option<String>,
 
@@ -80,8 +80,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT|FILE")]
     pub workload: Option<String>,
 
-    /// Foreground of a simulated drive: the requests of a trace at their recorded arrivals. The scan
-    /// ends with the last request
+    /// Foreground of a simulated drive: the requests of a trace at their recorded arrivals. The
+    /// scan ends with the last request
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
 
@@ -93,8 +93,8 @@ pub struct Args {
     #[arg(long, alias = "inside")]
     pub in_firmware: bool,
 
-    /// Rebuild a mirrored pair of such drives after the loss of one: read the remaining drive in the
-    /// gaps of the pair's foreground, and write to a spare
+    /// Rebuild a mirrored pair of such drives after the loss of one: read the remaining drive in
+    /// the gaps of the pair's foreground, and write to a spare
     ///
     /// A block counts as read when the spare has it. Foreground writes go to both drives, writes of
     /// the rebuild to the spare when nothing else waits for it. The slowdown compares the pair with
@@ -143,10 +143,10 @@ pub struct Args {
     ///
     /// Each row has the source of the command (foreground, which includes blocks read for the scan
     /// in the same command, or scan), its operation (R or W), first block and number of blocks; the
-    /// time when it was sent, its predicted duration (empty if the model had lost track of the drive)
-    /// and its measured duration in microseconds; and whether it succeeded and its prediction was
-    /// used. With --depth 2 durations include waiting for the previous command, and the prediction
-    /// is made when that has completed.
+    /// time when it was sent, its predicted duration (empty if the model had lost track of the
+    /// drive) and its measured duration in microseconds; and whether it succeeded and its
+    /// prediction was used. With --depth 2 durations include waiting for the previous command, and
+    /// the prediction is made when that has completed.
     ///
     /// The chart shows the foreground commands whose predictions were used, like that of `diskarm
     /// validate --locked --plot`. Commands of the foreground without the scan are not written.

@@ -25,7 +25,8 @@ const PIECE: u64 = 256 << 10;
 /// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
-/// The longest time that a device may take to answer. Drives try for several seconds to read a bad block.
+/// The longest time that a device may take to answer. Drives try for several seconds to read a bad
+/// block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
 /// The state of a scan of a device.

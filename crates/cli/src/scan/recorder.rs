@@ -111,8 +111,8 @@ impl Outputs {
         let length = file.metadata().map_err(failed("read", path))?.len();
         if continues && length != bytes {
             let message = format!(
-                "{path}: found {length} bytes, expected the {bytes} of the image started by the scan of \
-                 {}",
+                "{path}: found {length} bytes, expected the {bytes} of the image started by the \
+                 scan of {}",
                 self.checkpoint_path
             );
             return Err(Error::Input(InputError::message(message)));

@@ -176,8 +176,8 @@ fn run_recorded(
         sector: Bytes(geometry.sector_bytes.into()),
     };
     let (recorder, left) = outputs.start(&args.url, size, false)?;
-    // If the same requests were generated again, most gaps would be over blocks that have been read.
-    // (A trace does not depend on the seed.)
+    // If the same requests were generated again, most gaps would be over blocks that have been
+    // read. (A trace does not depend on the seed.)
     let scan = Scan {
         seed: scan.seed.wrapping_add(size.sectors.0 - left.count().0),
         ..scan.clone()

@@ -13,15 +13,15 @@ use crate::error::Error;
 /// Serve drives as network block devices (NBD)
 ///
 /// A request enters the model when it arrives, and is answered when the model completes it. SIGTERM
-/// and Ctrl-C end the server: it answers the requests in progress, and prints request counts and the
-/// lateness of its replies.
+/// and Ctrl-C end the server: it answers the requests in progress, and prints request counts and
+/// the lateness of its replies.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     options: Options,
 
-    /// Address to listen on: HOST:PORT or unix:PATH; may be repeated [default: 127.0.0.1:10809, or the
-    /// sockets that systemd passes]
+    /// Address to listen on: HOST:PORT or unix:PATH; may be repeated [default: 127.0.0.1:10809, or
+    /// the sockets that systemd passes]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Vec<Address>,
 
@@ -79,8 +79,8 @@ impl Args {
         };
         let is_required = self.tls == Mode::Require;
         if self.tls_verify_peer && !is_required {
-            let message = "`--tls on` cannot be combined with `--tls-verify-peer`: a client without \
-                           TLS has no certificate";
+            let message = "`--tls on` cannot be combined with `--tls-verify-peer`: a client \
+                           without TLS has no certificate";
             return Err(Error::Usage(message.to_owned()));
         }
         let mut tls = Tls::load(folder, self.tls_verify_peer).map_err(refused)?;

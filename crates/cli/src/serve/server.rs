@@ -82,13 +82,13 @@ pub struct Options {
     #[arg(long, alias = "no-time")]
     instant: bool,
 
-    /// Poll the clock while requests are in progress, which occupies a processor; by default only for
-    /// 200 us before each reply
+    /// Poll the clock while requests are in progress, which occupies a processor; by default only
+    /// for 200 us before each reply
     #[arg(long)]
     spin: bool,
 
-    /// Report that the host is too slow if more than one reply in a hundred is later than this, unless
-    /// an export has its own limit
+    /// Report that the host is too slow if more than one reply in a hundred is later than this,
+    /// unless an export has its own limit
     #[arg(long, alias = "bound", value_name = "TIME", default_value = "100us")]
     #[arg(value_parser = time, allow_hyphen_values = true)]
     max_lateness: Span,
@@ -200,8 +200,8 @@ impl Options {
         Ok(settings)
     }
 
-    /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns the
-    /// address of each.
+    /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns
+    /// the address of each.
     pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
@@ -389,8 +389,8 @@ fn start_recording<D: Tappable + 'static>(
     };
     let Some(mut timing) = export.timing else {
         return Err(Error::Usage(
-            "`--record` cannot be combined with `--instant`: without time there are no answers of a \
-             drive"
+            "`--record` cannot be combined with `--instant`: without time there are no answers of \
+             a drive"
                 .to_owned(),
         ));
     };

@@ -42,8 +42,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need a trace if none is given, and those of traces of
-    /// the repository if these are missing
+    /// All built-in studies, except those that need a trace if none is given, and those of traces
+    /// of the repository if these are missing
     #[arg(long)]
     all: bool,
 

@@ -1,4 +1,5 @@
-//! Options of `diskarm study run`, `check` and `report` that select studies and the folder of results.
+//! Options of `diskarm study run`, `check` and `report` that select studies and the folder of
+//! results.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};

@@ -33,8 +33,8 @@ pub struct Reading {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = InvalidRow::Stop)]
     on_error: InvalidRow,
 
-    /// The event that counts as the arrival in traces of the Linux block layer (blktrace, blkparse):
-    /// issue to the device, or queueing
+    /// The event that counts as the arrival in traces of the Linux block layer (blktrace,
+    /// blkparse): issue to the device, or queueing
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ArrivalChoice::Issue)]
     arrival: ArrivalChoice,
 }

@@ -207,8 +207,8 @@ fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> (f6
     figures
 }
 
-/// docs/background/assumptions.md, "Behaviours settled by measurement": the three that only the angles of single
-/// completions show.
+/// docs/background/assumptions.md, "Behaviours settled by measurement": the three that only the
+/// angles of single completions show.
 #[test]
 fn what_single_completions_settle() {
     let slips = [("order = ", "slips_turn_tracks = true\norder = ")];

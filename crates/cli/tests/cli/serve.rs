@@ -464,7 +464,8 @@ fn errors_name_the_flag() {
         ),
         (
             drive(&["--metrics", "0.0.0.0:0"]),
-            "`--metrics` needs an address HOST:PORT that other machines cannot reach, not 0.0.0.0:0",
+            "`--metrics` needs an address HOST:PORT that other machines cannot reach, not \
+             0.0.0.0:0",
         ),
         (
             drive(&["--export", "(drive=hp-c2247)"]),

@@ -178,8 +178,8 @@ fn files_and_modes_that_do_not_fit_are_named() {
     let put = |name, text| std::fs::write(folder.path().join(name), text).expect("a file");
     put("server-cert.pem", issued.certificate);
     put("server-key.pem", issued.key);
-    let expected = "error: `--tls on` cannot be combined with `--tls-verify-peer`: a client without TLS has \
-                    no certificate\n";
+    let expected = "error: `--tls on` cannot be combined with `--tls-verify-peer`: a client \
+                    without TLS has no certificate\n";
     assert_eq!(error(&["--tls", "on", "--tls-verify-peer"]), expected);
     // Where anybody may connect in plain text, certificates are not enough.
     let open = error(&["--tls", "on", "--listen", "0.0.0.0:0"]);

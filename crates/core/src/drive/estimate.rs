@@ -123,7 +123,8 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// [`View::start`] for the writes that need more than the common case: from the cache, absorbed with an extra time on another cylinder, or of part of a physical sector.
+    /// [`View::start`] for the writes that need more than the common case: from the cache, absorbed
+    /// with an extra time on another cylinder, or of part of a physical sector.
     #[inline(never)]
     fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         let reading = self.core.reads_before(request, self.begin);

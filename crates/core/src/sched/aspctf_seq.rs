@@ -6,10 +6,11 @@
 //!
 //! # Origin
 //! worthington94 section 6.3 conjectures that an ASPCTF which schedules sequential requests in
-//! ascending order beats C-LOOK in all cases, and leaves the method to future research. The rules are ours. Writes are excluded because no buffer serves them: the paper's
-//! reason is the prefetching cache. Overlapping reads are not sequential here, because among many
-//! overlapping requests the best choice is by angle. Only an older read holds another back, so that
-//! new arrivals cannot starve it. Without reads that continue older ones it is ASPCTF.
+//! ascending order beats C-LOOK in all cases, and leaves the method to future research. The rules
+//! are ours. Writes are excluded because no buffer serves them: the paper's reason is the
+//! prefetching cache. Overlapping reads are not sequential here, because among many overlapping
+//! requests the best choice is by angle. Only an older read holds another back, so that new
+//! arrivals cannot starve it. Without reads that continue older ones it is ASPCTF.
 //!
 //! # Cost
 //! Per decision, the positioning time of every request that is not held back, and a sort of the
@@ -106,7 +107,8 @@ impl Ascending {
         best.map(|(_, index)| index)
     }
 
-    /// Returns true if the pending read at `index`, which begins at `start`, continues an older one.
+    /// Returns true if the pending read at `index`, which begins at `start`, continues an older
+    /// one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);

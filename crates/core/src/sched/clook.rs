@@ -1,10 +1,10 @@
 //! C-LOOK (cyclical LOOK), and C-SCAN, which can move on to the edges of the disk.
 //!
 //! # What it does
-//! C-LOOK serves pending requests in ascending order of their first block; when none is at or beyond
-//! the block served last, it starts again from the lowest. By cylinders it serves all requests for
-//! the current cylinder, those ahead of the block served last and then the others from the lowest,
-//! before it moves to the next.
+//! C-LOOK serves pending requests in ascending order of their first block; when none is at or
+//! beyond the block served last, it starts again from the lowest. By cylinders it serves all
+//! requests for the current cylinder, those ahead of the block served last and then the others from
+//! the lowest, before it moves to the next.
 //!
 //! C-SCAN's arm moves up to the last cylinder, returns to the first without serving requests, and
 //! moves up again. By default the empty strokes to the edges take no time, so it serves as C-LOOK
@@ -20,8 +20,8 @@
 //!
 //! # Cost
 //! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
-//! per arrival, and logarithmically many per decision. With `to=edge` by cylinders, also the location
-//! of each request served.
+//! per arrival, and logarithmically many per decision. With `to=edge` by cylinders, also the
+//! location of each request served.
 //!
 //! # When it is bad
 //! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1), and

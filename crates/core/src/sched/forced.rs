@@ -29,8 +29,8 @@ pub(super) fn read_age(args: &mut Args<'_>) -> Result<Span, InputError> {
 
 /// A rule that chooses the requests to serve before the promised ones.
 pub(super) trait Splice: Send {
-    /// Returns the index of a request that is not promised and breaks no promise; `None` to continue
-    /// with the first promised one.
+    /// Returns the index of a request that is not promised and breaks no promise; `None` to
+    /// continue with the first promised one.
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
@@ -94,8 +94,8 @@ impl<R: Rehearse> Gap<'_, R> {
         &self.promises[0]
     }
 
-    /// Returns the indices of requests that are not promised. Younger ones that repeat a promised one are left
-    /// out: they would complete before it.
+    /// Returns the indices of requests that are not promised. Younger ones that repeat a promised
+    /// one are left out: they would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
             let (own, promised) = (c.pending.request, promise.candidate.pending.request);
@@ -127,8 +127,8 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// Returns the request of shortest positioning time among `free` that breaks no promise if it is
-    /// served next (ties go to the oldest): its index, and the drive after it.
+    /// Returns the request of shortest positioning time among `free` that breaks no promise if it
+    /// is served next (ties go to the oldest): its index, and the drive after it.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
         let timed = |&index: &usize| (self.all[index].positioning(&outlook), index);

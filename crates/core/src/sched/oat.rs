@@ -193,8 +193,8 @@ impl Search<'_> {
         all.filter(|&(then, ..)| !self.is_worse(then)).collect()
     }
 
-    /// Returns true if no continuation from `then` can be better: requests chosen at `then` or later
-    /// cannot complete before it.
+    /// Returns true if no continuation from `then` can be better: requests chosen at `then` or
+    /// later cannot complete before it.
     fn is_worse(&self, then: Instant) -> bool {
         self.best.as_ref().is_some_and(|&(best, _)| then > best)
     }

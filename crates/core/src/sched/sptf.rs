@@ -11,22 +11,23 @@
 //! # Origin
 //! SPTF: worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As worthington94
 //! section 2.4 asks, the angle is taken after the command overhead. SATF: jacobson91 section 4.2;
-//! liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the number
-//! of sectors per track and by transfers that change tracks; jacobson91's access time T_A in fact
-//! ends where the transfer begins (section 4), which is SPTF here. With several sizes the transfer
-//! favours small requests. SPCTF: worthington94 section 6.3.
+//! liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the
+//! number of sectors per track and by transfers that change tracks; jacobson91's access time T_A in
+//! fact ends where the transfer begins (section 4), which is SPTF here. With several sizes the
+//! transfer favours small requests. SPCTF: worthington94 section 6.3.
 //!
 //! # Cost
-//! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247 a
-//! decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
-//! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per decision,
-//! a buffer lookup for every pending request, and the positioning time of those not in the buffer.
+//! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247
+//! a decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
+//! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per
+//! decision, a buffer lookup for every pending request, and the positioning time of those not in
+//! the buffer.
 //!
 //! # When it is bad
-//! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b); the
-//! others starve requests too, SATF especially large ones. They break up sequential streams (section
-//! 6.3): on sequential reads even SPCTF is slower than C-LOOK, because it serves only parts of a
-//! stream in order.
+//! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b);
+//! the others starve requests too, SATF especially large ones. They break up sequential streams
+//! (section 6.3): on sequential reads even SPCTF is slower than C-LOOK, because it serves only
+//! parts of a stream in order.
 //!
 //! # Example
 //! ```

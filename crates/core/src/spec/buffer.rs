@@ -14,7 +14,8 @@ section! {
         segments: u32 = 1
             => count("segments", 1, 1_000_000).varied(31, Variation::Jointly).cited(CACHES);
         /// Size of a segment.
-        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Variation::Jointly).cited(CACHES);
+        segment: SectorCount = PLAIN_SEGMENT
+            => size(1).varied(31, Variation::Jointly).cited(CACHES);
         /// Data stay usable after their request. If off, the buffer only matches the speeds of
         /// media and bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");

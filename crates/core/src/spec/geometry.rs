@@ -47,7 +47,9 @@ section! {
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
         /// Cylinders in a range; only with `sectors-per-range`, which needs it.
         sparing_range: u32 = 0
-            => Key::new(KeyKind::Distance).shown(SheetEntry::Argument).cited("worthington96 table 6");
+            => Key::new(KeyKind::Distance)
+                .shown(SheetEntry::Argument)
+                .cited("worthington96 table 6");
         /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
         /// the zone, by the same angle: skews are counted from the end of the previous data. If
         /// off, skews are those of whole tracks.
@@ -61,7 +63,10 @@ section! {
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::new(KeyKind::Zones).required().shown(SheetEntry::Hidden).cited("worthington96 table 5");
+            => Key::new(KeyKind::Zones)
+                .required()
+                .shown(SheetEntry::Hidden)
+                .cited("worthington96 table 5");
     }
 }
 

@@ -100,7 +100,8 @@ proptest! {
             }
         }
         let expected = through(&spec, &raw, policy_maker(&format!("aspctf(w={w})")));
-        prop_assert_eq!(through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w})"))), expected);
+        let found = through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w})")));
+        prop_assert_eq!(found, expected);
     }
 }
 

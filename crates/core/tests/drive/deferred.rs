@@ -516,7 +516,8 @@ proptest! {
         }
         let end = now + Span::from_s(100.0);
         while drive.advance(end).is_some() {}
-        let persisted: Vec<u64> = drive.persisted(end).expect("a drive reports").iter().map(|run| run.first.0 / 2).collect();
+        let runs = drive.persisted(end).expect("a drive reports");
+        let persisted: Vec<u64> = runs.iter().map(|run| run.first.0 / 2).collect();
         prop_assert_eq!(persisted, places);
     }
 }

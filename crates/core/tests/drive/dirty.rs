@@ -193,7 +193,10 @@ proptest! {
             ranges,
             conservatism: Span::from_ns(care * 1000),
         };
-        let dirty = || DirtySearch::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
+        let dirty = || {
+            let ranges = case.ranges.clone();
+            DirtySearch::new(&case.mechanism, ranges, &gap, case.conservatism)
+        };
         let found = dirty().search(&gap);
         let worth = found.map_or(0, |find| find.worth as i64);
         prop_assert!(worth >= case.max(&gap, -ROUNDING), "{:?}", found);

@@ -234,7 +234,8 @@ proptest! {
             i128::from(positioning(drive, now, p).as_ns()) * 1000 - credit
         });
         let policy = format!("asptf(w={w})");
-        prop_assert_eq!(through(&spec, &raw, policy_maker(&policy)), through(&spec, &raw, expected));
+        let found = through(&spec, &raw, policy_maker(&policy));
+        prop_assert_eq!(found, through(&spec, &raw, expected));
     }
 
     #[test]
@@ -244,7 +245,8 @@ proptest! {
             let positioning = positioning(drive, now, p).as_ns();
             if is_there { 0 } else { positioning }
         });
-        prop_assert_eq!(through(&spec, &raw, policy_maker("spctf")), through(&spec, &raw, expected));
+        let found = through(&spec, &raw, policy_maker("spctf"));
+        prop_assert_eq!(found, through(&spec, &raw, expected));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! results with the given specifications: `closed_loop FOLDER [NAME...]`.
 //!
 //! Prints a JSON array of runs, in the order of the catalogue and of the scenarios, and writes the
-//! measured specifications as `NAME-SCENARIO.toml` into the folder. The duration of each run goes to
-//! standard error.
+//! measured specifications as `NAME-SCENARIO.toml` into the folder. The duration of each run goes
+//! to standard error.
 
 mod layouts;
 mod scenario;

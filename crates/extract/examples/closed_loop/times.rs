@@ -14,8 +14,8 @@ use serde::Serialize;
 /// The largest difference of two seek curves.
 #[derive(Debug, Serialize)]
 pub struct SeekDifference {
-    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arrival of the
-    /// arm scatters, three times the uncertainty of the mean if that is more.
+    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arrival of
+    /// the arm scatters, three times the uncertainty of the mean if that is more.
     pub multiple: f64,
     /// Its distance in cylinders.
     pub distance: u32,
@@ -69,8 +69,8 @@ fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
     0.02f64.max(share).max(uncertain.unwrap_or(0.0))
 }
 
-/// Like [`compare_seeks`], but between the locations of random pairs of blocks, for layouts that number
-/// cylinders differently. The distance is that of the given drive.
+/// Like [`compare_seeks`], but between the locations of random pairs of blocks, for layouts that
+/// number cylinders differently. The distance is that of the given drive.
 pub fn compare_seeks_between_blocks(
     given: &Spec,
     found: &Spec,
@@ -147,7 +147,8 @@ fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     Some(SeekTimes::new(&mechanics, given.geometry.cylinders))
 }
 
-/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter there.
+/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter
+/// there.
 fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> Option<f64> {
     let scatter = scatter?;
     let points = &measured.points;

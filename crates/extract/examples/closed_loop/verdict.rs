@@ -120,7 +120,8 @@ impl Comparison {
             times::compare_seeks
         };
         let [was, is] = [given, found].map(|spec| ObservableTimes::new(spec).sums());
-        // Seeks are compared with the curves; here they would count with one per cent of their time.
+        // Seeks are compared with the curves; here they would count with one per cent of their
+        // time.
         let is_overhead = |name: &str| !name.starts_with("seek and ");
         let sums = was.into_iter().filter_map(|(name, was)| {
             let (_, is) = is.iter().find(|(other, _)| *other == name)?;

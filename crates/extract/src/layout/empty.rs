@@ -5,20 +5,21 @@
 //! long across a zone boundary and within a zone.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary, from the first cylinders after it
-//! to the last ones before it; and within the largest zone over all short distances, as measured
+//! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary, from the first cylinders after
+//! it to the last ones before it; and within the largest zone over all short distances, as measured
 //! curves are uneven there, and over distances that take about as long. If several numbers of empty
 //! cylinders explain the times, more exact pairs follow.
 //!
 //! # Decision
 //! The number of empty cylinders is the one with which seeks across the boundary take as long as
-//! seeks over equally many cylinders within the zone. If several numbers do, it is 0 if that is among
-//! them, else the one with the smallest error over all distances. Where read completions scatter,
-//! angles between zones are less certain, and the number that fits at the most boundaries wins.
+//! seeks over equally many cylinders within the zone. If several numbers do, it is 0 if that is
+//! among them, else the one with the smallest error over all distances. Where read completions
+//! scatter, angles between zones are less certain, and the number that fits at the most boundaries
+//! wins.
 //!
 //! # Confidence
-//! Exact where one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
-//! numbers with nearly as small an error are reported. More cylinders than the largest zone has
+//! Exact where one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise
+//! the numbers with nearly as small an error are reported. More cylinders than the largest zone has
 //! cannot be counted.
 //!
 //! # Cost
@@ -89,8 +90,8 @@ const FINE: f64 = 1.5e3;
 const CANDIDATES: usize = 64;
 /// Minimum number of distances across each boundary.
 const CONFIRMED: usize = 2;
-/// Uncertainty of the angle between two zones where read completions scatter, as a fraction of their
-/// standard deviation.
+/// Uncertainty of the angle between two zones where read completions scatter, as a fraction of
+/// their standard deviation.
 const DOUBT: f64 = 0.15;
 /// Difference of sums of squares that rules out a number.
 const CLEARLY: f64 = 4.0;

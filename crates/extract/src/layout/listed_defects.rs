@@ -2,11 +2,11 @@
 //! order of heads, the index mark, and reallocated blocks.
 //!
 //! # Reallocated blocks
-//! A listed defect that no block skips had a block, which is now on a spare of its region. The block
-//! that is in line there is read. If it does not end at the angle of the defect, it is on the first
-//! free spare at whose angle it ends. A spare at the same angle on another track would look the
-//! same; blocks on no free spare are counted as lost. This costs one or two reads for each defect
-//! that is not slipped.
+//! A listed defect that no block skips had a block, which is now on a spare of its region. The
+//! block that is in line there is read. If it does not end at the angle of the defect, it is on the
+//! first free spare at whose angle it ends. A spare at the same angle on another track would look
+//! the same; blocks on no free spare are counted as lost. This costs one or two reads for each
+//! defect that is not slipped.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The zones and cylinders that the drive reports: notch, format device and geometry pages, and READ
-//! CAPACITY with PMI (worthington96 section 4.1.3), checked against one another.
+//! The zones and cylinders that the drive reports: notch, format device and geometry pages, and
+//! READ CAPACITY with PMI (worthington96 section 4.1.3), checked against one another.
 
 use diskarm_core::units::Lbn;
 use diskarm_wire::mode::{FormatDevice, Geometry, Notch};

@@ -9,8 +9,8 @@
 //! MODE SELECT of each active notch; its boundaries as cylinders and as blocks, and its tracks in
 //! the format device page. READ CAPACITY with PMI for each cylinder. The rest is derived from read
 //! completion times: the angle at which each zone begins, skews in fractions of sectors, and where
-//! in a cylinder blocks are missing. Listed defects (READ DEFECT DATA) determine the order of heads,
-//! the index mark, and which blocks may be reallocated (`listed_defects`).
+//! in a cylinder blocks are missing. Listed defects (READ DEFECT DATA) determine the order of
+//! heads, the index mark, and which blocks may be reallocated (`listed_defects`).
 //!
 //! # Decision
 //! Reported values are checked for consistency and against reads. Zone boundaries must be cylinder

@@ -383,8 +383,8 @@ const SECTORS_DEVIATION: f64 = 0.11;
 /// The number of sectors per track.
 pub(super) enum SectorsPerTrack {
     Exactly(u64),
-    /// About `1 / step`, because reads scatter too much for the exact number. `step` is the angle of
-    /// a sector in revolutions, measured over `over` sectors.
+    /// About `1 / step`, because reads scatter too much for the exact number. `step` is the angle
+    /// of a sector in revolutions, measured over `over` sectors.
     About {
         step: f64,
         over: u64,

@@ -2,45 +2,46 @@
 //!
 //! # Hypothesis
 //! A read of one block from the media completes a constant time after the block has passed. The
-//! difference of two completions, less whole revolutions, is therefore the difference of two angles.
-//! Along a track the angle grows by the same step from block to block; at the end of a track it
-//! jumps by the skew.
+//! difference of two completions, less whole revolutions, is therefore the difference of two
+//! angles. Along a track the angle grows by the same step from block to block; at the end of a
+//! track it jumps by the skew.
 //!
 //! # Test vector
-//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and never
-//! two that the buffer could answer). The first tracks of a zone are followed block by block with
-//! growing steps and bisections until the jumps repeat with the period of the surfaces. Then the
-//! last blocks of tracks ever farther ahead are read, with bisections where the angle differs from
-//! the prediction. A reference block is read every two seconds so that errors of the rotation period
-//! do not accumulate.
+//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and
+//! never two that the buffer could answer). The first tracks of a zone are followed block by block
+//! with growing steps and bisections until the jumps repeat with the period of the surfaces. Then
+//! the last blocks of tracks ever farther ahead are read, with bisections where the angle differs
+//! from the prediction. A reference block is read every two seconds so that errors of the rotation
+//! period do not accumulate.
 //!
 //! # Decision
 //! A block is in line if its angle is within a quarter of a sector of the prediction. Noise is
-//! measured first. If one read is not enough, a block is read until the predicted angle is much more
-//! or much less likely than one that is a sector off (Wald's sequential test). In that case skews are
-//! assumed to be whole sectors, important decisions are repeated, costly explanations are tried last
-//! or not at all, and slips inside tracks with spare sectors of their own are not searched for. If a
-//! decision would take more than 60 reads, checks only distinguish tracks (`coarse`): a block of one
-//! track from a block of the next, as skews are much longer than sectors. Among several explanations
-//! of a jump (slipped sectors, slipped tracks, spare space), the one that skips the fewest positions
-//! and predicts the following tracks wins. If there is none, the next zone begins.
+//! measured first. If one read is not enough, a block is read until the predicted angle is much
+//! more or much less likely than one that is a sector off (Wald's sequential test). In that case
+//! skews are assumed to be whole sectors, important decisions are repeated, costly explanations are
+//! tried last or not at all, and slips inside tracks with spare sectors of their own are not
+//! searched for. If a decision would take more than 60 reads, checks only distinguish tracks
+//! (`coarse`): a block of one track from a block of the next, as skews are much longer than
+//! sectors. Among several explanations of a jump (slipped sectors, slipped tracks, spare space),
+//! the one that skips the fewest positions and predicts the following tracks wins. If there is
+//! none, the next zone begins.
 //!
 //! # Confidence
-//! Every track boundary, every zone, and every slip that moves a checked block is exact. Where checks
-//! only distinguish tracks, it is not known which sectors of a track are slipped, and a zone that is
-//! nearly in line with the previous one may begin a track off. Angles are relative to the first
-//! block. Not observable: empty cylinders before the first zone, the numbers of heads, and the
-//! direction in which heads follow one another. Zones are adjacent here; seeks show how many empty
-//! cylinders are between them ([`super::empty`]). Where skews do not show which tracks form a
+//! Every track boundary, every zone, and every slip that moves a checked block is exact. Where
+//! checks only distinguish tracks, it is not known which sectors of a track are slipped, and a zone
+//! that is nearly in line with the previous one may begin a track off. Angles are relative to the
+//! first block. Not observable: empty cylinders before the first zone, the numbers of heads, and
+//! the direction in which heads follow one another. Zones are adjacent here; seeks show how many
+//! empty cylinders are between them ([`super::empty`]). Where skews do not show which tracks form a
 //! cylinder, for example because they are equal, head switch and seek times do (`cylinders`).
 //!
 //! # Cost
-//! One command per check, about one revolution each; 50 to 150 checks per zone, one per region of the
-//! sparing scheme, and about 20 for each slip. A check takes one read or, if completions scatter by
-//! more than a fiftieth of a sector, about 22 times the square of their standard deviation in
-//! sectors. A check that only distinguishes tracks takes about three reads, and the first tracks of a
-//! zone about 2,000, half of them for skews. If a check that distinguishes sectors would take more
-//! than 2,000 reads, skews would take too many.
+//! One command per check, about one revolution each; 50 to 150 checks per zone, one per region of
+//! the sparing scheme, and about 20 for each slip. A check takes one read or, if completions
+//! scatter by more than a fiftieth of a sector, about 22 times the square of their standard
+//! deviation in sectors. A check that only distinguishes tracks takes about three reads, and the
+//! first tracks of a zone about 2,000, half of them for skews. If a check that distinguishes
+//! sectors would take more than 2,000 reads, skews would take too many.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -56,13 +57,13 @@ use crate::{Disk, Error};
 
 mod coarse;
 
-/// Finds the layout of a drive that reports nothing about it. The rotation period must be known well
-/// enough to predict the drive's clock to a tenth of a sector after two seconds: to 10^-6, or to a
-/// tenth of that if read completions scatter.
+/// Finds the layout of a drive that reports nothing about it. The rotation period must be known
+/// well enough to predict the drive's clock to a tenth of a sector after two seconds: to 10^-6, or
+/// to a tenth of that if read completions scatter.
 ///
 /// # Errors
-/// A command failed, read completions scatter too much, or the angles of blocks follow no pattern of
-/// tracks.
+/// A command failed, read completions scatter too much, or the angles of blocks follow no pattern
+/// of tracks.
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
@@ -101,8 +102,8 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     }
     if locator.assumes_no_spares {
         found.assumed.push(
-            "Tracks are assumed to have no spare sectors of their own: read completion times scatter \
-             too much to show them."
+            "Tracks are assumed to have no spare sectors of their own: read completion times \
+             scatter too much to show them."
                 .to_owned(),
         );
     }
@@ -124,9 +125,9 @@ pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending or
      cylinder: read completion times do not show the order.";
 
 /// The assumption if checks distinguish tracks only.
-pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a track \
-     are placed at its end, and skews are assumed to be whole sectors, as read completion times \
-     scatter too much.";
+pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a \
+     track are placed at its end, and skews are assumed to be whole sectors, as read completion \
+     times scatter too much.";
 
 /// Above any drive's number of zones.
 const ZONES_MAX: usize = 5_000;
@@ -397,8 +398,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
         found
     }
 
-    /// Returns the angle at which the track with first block `at` begins, in sectors, and the excess
-    /// of the measured angle over it. Where reads scatter, skews are whole sectors.
+    /// Returns the angle at which the track with first block `at` begins, in sectors, and the
+    /// excess of the measured angle over it. Where reads scatter, skews are whole sectors.
     fn beginning(
         &mut self,
         at: u64,
@@ -496,8 +497,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
             if !skips || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors continue in line; spare sectors at the end are followed by
-            // blocks of the next track.
+            // Blocks after slipped sectors continue in line; spare sectors at the end are followed
+            // by blocks of the next track.
             let rest = left - whole as u64;
             let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
             let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);

@@ -6,9 +6,9 @@
 //! reallocated blocks.
 //!
 //! # Test vector
-//! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first tracks
-//! of each zone; then for the last block of a growing number of tracks, or, once spares recur in
-//! regions, of each region; and in a binary search wherever the drive disagrees.
+//! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first
+//! tracks of each zone; then for the last block of a growing number of tracks, or, once spares
+//! recur in regions, of each region; and in a binary search wherever the drive disagrees.
 //!
 //! # Decision
 //! The drive's answers are taken as true. Blocks that are in line at both ends of a stretch without

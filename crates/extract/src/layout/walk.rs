@@ -173,8 +173,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next change, or less if one check confirms only a part. Returns true if the zone has
-    /// ended.
+    /// Advances to the next change, or less if one check confirms only a part. Returns true if the
+    /// zone has ended.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -304,8 +304,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // The last block of the previous track: beyond the end of the zone, positions of another
-            // pattern may coincide.
+            // The last block of the previous track: beyond the end of the zone, positions of
+            // another pattern may coincide.
             let back = last_position % self.zone.tracks.sectors + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
@@ -379,8 +379,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         })
     }
 
-    /// Returns the number of blocks from `at` on that follow one another on this track, the first at
-    /// `position`.
+    /// Returns the number of blocks from `at` on that follow one another on this track, the first
+    /// at `position`.
     fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
         let left = self.zone.tracks.track_end(position) - position;
         let max = left.min(self.capacity - at);
@@ -404,8 +404,8 @@ struct TracksAhead {
 }
 
 impl TracksAhead {
-    /// Returns true if nearly all tracks lack the same number of positions as the previous one, most
-    /// of them at their ends.
+    /// Returns true if nearly all tracks lack the same number of positions as the previous one,
+    /// most of them at their ends.
     fn agree(&self) -> bool {
         let same = self.missing.windows(2).filter(|pair| pair[0] == pair[1]);
         same.count() > 4 && 2 * self.unbroken > self.missing.len()
@@ -462,8 +462,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         self.position.saturating_sub(begin.max(gap))
     }
 
-    /// Returns the candidate positions of block `at`, which is not at `position`, the next of `held`
-    /// blocks in line.
+    /// Returns the candidate positions of block `at`, which is not at `position`, the next of
+    /// `held` blocks in line.
     fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
@@ -479,9 +479,9 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(positions)
     }
 
-    /// Returns true if most of the track continues after block `at`, which it does not where another
-    /// zone has begun. Checked only if checks are costly. No long gap ends so late in a track that
-    /// little of it is left.
+    /// Returns true if most of the track continues after block `at`, which it does not where
+    /// another zone has begun. Checked only if checks are costly. No long gap ends so late in a
+    /// track that little of it is left.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.locator.is_costly(&self.zone.tracks) {
             return Ok(true);
@@ -501,8 +501,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         self.is_at(at + max, position + max)
     }
 
-    /// Number of positions after the next block, which is at `position`, that hold blocks before the
-    /// spares at the end of its region, if these are known.
+    /// Number of positions after the next block, which is at `position`, that hold blocks before
+    /// the spares at the end of its region, if these are known.
     fn blocks_left_in_region(&self, position: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
             return u64::MAX;
@@ -514,8 +514,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         end.saturating_sub(spares + position)
     }
 
-    /// Returns true if positions from `from` to `to` may be a gap: it ends with a track, is small, or
-    /// is at the front of a cylinder.
+    /// Returns true if positions from `from` to `to` may be a gap: it ends with a track, is small,
+    /// or is at the front of a cylinder.
     fn is_gap(&self, from: u64, to: u64) -> bool {
         let tracks = &self.zone.tracks;
         to - from <= FEW_SLIPS
@@ -561,8 +561,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(few.then_some(Self::TRACKS_AHEAD as u32))
     }
 
-    /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong to
-    /// this zone: two of the next tracks are whole, or all lack the same number of positions.
+    /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong
+    /// to this zone: two of the next tracks are whole, or all lack the same number of positions.
     fn continues(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let sectors = self.zone.tracks.sectors;
         let (mut at, mut position) = (at, position);

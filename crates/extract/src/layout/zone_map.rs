@@ -65,8 +65,8 @@ impl Tracks {
         ((self.track_angle(track) + within as f64) / self.sectors as f64).fract()
     }
 
-    /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most one
-    /// per track, in sectors.
+    /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most
+    /// one per track, in sectors.
     pub fn aligned_positions(
         &self,
         tracks: Range<u64>,

@@ -225,8 +225,8 @@ impl Checkpoint {
                 serial => format!("{}, {}, serial {serial}", of.drive, of.identity.name()),
             };
             return Err(format!(
-                "found measurements of another drive ({}, {} blocks), expected measurements of {} ({} \
-                 blocks)",
+                "found measurements of another drive ({}, {} blocks), expected measurements of {} \
+                 ({} blocks)",
                 name(self),
                 self.identity.sectors.0,
                 name(other),

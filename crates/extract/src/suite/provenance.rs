@@ -223,7 +223,8 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     }
 }
 
-/// Returns the provenance of the time to settle on another track of the cylinder, if it is not zero.
+/// Returns the provenance of the time to settle on another track of the cylinder, if it is not
+/// zero.
 fn cylinder_settle(findings: &Findings) -> Option<Provenance> {
     let what = if is_switch_bounded(findings) {
         "The time by which pairs on two tracks of a cylinder exceed the longest head switch with \
@@ -352,8 +353,8 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
                     .to_owned(),
             ),
             Some(Unsure::Missed) => Provenance::Unknown(
-                "writes of several sectors lose revolutions on the media, as on a drive with a very \
-                 small buffer, so the number of sectors that the media wait for does not show"
+                "writes of several sectors lose revolutions on the media, as on a drive with a \
+                 very small buffer, so the number of sectors that the media wait for does not show"
                     .to_owned(),
             ),
         },
@@ -376,8 +377,8 @@ fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
 }
 
 /// The reason for which a wait for data does not show the bus rate of writes.
-const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is slower \
-     than the media, and no pause between tracks distinguishes them";
+const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is \
+     slower than the media, and no pause between tracks distinguishes them";
 
 fn bus_of_reads(checkpoint: &Checkpoint) -> Provenance {
     let hits = checkpoint.findings.read_hits.unwrap_or_default();

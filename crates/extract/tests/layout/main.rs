@@ -69,8 +69,8 @@ fn translated_layouts_are_exact() {
     }
 }
 
-/// Blocks of the next zone that are in line with the previous zone by coincidence are not assigned to
-/// it. Where these are depends on the angle at which the next zone begins.
+/// Blocks of the next zone that are in line with the previous zone by coincidence are not assigned
+/// to it. Where these are depends on the angle at which the next zone begins.
 #[test]
 fn zones_begin_at_any_angle() {
     let zone = |first: u32, sectors: u32, offset: u32| Zone {
@@ -133,8 +133,8 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
-/// The first block that begins a track or a cylinder in one layout only, or a track rotated by three
-/// sectors or more in one of them, up to a common rotation.
+/// The first block that begins a track or a cylinder in one layout only, or a track rotated by
+/// three sectors or more in one of them, up to a common rotation.
 fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
     let begins = |layout: &Layout| {
@@ -165,12 +165,12 @@ fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     all.iter().find(differs).map(|at| **at)
 }
 
-/// Maximum number of sectors per track for which read completion times show the end of the track. No
-/// layout is derived for drives with longer tracks.
+/// Maximum number of sectors per track for which read completion times show the end of the track.
+/// No layout is derived for drives with longer tracks.
 const TRACK: u32 = 3_700;
 
-/// Returns true if reads alone determine the layout. The ends of longer tracks, and of sectors within
-/// physical ones, remain unknown.
+/// Returns true if reads alone determine the layout. The ends of longer tracks, and of sectors
+/// within physical ones, remain unknown.
 fn reads_determine(spec: &Spec) -> bool {
     let geometry = &spec.geometry;
     let mut zones = geometry.zones.iter();
@@ -203,8 +203,8 @@ fn timed_layouts_have_every_track() {
 
 /// Through noise as long as a sector, the same holds for drives whose sectors are not much shorter.
 /// If the noise is several sectors long, the start of every track is right to three sectors. For
-/// drives with more than a thousand sectors per track, measuring fails at once because reads scatter
-/// too much.
+/// drives with more than a thousand sectors per track, measuring fails at once because reads
+/// scatter too much.
 #[test]
 fn layouts_are_timed_through_noise() {
     let (mut exact, mut by_track) = (0, 0);

@@ -166,8 +166,8 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     assert!(seen >= 15, "{seen} of 16");
 }
 
-/// Where a sector of one zone lasts as long as two or three of another, the arm that continues to the
-/// end of a sector is always as late: it is not taken for one that is free and slower.
+/// Where a sector of one zone lasts as long as two or three of another, the arm that continues to
+/// the end of a sector is always as late: it is not taken for one that is free and slower.
 #[test]
 fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
     for sectors in [[24, 12], [48, 24], [36, 12], [24, 24]] {

@@ -69,14 +69,14 @@ impl LayoutRow {
             (Some(_), Some(by)) => {
                 let than = if by > 0 { "higher" } else { "lower" };
                 format!(
-                    "layout: all {blocks} blocks at equal locations; the second numbers cylinders {} \
-                     {than}\n",
+                    "layout: all {blocks} blocks at equal locations; the second numbers cylinders \
+                     {} {than}\n",
                     by.abs()
                 )
             }
             (Some(at), None) => format!(
-                "layout: {} of {blocks} blocks are on other tracks; the first difference is at block \
-                 {at}\n",
+                "layout: {} of {blocks} blocks are on other tracks; the first difference is at \
+                 block {at}\n",
                 self.blocks_on_other_tracks
             ),
         }
@@ -99,8 +99,8 @@ struct Distance {
 }
 
 impl ComparisonReport {
-    /// Reports the comparison of `first` and `second`. Differences in the values of undetermined keys
-    /// are listed but do not count.
+    /// Reports the comparison of `first` and `second`. Differences in the values of undetermined
+    /// keys are listed but do not count.
     pub fn new(
         first: &str,
         second: &str,

@@ -13,18 +13,18 @@ use super::inbox::{Inbox, ReadEnd, ReadResult};
 use super::worker::{Job, Worker};
 use diskarm_transport::source::{Lost, Size, Source};
 
-/// Maximum number of reads that took too long and have not ended: with one more the source counts as
-/// lost.
+/// Maximum number of reads that took too long and have not ended: with one more the source counts
+/// as lost.
 const HUNG: usize = 8;
 
 /// A [`Device`] whose reads are served by threads, one for each read under way, and whose instants
 /// are those of its [`Inbox`]. It only accepts reads.
 ///
-/// A lost connection is opened again, and its read is repeated. A read for which the source does not
-/// answer within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced. The
-/// search for an unreadable block takes several reads of the source, each with this limit. When the
-/// source can no longer be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] has
-/// the reason.
+/// A lost connection is opened again, and its read is repeated. A read for which the source does
+/// not answer within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced.
+/// The search for an unreadable block takes several reads of the source, each with this limit. When
+/// the source can no longer be reached, all reads end with [`Status::NotReady`], and
+/// [`Inbox::lost`] has the reason.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
@@ -53,8 +53,8 @@ impl UnderWay {
     }
 }
 
-/// Maximum number of blocks of a source, as a scan keeps sets of one bit for each: 128 TiB in blocks
-/// of 512 bytes.
+/// Maximum number of blocks of a source, as a scan keeps sets of one bit for each: 128 TiB in
+/// blocks of 512 bytes.
 const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {

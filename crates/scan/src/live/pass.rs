@@ -31,8 +31,8 @@ pub struct SequentialPass<D, S> {
 }
 
 impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
-    /// Creates a pass over the `wanted` blocks with at most `depth` reads at the same time, each of at
-    /// most `max` blocks. Calls `sink` with all deliveries: each block once, as task 0.
+    /// Creates a pass over the `wanted` blocks with at most `depth` reads at the same time, each of
+    /// at most `max` blocks. Calls `sink` with all deliveries: each block once, as task 0.
     pub fn new(device: D, wanted: BlockSet, depth: usize, max: SectorCount, sink: S) -> Self {
         Self {
             device,

@@ -18,8 +18,8 @@ use crate::watch::Model;
 /// Number of initial reads of the same block, from which the lag is learnt.
 const WARM_UP: u32 = 40;
 
-/// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run) does
-/// in virtual time, until the observer ends the run, the source is lost, or [`Inbox::stop`] is
+/// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)
+/// does in virtual time, until the observer ends the run, the source is lost, or [`Inbox::stop`] is
 /// called. It does not wait for requests that are under way then.
 ///
 /// # Errors
@@ -80,9 +80,9 @@ impl<L: Load> Load for ReadOnly<L> {
 
 impl Scan<'_> {
     /// Runs the scan in real time, with the scheduler outside a device that [`model`](Self::model)
-    /// describes, until it is complete, the device is lost or it is stopped. Writes of the foreground
-    /// become reads of the same blocks, and [`spec`](Self::spec) is ignored. For the foreground
-    /// without the scan see [`Self::alone_on`].
+    /// describes, until it is complete, the device is lost or it is stopped. Writes of the
+    /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored. For the
+    /// foreground without the scan see [`Self::alone_on`].
     ///
     /// # Errors
     /// If the model's geometry is inconsistent.

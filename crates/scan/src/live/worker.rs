@@ -20,8 +20,8 @@ const ATTEMPTS: u32 = 5;
 /// Pause after the first failed attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Maximum number of reads in the search for an unreadable block: twice those of halving the longest
-/// command, and some more.
+/// Maximum number of reads in the search for an unreadable block: twice those of halving the
+/// longest command, and some more.
 const MAX_READS: u32 = 40;
 
 #[derive(Clone, Copy, Debug)]
@@ -191,8 +191,8 @@ impl Search {
         }
     }
 
-    /// Records the result of the next read: an error has the index of the first unreadable block, if
-    /// the source reports it.
+    /// Records the result of the next read: an error has the index of the first unreadable block,
+    /// if the source reports it.
     fn record(&mut self, read: Result<(), Option<u64>>) {
         match read {
             Ok(()) => {

@@ -628,7 +628,8 @@ fn sides_are_compared_where_as_many_wait() {
     });
     let results = Results::new(&axes, &columns, &cells, replicated.collect());
     let claim = "check = \"ratio\"\nmetric = \"response_ms_mean\"\nalong = \"load\"\n\
-                 equal = \"queue_mean\"\nof = { policy = \"a\" }\nto = { policy = \"b\" }\nat_most = 0.6";
+                 equal = \"queue_mean\"\nof = { policy = \"a\" }\nto = { policy = \"b\" \
+                 }\nat_most = 0.6";
     let judged = read(claim).unwrap().judge(&results);
     assert_eq!(judged.verdict, Verdict::Fails);
     let found: Vec<f64> = judged.numbers.iter().map(|number| number.low).collect();

@@ -1,10 +1,10 @@
 //! Locates blocks where read completions scatter so much that they distinguish a track from the
 //! next, but not a sector from the next.
 //!
-//! Between two tracks the angle jumps by a skew, which is much longer than a sector. The first block
-//! of each track is therefore exact. It is not known which sectors of a track are slipped: they are
-//! recorded at its end. Skews are assumed to be whole sectors, and measured between tracks as far
-//! apart as possible. Important decisions take many reads.
+//! Between two tracks the angle jumps by a skew, which is much longer than a sector. The first
+//! block of each track is therefore exact. It is not known which sectors of a track are slipped:
+//! they are recorded at its end. Skews are assumed to be whole sectors, and measured between tracks
+//! as far apart as possible. Important decisions take many reads.
 
 use super::{TimingLocator, blocks_in_line};
 use crate::Error;
@@ -109,8 +109,9 @@ impl TimingLocator<'_, '_> {
             .collect())
     }
 
-    /// Estimates the number of sectors slipped between a block and the next one that is not in line,
-    /// if that is on the same track. The estimate is low, as the end of the track shows the rest.
+    /// Estimates the number of sectors slipped between a block and the next one that is not in
+    /// line, if that is on the same track. The estimate is low, as the end of the track shows the
+    /// rest.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -426,8 +427,8 @@ impl TimingLocator<'_, '_> {
         Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
     }
 
-    /// Measures the rotation of each cylinder against the previous one, about `turn`, in sectors. The
-    /// distance grows for as long as cylinders are where the nearer ones predict them.
+    /// Measures the rotation of each cylinder against the previous one, about `turn`, in sectors.
+    /// The distance grows for as long as cylinders are where the nearer ones predict them.
     fn cylinder_turn(
         &mut self,
         zone: &TrackSequence<'_>,

@@ -62,8 +62,9 @@ impl<L: BlockLocator> Walk<'_, L> {
         }
     }
 
-    /// Returns true if the few positions missing at the end of the last region are spares. If checks
-    /// do not resolve sectors, slips are recorded at the end of their track and may recur as well.
+    /// Returns true if the few positions missing at the end of the last region are spares. If
+    /// checks do not resolve sectors, slips are recorded at the end of their track and may recur as
+    /// well.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
         if self.locator.resolves_sectors(&self.zone.tracks) || rule.spares > FEW_SLIPS || rule.front
         {
@@ -101,8 +102,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// Returns the last end of a track up to block `last` at which previous slips show. Where checks
-    /// do not resolve sectors, slips on the last track of a region move no other block.
+    /// Returns the last end of a track up to block `last` at which previous slips show. Where
+    /// checks do not resolve sectors, slips on the last track of a region move no other block.
     fn visible_end(&self, last: u64) -> u64 {
         let back = (self.position + (last - self.block)) % self.zone.tracks.sectors;
         let is_visible =

@@ -65,8 +65,8 @@ pub fn seeks(findings: &Findings) -> Html {
             "p",
             format!(
                 "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
-                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
-                 median."
+                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off \
+                 their median."
             ),
         ));
     }
