@@ -3,9 +3,9 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! units < random < testing < request < device < stats < text < extent < sched < queue < spec
-//! < geometry < mechanics < freeblock < buffer < drive < predict < host < stack < array < mirror < raid
-//! < declustered < nvcache < workload < engine < wrap < report
+//! units < random < testing < request < device < stats < text < extent < sched < queue < spec <
+//! geometry < mechanics < freeblock < buffer < drive < predict < host < stack < array < mirror <
+//! raid < declustered < nvcache < workload < engine < wrap < report
 //! ```
 
 #![warn(missing_docs)]

@@ -48,8 +48,7 @@
 //! all waiting commands on a copy of each member.
 //!
 //! # When it is bad
-//! A policy that relies on the command that it plans to choose next loses reads to the other
-//! member.
+//! A policy that relies on its next planned command loses reads to the other member.
 //!
 //! # Origin
 //! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
