@@ -12,8 +12,8 @@ use crate::output;
 
 /// Print completions for a shell
 ///
-/// They complete the names of drives, policies and studies too. For bash: diskarm completions bash
-/// > ~/.local/share/bash-completion/completions/diskarm. Other shells use other files: a folder of
+/// They also complete names of drives, policies and studies. For bash: diskarm completions bash >
+/// ~/.local/share/bash-completion/completions/diskarm. Other shells use other files: a folder of
 /// $fpath for zsh (as _diskarm), ~/.config/fish/completions/diskarm.fish for fish.
 #[derive(clap::Args)]
 pub struct Args {
