@@ -13,7 +13,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::simulate::{SIZE, size_of};
 
-/// Compute a drive's times by queueing theory, next to simulation
+/// Compare a drive's times in queueing theory and in simulation
 ///
 /// Prints seek distance, service, response under three policies, and what two disks with the same
 /// data achieve. Theory and simulation leave out overheads, bus, buffer and the drive's own queue.

@@ -309,7 +309,7 @@ fn a_finished_image_is_not_overwritten() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(
-            message.contains("expected a new or empty file"),
+            message.contains("`--image` needs a new or empty file"),
             "{message}"
         );
         assert_eq!(message.lines().count(), 1, "{message}");

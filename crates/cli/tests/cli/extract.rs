@@ -364,7 +364,7 @@ fn comparisons_tell_what_differs() {
     let shown = String::from_utf8(ended.stdout).unwrap();
     assert!(shown.contains("geometry.surfaces"), "{shown}");
     assert!(
-        shown.contains("that can be observed, and differ:\n  read after read: "),
+        shown.contains("observable sums of overheads that differ:\n  read after read: "),
         "{shown}"
     );
 

@@ -152,7 +152,10 @@ fn the_table_is_narrow_and_the_plot_has_both_panels() {
     }
     let output = diskarm(&arguments(&["--plot", &plot, SYNTHETIC, SYNTHETIC]));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains("expected one FILE"), "{message}");
+    assert!(
+        message.contains("`--plot` takes a single FILE"),
+        "{message}"
+    );
     fs::remove_file(plot).unwrap();
 }
 

@@ -469,7 +469,7 @@ fn errors_name_the_flag() {
         ),
         (
             drive(&["--export", "(drive=hp-c2247)"]),
-            "--export: found \"\", expected a name of",
+            "`--export`: two exports are called \"\"",
         ),
         (
             error(&["--export", "x(drive=hp-c2247)", "--set", "queue.depth=1"]),

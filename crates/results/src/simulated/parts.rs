@@ -141,7 +141,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  first failure at", some("failed_at_s"), 3, "s");
     let rebuilt = part.figure("rebuilt").map(|share| 100.0 * share);
     line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
-    let unit = "s; it goes on after the last request";
+    let unit = "s; it continues after the last request";
     line("  rebuild took", part.figure("rebuild_s"), 3, unit);
     let projected = part.figure("rebuild_projected_s");
     let unit = "s if all of it were under this load";
