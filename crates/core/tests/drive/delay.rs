@@ -87,7 +87,7 @@ fn reads_and_writes_are_shifted_by_their_own_latencies() {
 fn an_abort_is_not_delayed_and_a_late_request_is_not_aborted() {
     let mut device = delayed(drive(&queueing_spec()), 500.0, 500.0);
     for id in 0..3 {
-        let request = request(id, R, id * 1_000, 1);
+        let request = request(id, R, id * 50, 1);
         device.submit(at_ms(0.0), request).expect("room for three");
     }
     // The last of three waits: the drive serves them by address.
