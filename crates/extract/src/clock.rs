@@ -13,9 +13,17 @@ use diskarm_core::units::Instant;
 
 use crate::Estimate;
 use crate::line::Line;
-use crate::pairs::Access;
 use crate::rotation::Rotation;
 use crate::threshold::span;
+
+/// The access of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads from the media.
+    Read,
+    /// Writes to the media.
+    Write,
+}
 
 /// Effective number of completions that the clock averages.
 const MEMORY: f64 = 2000.0;

@@ -44,8 +44,9 @@
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Access;
 use crate::mtbrc;
-use crate::pairs::{Access, Pairs};
+use crate::pairs::Pairs;
 use crate::threshold::{Found, Threshold, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};

@@ -33,10 +33,11 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::rotation::Rotation;
 use crate::threshold::{Threshold, span};
-use crate::track::Track;
+use crate::track::{Rests, Track, next_track};
 use crate::{Disk, Error};
 
 /// Minimum rest for detecting read-ahead.
@@ -132,15 +133,6 @@ fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool
     Ok(true)
 }
 
-/// Position of the head when read-ahead after the first block of a cylinder has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Rests {
-    /// This many blocks further, on tracks of this many sectors.
-    Blocks([(u64, SectorCount); 3]),
-    /// On the last of this many tracks.
-    Tracks(u32),
-}
-
 impl Idle {
     /// Returns the position of the head after a read and the rest; `None` if it stays.
     pub(crate) fn rests(&self, layout: &Layout) -> Option<Rests> {
@@ -164,53 +156,12 @@ fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     let mut first = from.first();
     let mut count = 1;
     loop {
-        let next = behind_track(layout, first)?;
+        let next = next_track(layout, first)?;
         if next > last {
             return (next == last + SectorCount(1)).then_some(count);
         }
         first = next;
         count += 1;
-    }
-}
-
-/// Returns the first block after the track of `at`.
-fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
-    let track = |at| {
-        let extent = layout.extent(at);
-        ((extent.cylinder, extent.head), at + extent.sectors)
-    };
-    let (here, mut next) = track(at);
-    while next < Lbn(layout.sectors().0) {
-        at = next;
-        let (there, behind) = track(at);
-        if there != here {
-            return Some(at);
-        }
-        next = behind;
-    }
-    None
-}
-
-impl Rests {
-    /// Returns the track of the head after a read of the first block of `from`.
-    pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
-        let last = Lbn(layout.sectors().0 - 1);
-        let end = match self {
-            Self::Blocks(zones) => {
-                let apart = |(sectors, _): &&(u64, SectorCount)| sectors.abs_diff(from.sectors());
-                let (_, ahead) = zones.iter().min_by_key(apart)?;
-                from.first() + *ahead
-            }
-            Self::Tracks(count) => {
-                let mut first = from.first();
-                for _ in 1..*count {
-                    first = behind_track(layout, first)?;
-                }
-                first
-            }
-        };
-        let end = layout.extent(end.min(last));
-        Track::find(layout, end.cylinder.0, end.head.0)
     }
 }
 

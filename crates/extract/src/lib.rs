@@ -26,6 +26,7 @@ mod threshold;
 pub mod timing;
 mod track;
 
+pub use clock::Access;
 pub use compare::{
     Comparison, Difference, LayoutDifference, ObservableTimes, SeekDifference,
     mean_sequential_response,
@@ -36,5 +37,4 @@ pub use diskarm_transport::{
 };
 pub use estimate::{Effort, Estimate};
 pub use idle::Setup;
-pub use pairs::Access;
 pub use simulated::{HostDelay, NoisyTransport, SimulatedDrive};

@@ -31,7 +31,8 @@
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::{Access, Pairs, Search};
+use crate::clock::Access;
+use crate::pairs::{Pairs, Search};
 use crate::threshold::{Threshold, span};
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};

@@ -39,8 +39,9 @@ mod wait;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
-use crate::pairs::{Access, Pairs};
+use crate::pairs::Pairs;
 use crate::threshold::{Found, Threshold, span};
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 

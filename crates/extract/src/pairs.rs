@@ -13,21 +13,11 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::clock::Clock;
-use crate::idle::Rests;
+use crate::clock::{Access, Clock};
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
-use crate::track::{EquivalentCylinders, Track};
+use crate::track::{EquivalentCylinders, Rests, Track};
 use crate::{CommandTimes, Disk, Error};
-
-/// The access of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reads from the media.
-    Read,
-    /// Writes to the media.
-    Write,
-}
 
 /// Completion times that deviate by more than this are considered noisy, in nanoseconds.
 const SCATTERS: f64 = 1e3;

@@ -41,7 +41,7 @@ pub(crate) mod route;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::Access;
+use crate::clock::Access;
 use crate::{Disk, Effort, Error, Estimate, Setup, mtbrc};
 use curve::Curve;
 pub(crate) use plan::{Measured, coarse_first, distances, refinements, sharpest};

@@ -36,8 +36,8 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
-use crate::pairs::Access;
 use crate::seek::{self, SeekPoint, Seeks, coarse_first, distances, refinements, sharpest};
 use crate::threshold::span;
 use crate::track::Track;

@@ -156,6 +156,56 @@ fn around(layout: &Layout, place: &Track) -> Vec<u32> {
     (first..first + width).filter(is_equivalent).collect()
 }
 
+/// Returns the first block after the track of `at`.
+pub(crate) fn next_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
+    let track = |at| {
+        let extent = layout.extent(at);
+        ((extent.cylinder, extent.head), at + extent.sectors)
+    };
+    let (here, mut next) = track(at);
+    while next < Lbn(layout.sectors().0) {
+        at = next;
+        let (there, behind) = track(at);
+        if there != here {
+            return Some(at);
+        }
+        next = behind;
+    }
+    None
+}
+
+/// Position of the head when read-ahead after the first block of a cylinder has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rests {
+    /// This many blocks further, on tracks of this many sectors.
+    Blocks([(u64, SectorCount); 3]),
+    /// On the last of this many tracks.
+    Tracks(u32),
+}
+
+impl Rests {
+    /// Returns the track of the head after a read of the first block of `from`.
+    pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
+        let last = Lbn(layout.sectors().0 - 1);
+        let end = match self {
+            Self::Blocks(zones) => {
+                let apart = |(sectors, _): &&(u64, SectorCount)| sectors.abs_diff(from.sectors());
+                let (_, ahead) = zones.iter().min_by_key(apart)?;
+                from.first() + *ahead
+            }
+            Self::Tracks(count) => {
+                let mut first = from.first();
+                for _ in 1..*count {
+                    first = next_track(layout, first)?;
+                }
+                first
+            }
+        };
+        let end = layout.extent(end.min(last));
+        Track::find(layout, end.cylinder.0, end.head.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

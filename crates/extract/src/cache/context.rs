@@ -11,7 +11,8 @@ use diskarm_core::spec::{Mechanics, Overheads, SeekCurve, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
 use super::vector::{Area, Delay, TestCommand, TestVector};
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::threshold::span;
 use crate::{Disk, Error, Setup};
 

@@ -37,7 +37,7 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 
 use super::context::{Context, LONG, Replay};
 use super::vector::{Area, TestVector};
-use crate::pairs::Access;
+use crate::clock::Access;
 use crate::{Effort, Error};
 
 /// Maximum distance of read-ahead and size of a segment, in blocks.

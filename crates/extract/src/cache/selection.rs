@@ -8,7 +8,7 @@ use diskarm_core::units::{Lbn, Span};
 use super::context::{Context, Replay};
 use super::hypotheses::Hypothesis;
 use super::vector::{Area, Delay, TestVector};
-use crate::pairs::Access;
+use crate::clock::Access;
 
 /// Test vectors generated in a round.
 const POOL_SIZE: usize = 1200;

@@ -3,7 +3,7 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
-use crate::pairs::Access;
+use crate::clock::Access;
 
 /// The delay before a command.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -23,7 +23,8 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::rotation::Rotation;
 use crate::threshold::Threshold;
 use crate::track::Track;

@@ -33,7 +33,8 @@ use diskarm_core::spec::{Geometry, Sparing, Zone};
 
 use super::assemble::MeasuredLayout;
 use super::timing;
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::seek::route::{self, Way};
 use crate::threshold::{Found, Threshold};
 use crate::{Disk, Effort, Error, Setup, idle};

@@ -28,7 +28,8 @@
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 use super::Leads;
-use crate::pairs::{Access, Trial};
+use crate::clock::Access;
+use crate::pairs::Trial;
 use crate::track::Track;
 use crate::{Error, Estimate, idle};
 

@@ -29,8 +29,8 @@ use diskarm_core::units::{SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{DIFFERENT, Leads};
+use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
-use crate::pairs::Access;
 use crate::threshold::{Found, Threshold, span};
 use crate::track::Track;
 use crate::{Error, Estimate, idle};

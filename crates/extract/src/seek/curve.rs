@@ -7,7 +7,8 @@ use diskarm_core::units::Lbn;
 use super::plan::{Measured, coarse_first, distances, narrow, refinements, sharpest};
 use super::route::{self, Way};
 use super::{SeekPoint, Seeks};
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::threshold::{Found, Threshold, span};
 use crate::{Effort, Error, Estimate};
 

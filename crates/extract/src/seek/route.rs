@@ -1,6 +1,7 @@
 //! Where pairs of a distance begin and end.
 
-use crate::pairs::{Access, Pairs};
+use crate::clock::Access;
+use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Error, idle};
 

@@ -4,8 +4,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::single::Bound;
-
 /// A drive whose measurements are in `data/validation`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +25,25 @@ pub struct Drive {
     /// Why the drive differs from its parameter set. The numbers come from the traces, by comparing
     /// completions with the angle of the last sector.
     pub cause: String,
+}
+
+/// The required accuracy of predictions of single requests.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    pub same_revolution_rate: f64,
+    /// The maximum, if one is required.
+    pub median_abs_error_ms: Option<f64>,
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3}", self.same_revolution_rate)?;
+        match self.median_abs_error_ms {
+            Some(max) => write!(f, ", {max:.3}"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::PLOTS;
-use super::drives::Drive;
+use super::drives::{Bound, Drive};
 use crate::docs::table;
 use crate::program;
 use crate::traces::{calibrated, middle, trace};
@@ -195,25 +195,6 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
         ms(accuracy.p95_abs_error_ms),
         format!("{:.4}", accuracy.within_0_25ms_rate),
     ]
-}
-
-/// The required accuracy of predictions of single requests.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bound {
-    pub same_revolution_rate: f64,
-    /// The maximum, if one is required.
-    pub median_abs_error_ms: Option<f64>,
-}
-
-impl std::fmt::Display for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.3}", self.same_revolution_rate)?;
-        match self.median_abs_error_ms {
-            Some(max) => write!(f, ", {max:.3}"),
-            None => Ok(()),
-        }
-    }
 }
 
 fn verdict(bound: &Bound, found: &Accuracy) -> String {
