@@ -36,8 +36,7 @@ pub(super) const METRICS: PartKind = PartKind {
     name: "delay",
     metrics: &[
         PartMetric::new("delayed", |work| work.named_number("delayed"))
-            .cell("delayed", CellFormat::Count)
-            .column("delayed_requests", "Requests delayed"),
+            .cell("delayed", CellFormat::Count),
         PartMetric::new("late_max", |work| work.named_number("late_max"))
             .cell("late, max", CellFormat::Count),
     ],

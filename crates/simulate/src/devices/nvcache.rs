@@ -80,7 +80,7 @@ pub(super) const CACHE: PartKind = PartKind {
             .column("cache_waited", "Writes that waited for room in the cache"),
         PartMetric::new("hits", |w| Some(cache(w)?.hits as f64))
             .cell("hits", CellFormat::Count)
-            .column("cache_hits", "ReadDispatch served from the cache"),
+            .column("cache_hits", "Reads served from the cache"),
         PartMetric::new("overwritten_blocks", |w| Some(cache(w)?.overwritten as f64)).column(
             "cache_overwritten_blocks",
             "Blocks overwritten before they were destaged",
