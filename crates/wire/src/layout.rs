@@ -129,7 +129,7 @@ macro_rules! layout {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name { $($(#[$about])* pub $field: $type,)+ }
 
         impl $name {
