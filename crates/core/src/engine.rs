@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::iter::{Fuse, Repeat, repeat};
 
 use crate::device::{Completion, Device, SubmitError};
+use crate::random::Purpose;
 use crate::request::Request;
 use crate::units::{Instant, Span};
-use crate::workload::{Arrivals, Disk, Requests, Stream, Thinking, Times, Workload};
+use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Workload};
 
 /// A source of requests.
 pub trait Load {
@@ -393,7 +394,7 @@ impl Load for Streams {
 #[derive(Clone, Debug)]
 enum Source {
     Open(ArrivalStream),
-    Closed(ClosedLoop<Requests, Thinking>),
+    Closed(ClosedLoop<Requests, PauseStream>),
 }
 
 impl Source {
@@ -404,11 +405,11 @@ impl Source {
                 Self::Open(ArrivalStream::new(times, requests, u64::MAX))
             }
             Arrivals::Closed(closed) => {
-                let thinking = Thinking::new(&closed.think, seed, number);
+                let think = PauseStream::new(&closed.think, seed, number, Purpose::Thinking);
                 Self::Closed(ClosedLoop::with_think_times(
                     requests,
                     closed.clients,
-                    thinking,
+                    think,
                 ))
             }
         }

@@ -14,8 +14,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal cells. A
 /// quantile is the middle of its cell, so its error is at most 64 ns or 1/1024 (0.098 %), whichever
-/// is more. The shortest and longest spans are exact. Two histograms merge without loss, in any
-/// order.
+/// is more. The shortest and longest spans are exact. Histograms merge without loss.
 ///
 /// # Origin
 ///
@@ -29,8 +28,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// # When it is bad
 ///
-/// Differences between percentiles smaller than a cell are lost: use
-/// [`SortedSpans`](super::SortedSpans) samples there.
+/// Differences smaller than a cell are lost: [`SortedSpans`](super::SortedSpans) keep them.
 ///
 /// # Example
 ///
