@@ -211,10 +211,10 @@ pub(crate) mod tests {
                 for _ in 0..count {
                     let (mut at, begin) = (draw(), head.since);
                     let end = at + sectors;
-                    let first = mechanism.piece(head, op, (at, end), begin).1;
+                    let first = mechanism.piece(false, head, op, (at, end), begin).1;
                     (at, head) = (first.end_lbn(), first.position_after());
                     while at < end {
-                        let next = mechanism.next_piece(head, op, (at, end), begin).1;
+                        let next = mechanism.piece(true, head, op, (at, end), begin).1;
                         (at, head) = (next.end_lbn(), next.position_after());
                     }
                     let time = (head.since - begin).as_ms();

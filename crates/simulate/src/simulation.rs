@@ -9,6 +9,7 @@ use diskarm_core::engine::{
     self, ArrivalStream, ClosedLoop, Load, OpenLoop, Replay, ReplayStep, Streams,
 };
 use diskarm_core::host::Host;
+use diskarm_core::random::Purpose;
 use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
 use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount, Span};

@@ -118,10 +118,8 @@ impl Histogram {
         (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
     }
 
-    /// Returns the shortest span not exceeded by at least this `fraction` of all spans: the
-    /// `ceil(fraction
-    /// * n)`-th of `n`, within the error of the cells. `None` when nothing was recorded. Panics
-    /// unless it is in `[0, 1]`.
+    /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
+    /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
         assert!((0.0..=1.0).contains(&fraction), "no quantile {fraction}");
         let count = self.count();
