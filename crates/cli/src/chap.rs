@@ -38,18 +38,14 @@ pub fn credentials(chap: &str) -> Result<Credentials, Error> {
 
 /// Reads a file that only its owner may access, as ssh demands of keys.
 fn secrets(path: &str) -> Result<String, Error> {
-    let unread = |source| Error::Io {
-        doing: "read",
-        path: path.to_owned(),
-        source,
-    };
-    let file = File::open(path).map_err(unread)?;
-    let about = file.metadata().map_err(unread)?;
+    let unread = Error::io("read", path);
+    let file = File::open(path).map_err(&unread)?;
+    let about = file.metadata().map_err(&unread)?;
     // A pipe, for example, has no meaningful mode.
     let others = about.permissions().mode() & 0o077;
     if about.is_file() && others != 0 {
         let mode = about.permissions().mode() & 0o777;
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "`--chap`: {path} must be accessible to its owner alone (its mode is {mode:03o}; run \
              chmod 600 {path})"
         )));

@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if settings.trace.iter().any(|file| file == "-") {
         let message = "`--trace -` cannot be compared: each policy reads the trace again, so give \
                        a file";
-        return Err(Error::Usage(message.to_owned()));
+        return Err(Error::Failed(message.to_owned()));
     }
     let mut results = Results::default();
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
@@ -145,7 +145,7 @@ fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String 
         None => "Response times".to_owned(),
     };
     let note = outcomes[0].simulated.workload.sentence();
-    plot::responses(&title, &note, &curves.collect::<Vec<_>>())
+    plot::responses(&title, note, &curves.collect::<Vec<_>>())
 }
 
 /// A drive with a policy.

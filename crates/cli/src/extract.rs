@@ -129,7 +129,7 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     if compared.is_equal() {
         Ok(())
     } else {
-        Err(Error::Differ)
+        Err(Error::differ())
     }
 }
 
@@ -154,7 +154,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|error: TransportError| Error::Drive(error.to_string()))?;
+    connect(SEED).map_err(|error: TransportError| Error::Failed(error.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut writer);
     ended.map_err(|stopped| failed(url, &stopped, writer.path()))?;
 
@@ -185,20 +185,23 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     if described.is_ok() {
         writer.remove();
     }
-    match extracted.failed()[..] {
+    match &extracted.failed()[..] {
         [] => Ok(()),
-        ref failed => Err(Error::Measurements {
-            failed: failed.to_vec(),
-        }),
+        [one] => Err(Error::BadResult(format!("a measurement failed: {one}"))),
+        all => {
+            let (count, names) = (all.len(), all.join(", "));
+            Err(Error::BadResult(format!(
+                "{count} measurements failed: {names}"
+            )))
+        }
     }
 }
 
 /// Accepts the names of HTML files, and standard output.
 fn html(text: &str) -> Result<String, &'static str> {
     let is_html = text.ends_with(".html") || text == "-";
-    is_html
-        .then(|| text.to_owned())
-        .ok_or("expected a name ending in .html")
+    let expected = "expected a name ending in .html";
+    is_html.then(|| text.to_owned()).ok_or(expected)
 }
 
 fn writes(args: &Args) -> Writes {
@@ -216,7 +219,7 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
     let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
     if let Some(serial) = &args.allow_writes {
         if identity.serial.is_empty() {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "`--allow-writes` needs a drive that reports its serial number (INQUIRY, page \
                  0x80): {url} does not"
             )));
@@ -255,14 +258,11 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
 
 /// Returns the error of a run that ended early.
 fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
-    let kept = kept.filter(|path| Path::new(path).is_file());
-    Error::Drive(match kept {
+    let kept = match kept.filter(|path| Path::new(path).is_file()) {
         Some(path) => {
-            format!(
-                "{url}: {stopped}; {path} has the results so far: run the same command again to \
-                 continue"
-            )
+            format!("; {path} has the results so far: run the same command again to continue")
         }
-        None => format!("{url}: {stopped}"),
-    })
+        None => String::new(),
+    };
+    Error::Failed(format!("{url}: {stopped}{kept}"))
 }

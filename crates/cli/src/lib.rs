@@ -104,7 +104,7 @@ fn parse_and_run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Er
         Ok(matches) => matches,
         Err(error) => return usage::report(&program, error),
     };
-    rules::check(&program, &matches).map_err(Error::Usage)?;
+    rules::check(&program, &matches).map_err(Error::Failed)?;
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&program, error),

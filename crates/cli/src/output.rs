@@ -37,11 +37,7 @@ pub fn check_writable(path: &str) -> Result<(), Error> {
         }
         Ok(())
     });
-    found.map_err(|source| Error::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
-    })
+    found.map_err(Error::io("write", path))
 }
 
 /// Prints notes that belong to a result on standard error.
@@ -52,10 +48,12 @@ pub fn print_notes(notes: &[String]) {
 }
 
 /// Prints doubts about the input on standard error.
-pub fn print_warnings(notes: &[String]) {
-    for note in notes {
-        let label = on_errors("warning:", Look::Doubtful);
-        print_error(&format!("{label} {note}\n"));
+pub fn print_warnings(doubts: &[String]) {
+    for doubt in doubts {
+        print_error(&format!(
+            "{} {doubt}\n",
+            on_errors("warning:", Look::Doubtful)
+        ));
     }
 }
 
@@ -93,13 +91,9 @@ impl Results {
         path: Option<&str>,
     ) -> Result<Option<Target>, Error> {
         match (path, self.taken) {
-            (Some("-"), Some(other)) => {
-                let message = format!(
-                    "`{option} -`: standard output is already used by `{other}`; give the path of \
-                     a file"
-                );
-                Err(Error::Usage(message))
-            }
+            (Some("-"), Some(other)) => Err(Error::Failed(format!(
+                "`{option} -`: standard output is already used by `{other}`; give the path of a file"
+            ))),
             (Some("-"), None) => {
                 self.taken = Some(option);
                 Ok(Some(Target::Standard))
@@ -110,13 +104,11 @@ impl Results {
     }
 
     pub fn print(&self, text: &str) -> Result<(), Error> {
-        match self.taken {
-            None => print(text),
-            Some(_) => {
-                print_error(text);
-                Ok(())
-            }
+        if self.taken.is_none() {
+            return print(text);
         }
+        print_error(text);
+        Ok(())
     }
 
     pub fn print_json(&self, value: &impl Serialize) -> Result<(), Error> {
@@ -133,9 +125,6 @@ pub enum Target {
 
 impl Target {
     /// Writes the whole file.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(self, text: &str) -> Result<(), Error> {
         match self {
             Self::File(place) => Ok(place.write(text.as_bytes())?),
@@ -144,9 +133,6 @@ impl Target {
     }
 
     /// Creates the file, which is then written piece by piece.
-    ///
-    /// # Errors
-    /// If it cannot be written there.
     pub fn create(self) -> Result<OpenOutput, Error> {
         let Self::File(place) = self else {
             let out: Box<dyn Write + Send> = Box::new(io::stdout());
@@ -193,11 +179,7 @@ fn as_json(value: &impl Serialize) -> Result<String, Error> {
 }
 
 fn cannot_write(source: io::Error) -> Error {
-    Error::Io {
-        doing: "write",
-        path: "standard output".to_owned(),
-        source,
-    }
+    Error::io("write", "standard output")(source)
 }
 
 /// The colour mode.
@@ -214,9 +196,8 @@ pub enum When {
 /// The value of `--color`; unset until the command line is parsed.
 static CHOSEN: OnceLock<When> = OnceLock::new();
 
-/// Sets the colour mode, once for the whole process.
+/// Sets the colour mode. A second command line in one process, as in Python, keeps the first mode.
 pub fn choose(when: When) {
-    // A second command line in one process, as in Python, keeps the first one's choice.
     let _ = CHOSEN.set(when);
 }
 
@@ -231,25 +212,22 @@ pub enum Look {
 
 /// Colours a word for standard error.
 pub fn on_errors(word: &str, look: Look) -> String {
-    colour(word, look, is_on(io::stderr().is_terminal()))
+    colour(word, look, io::stderr().is_terminal())
 }
 
 /// Colours a word for standard output.
 pub fn on_output(word: &str, look: Look) -> String {
-    colour(word, look, is_on(io::stdout().is_terminal()))
+    colour(word, look, io::stdout().is_terminal())
 }
 
-fn is_on(is_terminal: bool) -> bool {
+fn colour(word: &str, look: Look, is_terminal: bool) -> String {
     let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let is_dumb = || std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    match CHOSEN.get().copied().unwrap_or(When::Auto) {
+    let is_on = match CHOSEN.get().copied().unwrap_or(When::Auto) {
         When::Always => true,
         When::Never => false,
         When::Auto => is_terminal && is_unset("NO_COLOR") && !is_dumb(),
-    }
-}
-
-fn colour(word: &str, look: Look, is_on: bool) -> String {
+    };
     if is_on {
         format!("\u{1b}[1;{}m{word}\u{1b}[0m", look as u8)
     } else {

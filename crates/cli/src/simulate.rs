@@ -13,7 +13,7 @@ use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, si
 use diskarm_drives::text::{Edit, Value};
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
-use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics, WorkloadSource};
+use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics};
 use diskarm_simulate::{
     ChoiceCounter, Generated, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced,
     doubts, never_stop,
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let Some(target) = drawing {
         let title = format!("Response times of {}, {policy}", model.name);
         let curves = plot::by_direction(&simulated.runs);
-        let drawn = plot::responses(&title, &simulated.workload.sentence(), &curves);
+        let drawn = plot::responses(&title, simulated.workload.sentence(), &curves);
         target.write(&drawn)?;
     }
     let is_saturated = simulated.is_saturated();
@@ -158,7 +158,7 @@ impl PlacedPolicy {
             });
         }
         if model.drive.spec.queue.depth == 1 {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "`--queue drive` needs a drive with a queue of its own: {} takes one command at a \
                  time (--set queue.depth=32 gives it a queue)",
                 model.name
@@ -190,10 +190,10 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         settings, model, ..
     } = cell;
     let began = Instant::now();
-    let (input, given) = match &settings.trace[..] {
+    let (input, described) = match &settings.trace[..] {
         [] => {
-            let (generated, given) = generated(settings, model)?;
-            (Input::Generated(generated), Some(given))
+            let (generated, described) = generated(settings, model)?;
+            (Input::Generated(generated), Some(described))
         }
         files => (Input::Traced(trace_input(settings, files)?), None),
     };
@@ -210,8 +210,13 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         }
         None => vec![run_once(cell, simulation)?],
     };
+    let workload = match (described, &runs[0].replayed) {
+        (Some(described), _) => described,
+        (None, Some(replayed)) => simulated::Workload::trace(replayed, settings.warmup),
+        (None, None) => unreachable!("requests are generated or traced"),
+    };
     Ok(Simulated {
-        workload: described_workload(cell, &input, given, &runs),
+        workload,
         runs,
         wall: began.elapsed(),
     })
@@ -254,23 +259,6 @@ fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
     })
 }
 
-/// Returns the inputs as the results name them.
-fn described_workload(
-    cell: Cell<'_>,
-    input: &Input,
-    given: Option<WorkloadSource>,
-    runs: &[Run],
-) -> simulated::Workload {
-    let warmup = cell.settings.warmup;
-    match (input, given, &runs[0].replayed) {
-        (Input::Generated(generated), Some(given), _) => {
-            simulated::Workload::of_generated(generated, &given, cell.model.disk().sector, warmup)
-        }
-        (Input::Traced(_), _, Some(replayed)) => simulated::Workload::of_trace(replayed, warmup),
-        _ => unreachable!("requests are generated or traced"),
-    }
-}
-
 /// Runs once, with a progress bar and rows of requests.
 fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
     let total = match simulation.input {
@@ -311,22 +299,62 @@ const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 /// The default size of a request.
 pub const SIZE: &str = "8 KiB";
 
-/// Returns the requests for the drive `model`, and how they were specified.
+/// Returns the requests for the drive `model`, and their description.
 ///
 /// # Errors
 /// If the workload is invalid or does not fit on the drive.
-fn generated(settings: &Settings, model: &System) -> Result<(Generated, WorkloadSource), Error> {
-    let (workload, given) = match &settings.workload {
-        Some(text) => (model.workload(text)?, WorkloadSource::new(text)),
-        None => from_options(settings, model.disk())?,
-    };
-    let generated = Generated {
+fn generated(
+    settings: &Settings,
+    model: &System,
+) -> Result<(Generated, simulated::Workload), Error> {
+    let generated = |workload| Generated {
         workload,
         requests: settings.requests,
         seed: settings.seed,
         replications: settings.replications,
     };
-    Ok((generated, given))
+    if let Some(text) = &settings.workload {
+        let generated = generated(model.workload(text)?);
+        let described = simulated::Workload::written(&generated, text, settings.warmup);
+        return Ok((generated, described));
+    }
+    let arrivals = match settings.outstanding {
+        Some(outstanding) => OptionArrivals::Closed {
+            outstanding: outstanding as usize,
+            think: settings.think.unwrap_or_default(),
+        },
+        None => {
+            let mean = settings.interarrival.or(settings.rate);
+            let mean = mean.unwrap_or(INTERARRIVAL);
+            OptionArrivals::Poisson { mean }
+        }
+    };
+    let classic = Stream::worthington94();
+    let disk = model.disk();
+    let sectors = size_of(settings.size.as_deref(), disk)?;
+    let read_share = settings.reads.unwrap_or(classic.read_share);
+    let stream = Stream {
+        arrivals: match arrivals {
+            OptionArrivals::Poisson { mean } => Arrivals::Open(Pauses::Poisson(Poisson { mean })),
+            OptionArrivals::Closed { outstanding, think } => Arrivals::Closed(Closed {
+                clients: outstanding,
+                think: Pauses::Deterministic(Deterministic { mean: think }),
+            }),
+        },
+        sizes: Sizes::Fixed(sizes::Fixed { sectors }),
+        read_share,
+        ..classic
+    };
+    let streams = vec![stream];
+    let generated = generated(Workload { streams });
+    let described = simulated::Workload::random(
+        generated.requests_count(),
+        sectors.0 * disk.sector.0,
+        read_share,
+        arrivals,
+        settings.warmup,
+    );
+    Ok((generated, described))
 }
 
 /// Parses the size of requests, or returns the default.
@@ -341,43 +369,4 @@ pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_s
         let expected = format!("a size that divides the default --size, {SIZE}, or another --size");
         InputError::shown("geometry.sector_bytes", disk.sector.0, expected).into()
     })
-}
-
-/// Returns the single stream that options describe.
-fn from_options(settings: &Settings, disk: Disk) -> Result<(Workload, WorkloadSource), Error> {
-    let given = match settings.outstanding {
-        Some(outstanding) => OptionArrivals::Closed {
-            outstanding: outstanding as usize,
-            think: settings.think.unwrap_or_default(),
-        },
-        None => OptionArrivals::Poisson {
-            mean: settings
-                .interarrival
-                .or(settings.rate)
-                .unwrap_or(INTERARRIVAL),
-        },
-    };
-    let arrivals = match given {
-        OptionArrivals::Poisson { mean } => Arrivals::Open(Pauses::Poisson(Poisson { mean })),
-        OptionArrivals::Closed { outstanding, think } => Arrivals::Closed(Closed {
-            clients: outstanding,
-            think: Pauses::Deterministic(Deterministic { mean: think }),
-        }),
-    };
-    let classic = Stream::worthington94();
-    let sectors = size_of(settings.size.as_deref(), disk)?;
-    let read_share = settings.reads.unwrap_or(classic.read_share);
-    let stream = Stream {
-        arrivals,
-        sizes: Sizes::Fixed(sizes::Fixed { sectors }),
-        read_share,
-        ..classic
-    };
-    let streams = vec![stream];
-    let given = WorkloadSource::Options {
-        sectors,
-        read_share,
-        arrivals: given,
-    };
-    Ok((Workload { streams }, given))
 }

@@ -64,7 +64,7 @@ fn write_new(args: &New) -> Result<(), Error> {
         return output::print(SMALL);
     }
     if std::fs::symlink_metadata(file).is_ok() {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "{file} exists already; give another FILE.toml"
         )));
     }

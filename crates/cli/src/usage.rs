@@ -18,7 +18,7 @@ pub fn report(program: &Command, error: clap::Error) -> Result<(), Error> {
         if command == "diskarm" {
             return output::print(&text);
         }
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "a subcommand is missing (`{command} --help` lists them)"
         )));
     }
@@ -26,7 +26,7 @@ pub fn report(program: &Command, error: clap::Error) -> Result<(), Error> {
         return output::print(&text);
     }
     let line = bad_value(&error).unwrap_or_else(|| one_line(&text));
-    Err(Error::Usage(line + &hint(program, &error)))
+    Err(Error::Failed(line + &hint(program, &error)))
 }
 
 fn context(error: &clap::Error, kind: ContextKind) -> &str {
@@ -89,7 +89,7 @@ fn takes_drive(program: &Command, words: &[String]) -> bool {
     options.any(|option| option == "drive")
 }
 
-/// Formats an invalid value of an option as [`Error::Input`] is displayed; `None` for other errors.
+/// Formats an invalid value of an option as an `InputError` is displayed; `None` for other errors.
 fn bad_value(error: &clap::Error) -> Option<String> {
     let string = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

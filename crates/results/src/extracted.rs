@@ -10,7 +10,7 @@ use diskarm_extract::suite::{
     Checkpoint, MEASUREMENTS, MeasuredDrive, MeasuredValue, Measurement, Outcome, Provenance,
     Record,
 };
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::prose;
 
@@ -26,55 +26,6 @@ pub struct ExtractionReport<'a> {
     pub written: &'a [String],
 }
 
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    drive: &'a str,
-    vendor: &'a str,
-    product: &'a str,
-    revision: &'a str,
-    serial: &'a str,
-    sectors: u64,
-    sector_bytes: u64,
-    /// `quick`, `normal` or `thorough`.
-    effort: String,
-    writes: bool,
-    seed: u64,
-    measurements: Vec<MeasurementRow<'a>>,
-    commands: u64,
-    time_s: f64,
-    /// The reason for a missing specification.
-    no_specification: Option<&'a str>,
-    values: &'a [MeasuredValue],
-    assumed: &'a [String],
-    written: &'a [String],
-}
-
-#[derive(Serialize)]
-struct MeasurementRow<'a> {
-    name: &'a str,
-    summary: &'static str,
-    /// `done`, `failed` or `skipped`.
-    outcome: &'static str,
-    /// The reason if it is not `done`.
-    reason: Option<&'a str>,
-    commands: u64,
-    time_s: f64,
-}
-
-impl<'a> MeasurementRow<'a> {
-    fn new(measurement: &'static Measurement, record: &'a Record) -> Self {
-        let (outcome, reason) = outcome(record);
-        Self {
-            name: measurement.name,
-            summary: measurement.summary,
-            outcome,
-            reason,
-            commands: record.cost.commands,
-            time_s: record.cost.time.as_s(),
-        }
-    }
-}
-
 fn outcome(record: &Record) -> (&'static str, Option<&str>) {
     match &record.outcome {
         Outcome::Done => ("done", None),
@@ -84,41 +35,39 @@ fn outcome(record: &Record) -> (&'static str, Option<&str>) {
 }
 
 impl<'a> ExtractionReport<'a> {
-    /// The finished measurements, in the order of the table.
+    /// Returns the finished measurements, in the order of the table.
     fn measurements(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
         let checkpoint = self.checkpoint;
         let all = MEASUREMENTS.iter();
         all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
     }
 
-    /// Names of the measurements that failed.
+    /// Returns the names of the measurements that failed.
     pub fn failed(&self) -> Vec<&'static str> {
         self.failures().map(|(name, _)| name).collect()
     }
 
-    /// Names and reasons of the measurements that failed.
+    /// Returns names and reasons of the measurements that failed.
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.measurements()
-            .filter_map(|(measurement, record)| match &record.outcome {
-                Outcome::Failed(why) => Some((measurement.name, why.as_str())),
-                _ => None,
-            })
+        let failure = |(measurement, record): (&'static Measurement, &'a Record)| {
+            let Outcome::Failed(why) = &record.outcome else {
+                return None;
+            };
+            Some((measurement.name, why.as_str()))
+        };
+        self.measurements().filter_map(failure)
     }
 
     fn values(&self) -> &'a [MeasuredValue] {
-        self.described
-            .as_ref()
-            .map_or(&[], |described| &described.values)
+        self.described.as_ref().map_or(&[], |drive| &drive.values)
     }
 
     fn assumed(&self) -> &'a [String] {
-        self.described
-            .as_ref()
-            .map_or(&[], |described| &described.assumed)
+        self.described.as_ref().map_or(&[], |drive| &drive.assumed)
     }
 
-    /// Returns all results for JSON.
-    pub fn json(&self) -> impl Serialize + 'a {
+    /// Returns all results as JSON.
+    pub fn json(&self) -> Value {
         let Checkpoint {
             drive,
             identity,
@@ -126,28 +75,36 @@ impl<'a> ExtractionReport<'a> {
             ..
         } = self.checkpoint;
         let Cost { commands, time, .. } = self.checkpoint.cost();
-        JsonReport {
-            drive,
-            vendor: &identity.vendor,
-            product: &identity.product,
-            revision: &identity.revision,
-            serial: &identity.serial,
-            sectors: identity.sectors.0,
-            sector_bytes: identity.sector_size.0,
-            effort: options.effort.to_string(),
-            writes: options.writes,
-            seed: options.seed,
-            measurements: self
-                .measurements()
-                .map(|(measurement, record)| MeasurementRow::new(measurement, record))
-                .collect(),
-            commands,
-            time_s: time.as_s(),
-            no_specification: self.described.as_ref().err().map(String::as_str),
-            values: self.values(),
-            assumed: self.assumed(),
-            written: self.written,
-        }
+        let measurements = self.measurements().map(|(measurement, record)| {
+            let (outcome, reason) = outcome(record);
+            json!({
+                "name": measurement.name,
+                "summary": measurement.summary,
+                "outcome": outcome,
+                "reason": reason,
+                "commands": record.cost.commands,
+                "time_s": record.cost.time.as_s(),
+            })
+        });
+        json!({
+            "drive": drive,
+            "vendor": identity.vendor,
+            "product": identity.product,
+            "revision": identity.revision,
+            "serial": identity.serial,
+            "sectors": identity.sectors.0,
+            "sector_bytes": identity.sector_size.0,
+            "effort": options.effort.to_string(),
+            "writes": options.writes,
+            "seed": options.seed,
+            "measurements": measurements.collect::<Value>(),
+            "commands": commands,
+            "time_s": time.as_s(),
+            "no_specification": self.described.as_ref().err(),
+            "values": self.values(),
+            "assumed": self.assumed(),
+            "written": self.written,
+        })
     }
 
     /// Returns the results as a self-contained HTML page.
@@ -172,20 +129,9 @@ impl<'a> ExtractionReport<'a> {
         let _ = writeln!(text, "\n{effort} effort, {writes} writes\n");
         self.costs(&mut text);
         self.measured_values(&mut text);
-        let why = |provenance: &Provenance| match provenance {
-            Provenance::Unknown(why) => Some(why.clone()),
-            _ => None,
-        };
-        list(&mut text, "not determined", grouped(self.values(), why));
-        let assumed = |provenance: &Provenance| match provenance {
-            Provenance::Assumed(what) => Some(what.clone()),
-            _ => None,
-        };
-        list(
-            &mut text,
-            "assumed, because it cannot be measured",
-            grouped(self.values(), assumed),
-        );
+        list(&mut text, "not determined", unknown(self.values()));
+        let heading = "assumed, because it cannot be measured";
+        list(&mut text, heading, assumed(self.values()));
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);
         }
@@ -247,36 +193,54 @@ impl<'a> ExtractionReport<'a> {
                     "measured", "", "±", "samples"
                 );
             }
+            let spread = spread.as_deref().unwrap_or("exact");
+            let samples = samples.map_or(String::new(), |samples| samples.to_string());
             let _ = writeln!(
                 text,
-                "{:<34} {value:>19} {:>11} {:>8}",
-                found.key,
-                spread.as_deref().unwrap_or("exact"),
-                samples.map_or(String::new(), |samples| samples.to_string())
+                "{:<34} {value:>19} {spread:>11} {samples:>8}",
+                found.key
             );
         }
     }
 }
 
-/// Groups the keys for which `why` returns the same sentence.
+/// A sentence and the keys for which it holds.
+type Group<'a> = (&'a str, Vec<&'static str>);
+
+/// Groups the undetermined keys by their reasons.
+fn unknown(values: &[MeasuredValue]) -> Vec<Group<'_>> {
+    grouped(values, |provenance| match provenance {
+        Provenance::Unknown(why) => Some(why),
+        _ => None,
+    })
+}
+
+/// Groups the keys with assumed values by the assumption.
+fn assumed(values: &[MeasuredValue]) -> Vec<Group<'_>> {
+    grouped(values, |provenance| match provenance {
+        Provenance::Assumed(what) => Some(what),
+        _ => None,
+    })
+}
+
 fn grouped(
     values: &[MeasuredValue],
-    why: impl Fn(&Provenance) -> Option<String>,
-) -> Vec<(String, Vec<&'static str>)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    sentence: impl Fn(&Provenance) -> Option<&String>,
+) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for found in values {
-        let Some(why) = why(&found.provenance) else {
+        let Some(sentence) = sentence(&found.provenance) else {
             continue;
         };
-        match groups.iter_mut().find(|(other, _)| *other == why) {
+        match groups.iter_mut().find(|(other, _)| other == sentence) {
             Some((_, keys)) => keys.push(found.key),
-            None => groups.push((why, vec![found.key])),
+            None => groups.push((sentence, vec![found.key])),
         }
     }
     groups
 }
 
-fn list(text: &mut String, heading: &str, groups: Vec<(String, Vec<&str>)>) {
+fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     if !groups.is_empty() {
         let _ = writeln!(text, "\n{heading}");
     }

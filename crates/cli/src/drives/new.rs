@@ -115,7 +115,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let args = if should_ask(&args) { ask()? } else { args };
     let needed = (args.capacity, args.rpm, args.seek, args.outer);
     let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
-        return Err(Error::Usage(missing(&args)));
+        return Err(Error::Failed(missing(&args)));
     };
     let datasheet = Datasheet {
         name: args.name,
@@ -200,16 +200,12 @@ fn answer(field: &Arg) -> Result<Option<String>, Error> {
         io::stderr().flush().ok();
         let mut line = String::new();
         let length = io::stdin().lock().read_line(&mut line);
-        let length = length.map_err(|source| Error::Io {
-            doing: "read",
-            path: "standard input".to_owned(),
-            source,
-        })?;
+        let length = length.map_err(Error::io("read", "standard input"))?;
         let line = line.trim();
         match (line.is_empty(), is_needed) {
             (true, false) => return Ok(None),
             (true, true) if length == 0 => {
-                return Err(Error::Usage(format!("end of input before --{name}")));
+                return Err(Error::Failed(format!("end of input before --{name}")));
             }
             (true, true) => continue,
             (false, _) => {}

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::process::exit;
 
-use diskarm_core::text::InputError;
 use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Outcome, Progress};
 use diskarm_results::output_file::{Files, OutputFile};
 
@@ -49,17 +48,12 @@ impl CheckpointWriter {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(fresh),
             Err(source) => {
-                return Err(Error::Io {
-                    doing: "read",
-                    path: path.to_owned(),
-                    source,
-                });
+                return Err(Error::io("read", path)(source));
             }
         };
         let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&fresh).map(|()| kept));
         let mut kept = kept.map_err(|why| {
-            let message = format!("{path}: {why}; remove the file to start over");
-            Error::Input(InputError::message(message))
+            Error::Failed(format!("{path}: {why}; remove the file to start over"))
         })?;
         kept.records
             .retain(|record| record.outcome == Outcome::Done);
@@ -83,7 +77,7 @@ fn watch(path: String) {
                 "\nstopped: {path} has the results so far; run the same command again to continue"
             );
         }
-        exit(INTERRUPTED);
+        exit(INTERRUPTED.into());
     });
 }
 

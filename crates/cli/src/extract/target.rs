@@ -9,7 +9,7 @@ use diskarm_extract::{HostDelay, SimulatedDrive};
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_transport::iscsi::{self, Address, Credentials, Session};
-use diskarm_transport::sg::{self, Sg};
+use diskarm_transport::sg::Sg;
 use diskarm_transport::{Disk, Identity, Transport, TransportError};
 
 use crate::chap;
@@ -17,7 +17,7 @@ use crate::error::Error;
 
 /// Returns the help of the URL.
 pub fn help() -> String {
-    format!("{DRIVES}\n\n{}\n\n{REAL}", REALISM)
+    format!("{DRIVES}\n\n{REALISM}\n\n{REAL}")
 }
 
 const DRIVES: &str = "\
@@ -71,8 +71,7 @@ impl Target {
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
-                let expected = Address::EXPECTED;
-                let wrong = || Error::Input(InputError::new("URL", url, expected));
+                let wrong = || Error::option("URL", url, Address::EXPECTED);
                 let address = Address::parse(rest).ok_or_else(wrong)?;
                 let credentials = chap.map(chap::credentials).transpose()?;
                 if address.target.is_empty() {
@@ -83,7 +82,7 @@ impl Target {
             _ => {
                 let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, iscsi:// \
                                 with a target, or the path of a device such as /dev/sg0";
-                Err(Error::Input(InputError::new("URL", url, expected)))
+                Err(Error::option("URL", url, expected))
             }
         }
     }
@@ -109,12 +108,9 @@ impl Target {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
                 let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
-                Ok(Box::new(drive.map_err(|error| {
-                    TransportError::Lost(error.to_string())
-                })?))
+                Ok(Box::new(drive.map_err(lost)?))
             }
             Self::Real(path) => {
-                let lost = |error: sg::Error| TransportError::Lost(error.to_string());
                 let mut drive = Sg::open(path).map_err(lost)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(lost)?;
@@ -122,7 +118,6 @@ impl Target {
                 Ok(Box::new(drive))
             }
             Self::Iscsi(address, credentials) => {
-                let lost = |error: iscsi::Error| TransportError::Lost(error.to_string());
                 let mut drive = Session::open(address, credentials.as_ref()).map_err(lost)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(lost)?;
@@ -143,7 +138,7 @@ impl Target {
             return Ok(());
         }
         let found = Disk::new(drive).and_then(|mut disk| Identity::read(&mut disk));
-        let found = found.map_err(|error| TransportError::Lost(error.to_string()))?;
+        let found = found.map_err(lost)?;
         if found == *expected {
             return Ok(());
         }
@@ -159,15 +154,19 @@ impl Target {
     }
 }
 
+fn lost(error: impl std::fmt::Display) -> TransportError {
+    TransportError::Lost(error.to_string())
+}
+
 /// Returns the error of a URL without a target, which lists the targets.
 fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: has no targets")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
-            Error::Input(InputError::new("URL", url, expected))
+            Error::option("URL", url, expected)
         }
-        Err(error) => Error::Drive(format!("{url}: {error}")),
+        Err(error) => Error::Failed(format!("{url}: {error}")),
     }
 }
 
@@ -186,8 +185,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            let message = format!("URL: found {url:?}, expected a parenthesis at its end");
-            return Err(InputError::message(message));
+            return Err(InputError::new("URL", url, "a parenthesis at its end"));
         }
         return Ok((url, Realism::default()));
     };

@@ -185,7 +185,7 @@ impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
         let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
-        live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
+        live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
     /// Reads the device in the order of its blocks.
@@ -263,11 +263,11 @@ impl Scanning<'_> {
         };
         let url = &self.args.url;
         if let Some(lost) = self.answers.lost() {
-            return Err(Error::Drive(format!("{url}: {lost}{again}")));
+            return Err(Error::Failed(format!("{url}: {lost}{again}")));
         }
         if has_given_up {
             let why = "too many consecutive reads fail";
-            return Err(Error::Drive(format!("{url}: {why}{again}")));
+            return Err(Error::Failed(format!("{url}: {why}{again}")));
         }
         if self.answers.is_stopped() {
             return Err(Error::Interrupted(format!(

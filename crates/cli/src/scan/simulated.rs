@@ -123,12 +123,12 @@ fn run_disks(
     progress: &Progress,
 ) -> Result<(), Error> {
     if args.checkpoint.is_some() {
-        return Err(Error::Usage(
+        return Err(Error::Failed(
             "`--checkpoint` needs a single drive".to_owned(),
         ));
     }
     if args.predictions.is_some() {
-        return Err(Error::Usage(
+        return Err(Error::Failed(
             "`--predictions` needs a single drive".to_owned(),
         ));
     }
@@ -140,10 +140,7 @@ fn run_disks(
     };
     progress.clear();
     print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
-    match ran.stats.unreadable {
-        0 => Ok(()),
-        blocks => Err(Error::Unreadable { blocks }),
-    }
+    Error::unreadable(ran.stats.unreadable)
 }
 
 /// Returns the drive, which may have faults, or the array.
@@ -154,7 +151,7 @@ fn drive(args: &Args, name: &str) -> Result<System, Error> {
         drive.single_drive("URL")?;
     }
     if args.depth > drive.drive.spec.queue.depth as usize {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "`--depth {}` needs a drive with a queue: {} takes one command at a time (--set \
              queue.depth=2 gives it a queue)",
             args.depth, drive.name

@@ -77,7 +77,7 @@ impl Args {
         let listeners = server::listeners(&self.listen, "127.0.0.1:3260", private)?;
         if listeners.iter().any(|one| one.tcp_address().is_none()) {
             let message = "`--listen`: iSCSI needs TCP sockets, not a Unix socket";
-            return Err(Error::Usage(message.to_owned()));
+            return Err(Error::Failed(message.to_owned()));
         }
         Ok(listeners)
     }

@@ -117,7 +117,7 @@ impl Display {
 /// Opens a socket for metrics at an address that other machines cannot reach.
 pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     let refused = || {
-        Error::Usage(format!(
+        Error::Failed(format!(
             "`--metrics` needs an address HOST:PORT that other machines cannot reach, not {address}"
         ))
     };
@@ -127,21 +127,13 @@ pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     if address.is_public() {
         return Err(refused());
     }
-    TcpListener::bind(&found[..]).map_err(|source| Error::Io {
-        doing: "listen",
-        path: address.to_string(),
-        source,
-    })
+    TcpListener::bind(&found[..]).map_err(Error::io("listen", address))
 }
 
 /// Opens the control socket at `path`.
 pub fn control_socket(path: &Path) -> Result<Listener, Error> {
     let listener = Listener::bind(&Address::Unix(path.to_owned()));
-    listener.map_err(|source| Error::Io {
-        doing: "listen",
-        path: path.display().to_string(),
-        source,
-    })
+    listener.map_err(Error::io("listen", path.display()))
 }
 
 /// Lets a server accept commands at `listener`.

@@ -173,7 +173,7 @@ impl Options {
 
     /// Returns the exports, that of `--drive` first.
     pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
-        let changes = self.changes.edits().map_err(Error::Input)?;
+        let changes = self.changes.edits()?;
         let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
             drive: drive.clone(),
@@ -190,7 +190,7 @@ impl Options {
             let setting = ExportSpec::parse(text, "--export");
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
-                return Err(Error::Usage(format!(
+                return Err(Error::Failed(format!(
                     "`--export`: two exports are called {:?}; give each its own name",
                     setting.name
                 )));
@@ -336,7 +336,7 @@ pub fn listeners(
     let bound = listeners.iter().filter(|listener| listener.is_public());
     let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
     if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "`--listen`: other machines can connect to {public}; {expected}"
         )));
     }
@@ -346,28 +346,20 @@ pub fn listeners(
         (given, _) => given,
     };
     for address in addresses {
-        let listener = Listener::bind(address);
-        listeners.push(listener.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::Usage(format!(
+        let listener = Listener::bind(address).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::Failed(format!(
                 "`--listen`: another program already listens on {address}"
             )),
-            _ => Error::Io {
-                doing: "listen",
-                path: address.to_string(),
-                source,
-            },
-        })?);
+            _ => Error::io("listen", address)(source),
+        });
+        listeners.push(listener?);
     }
     Ok(listeners)
 }
 
 /// Returns the error of a system call that is not about a file.
 fn failed(source: io::Error) -> Error {
-    Error::Io {
-        doing: "serve",
-        path: "the server".to_owned(),
-        source,
-    }
+    Error::io("serve", "the server")(source)
 }
 
 /// A trace that is being recorded.
@@ -388,7 +380,7 @@ fn start_recording<D: Tappable + 'static>(
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        return Err(Error::Usage(
+        return Err(Error::Failed(
             "`--record` cannot be combined with `--instant`: without time there are no answers of \
              a drive"
                 .to_owned(),

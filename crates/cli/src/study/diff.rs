@@ -62,7 +62,7 @@ pub fn run(args: &Diff) -> Result<(), Error> {
             "A and B have no cell in common: they are results of {:?} and {:?}",
             before.title, after.title
         );
-        return Err(Error::Usage(message));
+        return Err(Error::Failed(message));
     }
     text += &format!("{} in both", counted(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
@@ -91,7 +91,7 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         return output::print(&text);
     }
     output::print(&text)?;
-    Err(Error::Differ)
+    Err(Error::differ())
 }
 
 fn read(folder: &Path) -> Result<Results, Error> {
@@ -99,20 +99,16 @@ fn read(folder: &Path) -> Result<Results, Error> {
     let name = path.display().to_string();
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "{} has no results.json: give a folder with the results of a study, such as \
                  results/NAME",
                 folder.display()
             )));
         }
-        text => text.map_err(|source| Error::Io {
-            doing: "read",
-            path: name.clone(),
-            source,
-        })?,
+        text => text.map_err(Error::io("read", &name))?,
     };
     serde_json::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{name} has no valid results of a study: {error}")))
+        .map_err(|error| Error::Failed(format!("{name} has no valid results of a study: {error}")))
 }
 
 impl Cell {

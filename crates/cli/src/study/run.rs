@@ -88,7 +88,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
     let lacks = || {
-        Error::Usage(format!(
+        Error::Failed(format!(
             "{} lacks results of some cells: `diskarm study run` simulates them",
             path.display()
         ))
@@ -140,9 +140,11 @@ pub fn check(args: &Check) -> Result<(), Error> {
     } else {
         output::print(&text)?;
     }
+    let without_reason = "failed (or could not be measured) without a [claim.known] reason";
     match fails {
         0 => Ok(()),
-        count => Err(Error::Claims { count }),
+        1 => Err(Error::BadResult(format!("a claim {without_reason}"))),
+        count => Err(Error::BadResult(format!("{count} claims {without_reason}"))),
     }
 }
 
@@ -292,7 +294,7 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
             if HAS_RESULTS.load(Ordering::Relaxed) {
                 eprintln!("results and report are from an earlier run");
             }
-            exit(INTERRUPTED);
+            exit(INTERRUPTED.into());
         });
     });
 }

@@ -59,11 +59,11 @@ impl Selection {
         let entry = studies::find(name).ok_or_else(|| unknown(name))?;
         // These files are part of the program, so only the flags can be wrong.
         match (entry.takes_traces(), self.trace.first()) {
-            (true, None) => Err(Error::Usage(format!(
+            (true, None) => Err(Error::Failed(format!(
                 "{name} runs on a trace: give --trace FILE"
             ))),
             (false, Some(trace)) => Err(stray(trace, name)),
-            _ if self.quick && !entry.has_short_form() => Err(Error::Usage(format!(
+            _ if self.quick && !entry.has_short_form() => Err(Error::Failed(format!(
                 "{name} has no short form: run it without --quick"
             ))),
             _ => Ok(entry.read(self.options())?),
@@ -124,7 +124,7 @@ fn missing_trace(study: &Study) -> Option<&str> {
 
 /// Returns the error for a trace given to a study that takes none.
 fn stray(trace: &str, study: &str) -> Error {
-    Error::Usage(format!("`--trace {trace}`: {study} takes no trace"))
+    Error::Failed(format!("`--trace {trace}`: {study} takes no trace"))
 }
 
 fn unknown(name: &str) -> Error {

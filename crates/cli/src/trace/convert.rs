@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
             let message = "`--json` needs an OUT that is a file: standard output has the trace";
-            return Err(Error::Usage(message.to_owned()));
+            return Err(Error::Failed(message.to_owned()));
         }
         // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {

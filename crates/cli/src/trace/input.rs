@@ -228,7 +228,7 @@ impl Fitting {
     pub fn to_library(&self) -> Result<diskarm_simulate::Fitting, Error> {
         use diskarm_simulate::Fitting as Meant;
         if self.disks.is_some() && self.fit != BlockMapping::Spread {
-            return Err(Error::Usage("`--disks` needs `--fit spread`".to_owned()));
+            return Err(Error::Failed("`--disks` needs `--fit spread`".to_owned()));
         }
         Ok(match self.fit {
             BlockMapping::Refuse => Meant::Refuse,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use diskarm_core::spec::{Key, KeyKind, Value, milliseconds};
+use diskarm_core::spec::{KeyKind, Value, milliseconds};
 use diskarm_core::units::Span;
 use diskarm_extract::{Comparison, Difference, SeekDifference};
 use serde::Serialize;
@@ -38,7 +38,7 @@ struct ValueRow {
     is_equal: bool,
     /// False if a measured specification calls the value not determined.
     is_determined: bool,
-    /// True if the value is a part of the sums.
+    /// True if the value is a time that is only observable as part of the sums.
     #[serde(skip)]
     is_part: bool,
 }
@@ -64,15 +64,12 @@ struct LayoutRow {
 impl LayoutRow {
     fn text(&self) -> String {
         let blocks = self.blocks;
+        let all = format!("layout: all {blocks} blocks at equal locations");
         match (self.first_block_elsewhere, self.cylinders_higher) {
-            (None, _) => format!("layout: all {blocks} blocks at equal locations\n"),
+            (None, _) => all + "\n",
             (Some(_), Some(by)) => {
                 let than = if by > 0 { "higher" } else { "lower" };
-                format!(
-                    "layout: all {blocks} blocks at equal locations; the second numbers cylinders \
-                     {} {than}\n",
-                    by.abs()
-                )
+                format!("{all}; the second numbers cylinders {} {than}\n", by.abs())
             }
             (Some(at), None) => format!(
                 "layout: {} of {blocks} blocks are on other tracks; the first difference is at \
@@ -107,41 +104,35 @@ impl ComparisonReport {
         comparison: &Comparison,
         undetermined: &BTreeSet<&str>,
     ) -> Self {
-        let mut values: Vec<ValueRow> = comparison.values.iter().map(ValueRow::new).collect();
-        for row in &mut values {
-            row.is_determined = !undetermined.contains(row.key);
-        }
+        let layout = &comparison.layout;
         // Different geometries may describe the same locations.
-        let same_places = comparison.layout.is_equal_up_to_numbering();
-        let of_layout = values
-            .iter_mut()
-            .filter(|row| row.key.starts_with("geometry."));
-        of_layout.for_each(|row| row.is_equal = same_places);
-        let sums: Vec<SumRow> = comparison
+        let same_places = layout.is_equal_up_to_numbering();
+        let sums = comparison
             .sums
             .iter()
-            .map(|(name, [first, second])| SumRow::new(name, *first, *second))
-            .collect();
+            .map(|(name, [first, second])| SumRow {
+                name,
+                first_ms: first.as_ms(),
+                second_ms: second.as_ms(),
+                is_equal: is_near(*first, *second),
+            });
+        let sums: Vec<SumRow> = sums.collect();
         // Different parts may have the same sums.
-        if sums.iter().all(|sum| sum.is_equal) {
-            let parts = values.iter_mut().filter(|row| row.is_part);
-            parts.for_each(|row| row.is_equal = true);
-        }
-        let layout = LayoutRow {
-            blocks: comparison.layout.blocks.0,
-            blocks_on_other_tracks: comparison.layout.other_track.0,
-            largest_turn_revolutions: comparison.layout.largest_turn,
-            first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
-            cylinders_higher: comparison.layout.cylinders_higher,
-        };
+        let same_sums = sums.iter().all(|sum| sum.is_equal);
         let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(SeekRow::new);
-        // Part of the seek times of writes.
-        let settle = values
-            .iter_mut()
-            .find(|row| row.key == "mechanics.write_settle");
-        if let Some(row) = settle {
-            row.is_equal = write_seeks.is_equal;
-        }
+        let values = comparison.values.iter().map(|difference| {
+            let mut row = ValueRow::new(difference);
+            row.is_determined = !undetermined.contains(row.key);
+            if row.key.starts_with("geometry.") {
+                row.is_equal = same_places;
+            } else if row.key == "mechanics.write_settle" {
+                // Part of the seek times of writes.
+                row.is_equal = write_seeks.is_equal;
+            }
+            row.is_equal |= row.is_part && same_sums;
+            row
+        });
+        let values: Vec<ValueRow> = values.collect();
         Self {
             first: first.to_owned(),
             second: second.to_owned(),
@@ -150,7 +141,13 @@ impl ComparisonReport {
                 && read_seeks.is_equal
                 && write_seeks.is_equal,
             values,
-            layout,
+            layout: LayoutRow {
+                blocks: layout.blocks.0,
+                blocks_on_other_tracks: layout.other_track.0,
+                largest_turn_revolutions: layout.largest_turn,
+                first_block_elsewhere: layout.first_elsewhere.map(|at| at.0),
+                cylinders_higher: layout.cylinders_higher,
+            },
             read_seeks,
             write_seeks,
             sums,
@@ -158,21 +155,15 @@ impl ComparisonReport {
     }
 }
 
-impl SumRow {
-    fn new(name: &'static str, first: Span, second: Span) -> Self {
-        Self {
-            name,
-            first_ms: first.as_ms(),
-            second_ms: second.as_ms(),
-            is_equal: is_near(first, second),
-        }
-    }
-}
-
 impl ValueRow {
     fn new(difference: &Difference) -> Self {
         let Difference { key, first, second } = difference;
-        let shown = |value: &Option<Value>| value.as_ref().map(|value| format_value(key, value));
+        let shown = |value: &Option<Value>| {
+            value.as_ref().map(|value| match value {
+                Value::Time(time) => format!("{} ms", milliseconds(*time)),
+                value => key.toml(value).trim_matches('"').to_owned(),
+            })
+        };
         Self {
             key: key.path,
             first: shown(first),
@@ -185,26 +176,15 @@ impl ValueRow {
                 _ => false,
             },
             is_determined: true,
-            is_part: is_overhead(key.path) && matches!(key.kind, KeyKind::Time { .. }),
+            is_part: (key.path.starts_with("overheads.") || key.path == "mechanics.track_settle")
+                && matches!(key.kind, KeyKind::Time { .. }),
         }
     }
-}
-
-/// Returns true if a time is only observable as part of a sum over one-sector requests.
-fn is_overhead(path: &str) -> bool {
-    path.starts_with("overheads.") || path == "mechanics.track_settle"
 }
 
 fn is_near(first: Span, second: Span) -> bool {
     let apart = (second - first).as_ns().abs();
     apart <= TIME.as_ns() || apart as f64 <= SHARE * first.as_ns().abs() as f64
-}
-
-fn format_value(key: &Key, value: &Value) -> String {
-    match value {
-        Value::Time(time) => format!("{} ms", milliseconds(*time)),
-        value => key.toml(value).trim_matches('"').to_owned(),
-    }
 }
 
 impl SeekRow {
@@ -228,15 +208,14 @@ impl SeekRow {
             "seeks before {of} differ by {:.4} ms on average\n",
             self.mean_difference_ms
         );
-        for (what, distance) in [
-            ("most", &self.largest),
-            ("most in proportion", &self.largest_relative),
-        ] {
+        let (most, relative) = (&self.largest, &self.largest_relative);
+        for (what, distance) in [("most", most), ("most in proportion", relative)] {
             if distance.cylinders > 0 {
+                let (cylinders, first, second) =
+                    (distance.cylinders, distance.first_ms, distance.second_ms);
                 let _ = writeln!(
                     text,
-                    "  {what}: {} cylinders, {:.4} and {:.4} ms",
-                    distance.cylinders, distance.first_ms, distance.second_ms
+                    "  {what}: {cylinders} cylinders, {first:.4} and {second:.4} ms"
                 );
             }
         }
@@ -252,22 +231,19 @@ impl ComparisonReport {
 
     /// Lists the differing values that are determined, or the others; empty if there are none.
     fn values_text(&self, heading: &str, are_determined: bool) -> String {
-        let rows = self.values.iter();
-        let mut rows = rows
-            .filter(|row| row.is_determined == are_determined)
-            .peekable();
+        let rows = self
+            .values
+            .iter()
+            .filter(|row| row.is_determined == are_determined);
         let mut text = String::new();
-        if rows.peek().is_some() {
-            let _ = writeln!(text, "{heading:<42} {:>16} {:>16}", "first", "second");
-        }
         for row in rows {
-            let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
-            let near = if row.is_equal && row.is_determined {
-                "  near"
-            } else {
-                ""
-            };
-            let (first, second) = (value(&row.first), value(&row.second));
+            if text.is_empty() {
+                let _ = writeln!(text, "{heading:<42} {:>16} {:>16}", "first", "second");
+            }
+            let [first, second] =
+                [&row.first, &row.second].map(|value| value.as_deref().unwrap_or("-"));
+            let is_near = row.is_equal && row.is_determined;
+            let near = if is_near { "  near" } else { "" };
             let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
         }
         text
@@ -280,11 +256,8 @@ impl ComparisonReport {
         }
         let mut text = "observable sums of overheads that differ:\n".to_owned();
         for sum in other {
-            let _ = writeln!(
-                text,
-                "  {}: {:.4} and {:.4} ms",
-                sum.name, sum.first_ms, sum.second_ms
-            );
+            let (name, first, second) = (sum.name, sum.first_ms, sum.second_ms);
+            let _ = writeln!(text, "  {name}: {first:.4} and {second:.4} ms");
         }
         text
     }

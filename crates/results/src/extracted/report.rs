@@ -5,9 +5,9 @@ mod charts;
 use diskarm_core::spec::{Key, Spec, Value};
 use diskarm_core::units::Span;
 use diskarm_extract::cache::Finding;
-use diskarm_extract::suite::{Checkpoint, Findings, MeasuredValue, Outcome, Provenance};
+use diskarm_extract::suite::{Checkpoint, Findings, MeasuredValue, Provenance};
 
-use super::{ExtractionReport, MeasurementRow, grouped};
+use super::{ExtractionReport, assumed, outcome, unknown};
 use crate::html::{Html, Section, page, wide};
 
 /// Returns the page, which depends on nothing but the measurements.
@@ -29,7 +29,7 @@ pub fn html(extracted: &ExtractionReport<'_>) -> String {
         (
             "unknown",
             "Undetermined and assumed values",
-            unknown(extracted),
+            undetermined(extracted),
         ),
         ("cost", "Cost", costs(extracted)),
     ];
@@ -56,13 +56,9 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     } else {
         "read only"
     };
-    let count = |is: &dyn Fn(&Outcome) -> bool| {
-        let records = checkpoint.records.iter();
-        records.filter(|record| is(&record.outcome)).count()
-    };
-    let done = count(&|outcome| *outcome == Outcome::Done);
-    let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
-    let skipped = count(&|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let outcomes = checkpoint.records.iter().map(|record| outcome(record).0);
+    let count = |name| outcomes.clone().filter(|outcome| *outcome == name).count();
+    let [done, failed, skipped] = ["done", "failed", "skipped"].map(count);
     let mut made = format!("{done} measurements succeeded");
     for (number, what) in [(failed, "failed"), (skipped, "skipped")] {
         if number > 0 {
@@ -70,15 +66,12 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
         }
     }
     let values = extracted.values();
-    let measured = |provenance: &Provenance| matches!(provenance, Provenance::Measured { .. });
-    let known = values
-        .iter()
-        .filter(|found| measured(&found.provenance))
-        .count();
-    let open = values
-        .iter()
-        .filter(|found| matches!(found.provenance, Provenance::Unknown(_)))
-        .count();
+    let count = |is: fn(&Provenance) -> bool| {
+        let found = values.iter().filter(|found| is(&found.provenance));
+        found.count()
+    };
+    let known = count(|provenance| matches!(provenance, Provenance::Measured { .. }));
+    let open = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
     let cost = checkpoint.cost();
     let summary = format!(
         "{known} values measured, {open} not determined; {} commands in {:.0} s on the drive",
@@ -90,19 +83,14 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     } else {
         "summary"
     };
+    let source = format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive);
+    let counts = [paragraph("count", made), paragraph("cells", summary)];
     Html::element(
         "header",
         [
             Html::element("h1", title(extracted)),
-            paragraph(
-                "source",
-                format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive),
-            ),
-            Html::with(
-                "div",
-                &[("class", class)],
-                [paragraph("count", made), paragraph("cells", summary)],
-            ),
+            paragraph("source", source),
+            Html::with("div", &[("class", class)], counts),
         ],
     )
 }
@@ -154,15 +142,10 @@ fn basics(checkpoint: &Checkpoint) -> Html {
         ("Block", format!("{} bytes", identity.sector_size.0)),
     ];
     if let Some(rotation) = &findings.rotation {
-        rows.push((
-            "Rotation",
-            format!(
-                "{:.3} rpm: {:.6} ms ± {:.3} ns",
-                60e9 / rotation.period_ns,
-                rotation.period_ns / 1e6,
-                rotation.uncertainty_ns
-            ),
-        ));
+        let (ns, uncertainty_ns) = (rotation.period_ns, rotation.uncertainty_ns);
+        let (rpm, ms) = (60e9 / ns, ns / 1e6);
+        let rotation = format!("{rpm:.3} rpm: {ms:.6} ms ± {uncertainty_ns:.3} ns");
+        rows.push(("Rotation", rotation));
     }
     if let Some(chosen) = &findings.layout {
         let geometry = &chosen.found.geometry;
@@ -198,13 +181,10 @@ fn zones(findings: &Findings) -> Html {
     };
     let geometry = &chosen.found.geometry;
     let rows = geometry.zones.iter().enumerate().map(|(number, zone)| {
-        [
+        let last_cylinder = zone.end_cylinder.saturating_sub(1);
+        let cells = [
             (number + 1).to_string(),
-            format!(
-                "{} to {}",
-                zone.first_cylinder,
-                zone.end_cylinder.saturating_sub(1)
-            ),
+            format!("{} to {last_cylinder}", zone.first_cylinder),
             zone.sectors_per_track.to_string(),
             short(zone.track_skew_sectors),
             short(zone.cylinder_skew_sectors),
@@ -212,9 +192,8 @@ fn zones(findings: &Findings) -> Html {
             zone.spares.to_string(),
             zone.slips.len().to_string(),
             zone.defects.len().to_string(),
-        ]
-        .map(Html::from)
-        .to_vec()
+        ];
+        cells.map(Html::from).to_vec()
     });
     let heads = [
         "Zone",
@@ -228,12 +207,12 @@ fn zones(findings: &Findings) -> Html {
         "Reallocated",
     ];
     let scheme = Key::find("geometry.sparing").and_then(|key| {
+        let geometry = geometry.clone();
         let spec = Spec {
-            geometry: geometry.clone(),
+            geometry,
             ..Spec::default()
         };
-        key.get(&spec)
-            .map(|value| key.toml(&value).trim_matches('"').to_owned())
+        Some(key.toml(&key.get(&spec)?).trim_matches('"').to_owned())
     });
     let about = format!(
         "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
@@ -256,29 +235,22 @@ fn times(values: &[MeasuredValue]) -> Html {
             && !matches!(found.provenance, Provenance::Unknown(_))
     };
     let rows = values.iter().filter(is_time).map(|found| {
-        let (spread, samples, provenance) = match &found.provenance {
+        let (spread, samples, method) = match &found.provenance {
             Provenance::Measured {
                 method,
                 spread,
                 samples,
-            } => (
-                spread.clone().unwrap_or_default(),
-                samples.map_or(String::new(), |samples| samples.to_string()),
-                method.clone(),
-            ),
-            Provenance::Assumed(_) => (
-                String::new(),
-                String::new(),
-                "assumed, see below".to_owned(),
-            ),
-            Provenance::Unknown(_) => Default::default(),
+            } => (spread.as_deref(), *samples, method.as_str()),
+            _ => (None, None, "assumed, see below"),
         };
+        let (value, spread) = (found.value.as_deref(), spread.unwrap_or_default());
+        let samples = samples.map_or(String::new(), |samples| samples.to_string());
         vec![
             Html::element("code", found.key),
-            as_precise(found.value.as_deref().unwrap_or_default(), &spread).into(),
+            as_precise(value.unwrap_or_default(), spread).into(),
             spread.into(),
             samples.into(),
-            provenance.into(),
+            method.into(),
         ]
     });
     let rows: Vec<Vec<Html>> = rows.collect();
@@ -297,9 +269,8 @@ fn as_precise(value: &str, spread: &str) -> String {
     };
     match (parts(value), parts(spread)) {
         (Some((number, _, unit)), Some((_, half, of_half))) if unit == of_half => {
-            let decimals = half
-                .split_once('.')
-                .map_or(0, |(_, decimals)| decimals.len());
+            let decimals = half.split_once('.');
+            let decimals = decimals.map_or(0, |(_, decimals)| decimals.len());
             format!("{number:.decimals$} {unit}")
         }
         _ => value.to_owned(),
@@ -369,21 +340,16 @@ fn defects(findings: &Findings) -> Html {
 }
 
 /// The undetermined and the assumed values.
-fn unknown(extracted: &ExtractionReport<'_>) -> Html {
+fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
     let values = extracted.values();
-    let unknown = grouped(values, |provenance| match provenance {
-        Provenance::Unknown(why) => Some(why.clone()),
-        _ => None,
-    });
-    let assumed = grouped(values, |provenance| match provenance {
-        Provenance::Assumed(what) => Some(what.clone()),
-        _ => None,
-    });
     let mut inside = Vec::new();
     if let Err(why) = extracted.described {
         inside.push(Html::element("p", why.clone()));
     }
-    for (heading, groups) in [("Not determined", unknown), ("Assumed", assumed)] {
+    for (heading, groups) in [
+        ("Not determined", unknown(values)),
+        ("Assumed", assumed(values)),
+    ] {
         let items = groups.into_iter().map(|(why, keys)| {
             let keys = keys
                 .into_iter()
@@ -406,18 +372,16 @@ fn unknown(extracted: &ExtractionReport<'_>) -> Html {
 /// The cost of each measurement.
 fn costs(extracted: &ExtractionReport<'_>) -> Html {
     let rows = extracted.measurements().map(|(measurement, record)| {
-        let row = MeasurementRow::new(measurement, record);
-        let outcome = match &record.outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed(why) => format!("failed: {why}"),
-            Outcome::Skipped(why) => format!("skipped: {why}"),
+        let outcome = match outcome(record) {
+            (outcome, None) => outcome.to_owned(),
+            (outcome, Some(why)) => format!("{outcome}: {why}"),
         };
         vec![
-            row.name.into(),
-            row.commands.to_string().into(),
-            format!("{:.1}", row.time_s).into(),
+            measurement.name.into(),
+            record.cost.commands.to_string().into(),
+            format!("{:.1}", record.cost.time.as_s()).into(),
             outcome.into(),
-            row.summary.into(),
+            measurement.summary.into(),
         ]
     });
     let heads = [

@@ -1,7 +1,5 @@
 //! The pieces of the results of a simulation: lines of a table, times of a class of requests, load.
 
-use std::fmt::Write;
-
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
@@ -14,12 +12,12 @@ use crate::prose;
 /// Width of a label in columns.
 const LABEL: usize = 16;
 
-/// A number for a cell, or a dash.
+/// Formats a number for a cell, or a dash.
 pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
 
-/// A unit, and the confidence interval of the number before it.
+/// Formats a unit, and the confidence interval of the number before it.
 pub fn with_interval(unit: &str, ci95: Option<f64>) -> String {
     match ci95 {
         Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
@@ -34,17 +32,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A label and the text after it. A long label takes the place of spaces before the text.
+    /// Adds a label and the text after it. A long label takes the place of spaces before the text.
     pub fn line(&mut self, label: &str, rest: &str) {
         let spaces = rest.len() - rest.trim_start().len();
         let excess = label.chars().count().saturating_sub(LABEL);
         let rest = &rest[excess.min(spaces.saturating_sub(1))..];
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            self.lines,
-            "{}",
-            format!("{label:<LABEL$}{rest}").trim_end()
-        );
+        self.lines += format!("{label:<LABEL$}{rest}").trim_end();
+        self.gap();
     }
 
     pub fn gap(&mut self) {
@@ -56,14 +50,14 @@ impl Table {
         self.lines += &prose::labelled(label, text, LABEL);
     }
 
-    /// Cells in columns, right-aligned.
+    /// Adds cells in columns, right-aligned.
     pub fn cells(&mut self, label: &str, cells: impl IntoIterator<Item: AsRef<str>>) {
         let cells = cells.into_iter();
         let cells: String = cells.map(|cell| format!("{:>12}", cell.as_ref())).collect();
         self.line(label, &cells);
     }
 
-    /// Formats a count of requests and numbers with three decimals, right-aligned in columns.
+    /// Adds a count of requests and numbers with three decimals, right-aligned in columns.
     pub fn numbers(&mut self, label: &str, requests: u64, numbers: [Option<f64>; 4]) {
         let [a, b, c, d] = numbers.map(decimals);
         self.cells(label, [&requests.to_string(), &a, &b, &c, &d]);
@@ -74,7 +68,7 @@ impl Table {
         self.line(label, &format!("{count:>12}     {unit}"));
     }
 
-    /// A number, aligned at the decimal point; a dash if there is none.
+    /// Adds a number, aligned at the decimal point, or a dash.
     pub fn row(&mut self, label: &str, value: Option<f64>, decimals: usize, unit: &str) {
         let Some(value) = value else {
             return self.line(label, &format!("{:>12}", "-"));
@@ -101,8 +95,8 @@ pub struct Metrics<T: 'static> {
 }
 
 impl RequestClass {
-    /// The figures of one run or of several together.
-    pub fn of(runs: &ReplicatedTotals) -> Self {
+    /// Returns the metrics of one run or of several together.
+    pub fn new(runs: &ReplicatedTotals) -> Self {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
@@ -114,14 +108,11 @@ impl RequestClass {
         }
     }
 
-    /// A line in the table of kinds.
+    /// Adds a line to the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
-        let service = self
-            .service_ms
-            .of
-            .as_ref()
-            .and_then(RequestTotals::mean_service);
+        let service = self.service_ms.of.as_ref();
+        let service = service.and_then(RequestTotals::mean_service);
         let numbers = [
             r.map(|r| r.mean_ms),
             r.map(|r| r.p95_ms),
@@ -140,16 +131,12 @@ impl Metrics<ResponseStats> {
 }
 
 impl<T> Metrics<T> {
-    /// Prints them as text; `ci95` belongs to the first.
+    /// Adds a line for each; `ci95` belongs to the first.
     pub fn lines(&self, mut ci95: Option<f64>, t: &mut Table) {
         for metric in self.table {
             if let Some((label, unit)) = metric.line {
-                t.row(
-                    label,
-                    self.value(metric),
-                    3,
-                    &with_interval(unit, ci95.take()),
-                );
+                let unit = with_interval(unit, ci95.take());
+                t.row(label, self.value(metric), 3, &unit);
             }
         }
     }
@@ -166,7 +153,7 @@ impl<T> Serialize for Metrics<T> {
     }
 }
 
-/// Hits, utilisation, queue and throughput; the names are those of the JSON.
+/// Hits, utilisation, queue and throughput.
 #[derive(Serialize)]
 pub struct Load {
     pub cache_hit_rate: Option<f64>,
@@ -182,11 +169,12 @@ pub struct Queue {
 }
 
 impl Load {
-    pub fn of(report: &Report) -> Self {
+    pub fn new(report: &Report) -> Self {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// In one run or several; of several disks the mean utilisation, and the sum of what waits.
+    /// Returns the load in one run or several; of several disks the mean utilisation, and the sum of
+    /// what waits.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
             cache_hit_rate: runs.cache_hit_fraction(),
@@ -209,7 +197,7 @@ impl Load {
         load
     }
 
-    /// A line with the responses of `all` requests.
+    /// Adds a line with the responses of `all` requests.
     pub fn line(&self, label: &str, all: &RequestClass, t: &mut Table) {
         let load = [self.utilisation, self.queue.mean];
         load_line(label, all.requests, all.response_ms.of, load, t);
@@ -219,7 +207,7 @@ impl Load {
 /// The columns of [`load_line()`].
 pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"];
 
-/// Responses and load of some `requests`, in a line.
+/// Adds a line with responses and load of some `requests`.
 pub fn load_line(
     label: &str,
     requests: u64,

@@ -1,5 +1,5 @@
-//! The figures of the parts of a device: disks of a pair or an array, caches, buffers of drives,
-//! and what failures of disks did.
+//! Metrics of the parts of a device: disks of a pair or an array, caches, buffers of drives, and
+//! the effects of disk failures.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_simulate::Run;
@@ -9,34 +9,31 @@ use serde::{Serialize, Serializer};
 
 use super::columns::{Table, decimals};
 
-/// A part in one run, or in several the mean of each figure.
+/// A part in one run, or in several with the mean of each metric.
 pub struct PartMetrics {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
-    /// What a disk is beside the others, in the table.
+    /// The role of a disk among the others, in the table.
     role: &'static str,
     figures: Vec<(&'static str, Option<f64>)>,
 }
 
 impl PartMetrics {
-    /// The parts of the device in all runs, which have the same.
+    /// Returns the parts of the device in all runs, which have the same.
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
-        (0..first.len())
-            .map(|number| {
-                let parts = runs.iter().filter_map(|run| run.parts.get(number));
-                let role = role(&first[number], first);
-                Self::of(
-                    &first[number],
-                    role,
-                    &parts.collect::<Vec<&ComponentReport>>(),
-                )
-            })
-            .collect()
+        let parts = first.iter().enumerate().map(|(number, part)| {
+            let alike: Vec<_> = runs
+                .iter()
+                .filter_map(|run| run.parts.get(number))
+                .collect();
+            Self::new(part, role(part, first), &alike)
+        });
+        parts.collect()
     }
 
-    fn of(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
+    fn new(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let name = first.work.kind();
         let kind = part_kinds().iter().find(|kind| kind.name == name);
         let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
@@ -86,7 +83,7 @@ impl Serialize for PartMetrics {
     }
 }
 
-/// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
+/// Returns the role of a disk among all `parts`: failed, or within a member that has failed; or the
 /// spare of a rebuild, which is its array's last member.
 fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
@@ -109,7 +106,7 @@ fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     role
 }
 
-/// Which member of `array` a part is, or is within.
+/// Returns the number of the member of `array` that a part is, or is within.
 fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     let place = match array.name.as_str() {
         "" => &part.name,
@@ -118,7 +115,7 @@ fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     place.split('.').next()?.parse().ok()
 }
 
-/// What failures did to an array, and how far its rebuild is.
+/// Adds the effects of failures on an array, and the progress of its rebuild.
 fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
     let (failed, of) = match part.part.as_str() {
@@ -133,28 +130,32 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
             t.row(label, value, digits, unit);
         }
     };
-    let some = |key| part.figure(key).filter(|value| *value > 0.0);
+    let figure = |key| part.figure(key);
+    let some = |key| figure(key).filter(|value| *value > 0.0);
     let Some(count) = some("failed_disks") else {
         return;
     };
     line(&failed, Some(count), 0, "");
     line("  first failure at", some("failed_at_s"), 3, "s");
-    let rebuilt = part.figure("rebuilt").map(|share| 100.0 * share);
+    let rebuilt = figure("rebuilt").map(|share| 100.0 * share);
     line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
     let unit = "s; it continues after the last request";
-    line("  rebuild took", part.figure("rebuild_s"), 3, unit);
-    let projected = part.figure("rebuild_projected_s");
+    line("  rebuild took", figure("rebuild_s"), 3, unit);
     let unit = "s if all of it were under this load";
-    line("  whole rebuild", projected, 3, unit);
-    let stopped = part.figure("rebuild_stopped_at_block");
+    line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
     let unit = "is the block that could not be read";
-    line("  rebuild stopped at", stopped, 0, unit);
+    line(
+        "  rebuild stopped at",
+        figure("rebuild_stopped_at_block"),
+        0,
+        unit,
+    );
     let Some(lost) = some("lost_blocks") else {
         return;
     };
-    line("  data lost at", part.figure("lost_at_s"), 3, "s");
+    line("  data lost at", figure("lost_at_s"), 3, "s");
     line("  blocks lost", Some(lost), 0, &of);
-    line("  first block lost", part.figure("lost_from_block"), 0, &of);
+    line("  first block lost", figure("lost_from_block"), 0, &of);
 }
 
 /// Writes a line for each part, grouped by kinds.
@@ -167,8 +168,9 @@ pub fn lines(parts: &[PartMetrics], t: &mut Table) {
             t.cells("", heads);
             for part in &parts {
                 part.line(kind, t);
-                if kind.name == "cache" {
-                    lost_destages(part, t);
+                let lost = part.figure("failed").filter(|failed| *failed > 0.0);
+                if kind.name == "cache" && lost.is_some() {
+                    t.row("", lost, 0, "destages failed: what they held is lost");
                 }
             }
         }
@@ -177,12 +179,5 @@ pub fn lines(parts: &[PartMetrics], t: &mut Table) {
                 redundancy(part, t);
             }
         }
-    }
-}
-
-fn lost_destages(cache: &PartMetrics, t: &mut Table) {
-    if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
-        let label = "destages failed: what they held is lost";
-        t.row("", Some(failed), 0, label);
     }
 }

@@ -1,7 +1,9 @@
 //! The charts of the page.
 
 use diskarm_core::units::Span;
+use diskarm_extract::Estimate;
 use diskarm_extract::mtbrc::Pair;
+use diskarm_extract::seek::Seeks;
 use diskarm_extract::suite::{Findings, MtbrcFinding, WriteSeeks};
 use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 
@@ -19,38 +21,22 @@ pub fn seeks(findings: &Findings) -> Html {
     if lines.is_empty() {
         return Html::default();
     }
-    let longest = lines
-        .iter()
-        .flat_map(|line| &line.points)
-        .map(|point| point.0)
-        .max();
-    let chart = |title: &str, max: u32| Figure {
-        title: title.to_owned(),
-        note: String::new(),
-        x: Axis::linear("Distance, cylinders"),
-        y: Axis::linear("Seek time, ms"),
-        lines: String::new(),
-        series: lines
-            .iter()
-            .map(|line| Series {
-                label: line.label.to_owned(),
-                points: line.points_up_to(max),
-                is_reference: line.is_reference,
-                ..Series::default()
-            })
-            .collect(),
+    let points = lines.iter().flat_map(|line| &line.points);
+    let longest = points.map(|point| point.0).max();
+    let chart = |title: &str, max: u32| {
+        let series = lines.iter().map(|line| line.up_to(max));
+        figure_of(
+            title,
+            ["Distance, cylinders", "Seek time, ms"],
+            "",
+            series.collect(),
+        )
     };
-    let mut inside = vec![Html::element(
-        "p",
-        "MTBRC is measured by pairs of requests, of which the second just catches its sector; its \
-         maximum is the 95th percentile. SEEK is measured by that command; its maximum is the \
-         slowest starting point.",
-    )];
-    inside.push(draw(
-        "seeks",
-        &chart("Seek curve", u32::MAX),
-        numbers(&lines),
-    ));
+    let about = "MTBRC is measured by pairs of requests, of which the second just catches its \
+                 sector; its maximum is the 95th percentile. SEEK is measured by that command; its \
+                 maximum is the slowest starting point.";
+    let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
+    let mut inside = vec![Html::element("p", about), curve];
     if longest > Some(SHORT) {
         inside.push(draw(
             "short-seeks",
@@ -82,67 +68,67 @@ struct Line {
 }
 
 impl Line {
-    fn points_up_to(&self, max: u32) -> Vec<Point> {
+    fn up_to(&self, max: u32) -> Series {
         let points = self.points.iter().filter(|point| point.0 <= max);
-        points
-            .map(|(distance, time, _)| Point::new(f64::from(*distance), time.as_ms()))
-            .collect()
+        let points = points.map(|point| Point::new(f64::from(point.0), point.1.as_ms()));
+        Series {
+            label: self.label.to_owned(),
+            points: points.collect(),
+            is_reference: self.is_reference,
+            ..Series::default()
+        }
+    }
+}
+
+/// Makes a chart with linear axes of these names.
+fn figure_of(title: &str, [x, y]: [&str; 2], note: &str, series: Vec<Series>) -> Figure {
+    Figure {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::linear(x),
+        y: Axis::linear(y),
+        lines: String::new(),
+        series,
     }
 }
 
 fn lines(findings: &Findings) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut add = |label: &'static str, points: Vec<(u32, Span, Option<Span>)>| {
+    let mut add = |label: &'static str, points: &[(u32, Estimate, Span)], is_maximum: bool| {
+        let points = points.iter().map(|&(distance, mean, maximum)| {
+            if is_maximum {
+                (distance, maximum, None)
+            } else {
+                (distance, mean.value, Some(mean.uncertainty))
+            }
+        });
         lines.push(Line {
             is_reference: label.starts_with("SEEK"),
             label,
-            points,
+            points: points.collect(),
         })
     };
-    if let Some(seeks) = &findings.seeks {
+    let of_pairs = |seeks: &Seeks| -> Vec<_> {
         let points = seeks.points.iter();
-        let mean = points.clone().map(|point| {
-            (
-                point.distance,
-                point.mean.value,
-                Some(point.mean.uncertainty),
-            )
-        });
-        add("reads, MTBRC: mean", mean.collect());
-        add(
-            "reads, MTBRC: maximum",
-            points
-                .map(|point| (point.distance, point.maximum, None))
-                .collect(),
-        );
+        points
+            .map(|point| (point.distance, point.mean, point.maximum))
+            .collect()
+    };
+    if let Some(seeks) = &findings.seeks {
+        let points = of_pairs(seeks);
+        add("reads, MTBRC: mean", &points, false);
+        add("reads, MTBRC: maximum", &points, true);
     }
     if let Some(WriteSeeks::Own(seeks)) = &findings.write_seeks {
-        let points = seeks.points.iter();
-        let mean = points.map(|point| {
-            (
-                point.distance,
-                point.mean.value,
-                Some(point.mean.uncertainty),
-            )
-        });
-        add("writes, MTBRC: mean", mean.collect());
+        add("writes, MTBRC: mean", &of_pairs(seeks), false);
     }
     if let Some(curves) = &findings.seek_commands {
         let points = curves.points.iter();
-        let mean = points.clone().map(|point| {
-            (
-                point.distance,
-                point.mean.value,
-                Some(point.mean.uncertainty),
-            )
-        });
-        add("SEEK: mean", mean.collect());
-        add(
-            "SEEK: maximum",
-            points
-                .map(|point| (point.distance, point.maximum, None))
-                .collect(),
-        );
+        let points: Vec<_> = points
+            .map(|point| (point.distance, point.mean, point.maximum))
+            .collect();
+        add("SEEK: mean", &points, false);
+        add("SEEK: maximum", &points, true);
     }
     lines
 }
@@ -166,15 +152,10 @@ fn numbers(lines: &[Line]) -> Html {
         let head = [Html::from(distance.to_string())];
         head.into_iter().chain(lines.iter().map(cell)).collect()
     });
-    let heads = ["Cylinders"]
-        .into_iter()
-        .chain(lines.iter().map(|line| line.label));
-    let heads: Vec<&str> = heads.collect();
-    details("Numbers, in ms", table(&heads, rows))
-}
-
-fn details(summary: &str, inside: Html) -> Html {
-    Html::element("details", [Html::element("summary", summary), inside])
+    let labels = lines.iter().map(|line| line.label);
+    let heads: Vec<&str> = ["Cylinders"].into_iter().chain(labels).collect();
+    let summary = Html::element("summary", "Numbers, in ms");
+    Html::element("details", [summary, table(&heads, rows)])
 }
 
 fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
@@ -189,19 +170,16 @@ pub fn mtbrcs(findings: &Findings) -> Html {
     }
     let rows = all.iter().map(|between| {
         let found = &between.mtbrc;
-        [
+        let (median, half) = (found.median.value, found.median.uncertainty);
+        let cells = [
             between.name.clone(),
-            rounded(
-                found.median.value.as_ms(),
-                Some(found.median.uncertainty.as_ms()),
-            ),
+            rounded(median.as_ms(), Some(half.as_ms())),
             ms(found.upper),
             ms(found.host),
             ms(found.distances.0),
             found.median.samples.to_string(),
-        ]
-        .map(Html::from)
-        .to_vec()
+        ];
+        cells.map(Html::from).to_vec()
     });
     let heads = [
         "<X, Y",
@@ -215,12 +193,9 @@ pub fn mtbrcs(findings: &Findings) -> Html {
                  sector: the mean of three zones, and the largest of their percentiles. The \
                  distance is from the pass of X's first sector to the pass of Y's first sector.";
     let mut inside = vec![Html::element("p", about), table(&heads, rows)];
-    for (number, between) in all.iter().take(SCATTERS).enumerate() {
-        inside.push(draw(
-            &format!("pairs-{}", number + 1),
-            &scatter(between),
-            Html::default(),
-        ));
+    for (number, between) in (1..).zip(all).take(SCATTERS) {
+        let id = format!("pairs-{number}");
+        inside.push(draw(&id, &scatter(between), Html::default()));
     }
     inside.into_iter().collect()
 }
@@ -228,42 +203,35 @@ pub fn mtbrcs(findings: &Findings) -> Html {
 /// Charts all pairs of a kind and the thresholds.
 fn scatter(between: &MtbrcFinding) -> Figure {
     let (half, max) = between.mtbrc.distances;
-    let longest = between
-        .pairs
-        .iter()
-        .map(|pair| pair.between.as_ms())
-        .fold(0.0, f64::max);
+    let times = between.pairs.iter().map(|pair| pair.between.as_ms());
+    let longest = times.fold(0.0, f64::max);
     let line = |label: &str, at: Span| Series {
         label: label.to_owned(),
         points: vec![Point::new(at.as_ms(), 0.0), Point::new(at.as_ms(), longest)],
         is_reference: true,
         ..Series::default()
     };
+    // Gaps keep the points apart.
+    let gap = Point::new(f64::NAN, f64::NAN);
+    let dot = |pair: &Pair| [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap];
     let dots = |label: &str, caught: bool| {
         let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
         Series {
             label: label.to_owned(),
-            points: pairs.flat_map(separate_point).collect(),
+            points: pairs.flat_map(dot).collect(),
             ..Series::default()
         }
     };
-    Figure {
-        title: format!("Pairs of {}", between.name),
-        note: "mean of three zones; each pair narrows the threshold down".to_owned(),
-        x: Axis::linear("Distance between the first sectors of X and Y, ms"),
-        y: Axis::linear("Time between the ends of X and Y, ms"),
-        lines: String::new(),
-        series: vec![
-            line("50th percentile", half),
-            line("95th percentile", max),
-            dots("caught", true),
-            dots("missed: a revolution later", false),
-        ],
-    }
-}
-
-/// Returns a pair as a point that is not connected to the next one.
-fn separate_point(pair: &Pair) -> [Point; 2] {
-    let gap = Point::new(f64::NAN, f64::NAN);
-    [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap]
+    let axes = [
+        "Distance between the first sectors of X and Y, ms",
+        "Time between the ends of X and Y, ms",
+    ];
+    let series = vec![
+        line("50th percentile", half),
+        line("95th percentile", max),
+        dots("caught", true),
+        dots("missed: a revolution later", false),
+    ];
+    let note = "mean of three zones; each pair narrows the threshold down";
+    figure_of(&format!("Pairs of {}", between.name), axes, note, series)
 }
