@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output::{self, Results};
-use crate::simulate::args::{AFTER_DRIVE, AFTER_PLOT, Queue, Settings};
+use crate::simulate::{AFTER_DRIVE, AFTER_PLOT, Queue, Settings};
 use crate::simulate::{Cell, PlacedPolicy, Simulated, merge, notes, simulate};
 use crate::{plot, progress};
 
@@ -71,12 +71,12 @@ pub fn run(args: Args) -> Result<(), Error> {
     let labels = contenders.iter().map(|one| one.label(several));
     let labels: Vec<String> = labels.collect();
     let named = outcomes.iter().zip(&contenders).map(|(outcome, one)| {
-        let of_drive = if several {
-            format!("drive {}, ", one.drive)
+        let policy = &one.policy;
+        let name = if several {
+            format!("drive {}, policy {policy}", one.drive)
         } else {
-            String::new()
+            format!("policy {policy}")
         };
-        let name = format!("{of_drive}policy {}", one.policy);
         (name, doubts(&outcome.simulated.runs))
     });
     output::print_warnings(&combined_doubts(&named.collect::<Vec<_>>()));
@@ -85,14 +85,17 @@ pub fn run(args: Args) -> Result<(), Error> {
         target.write(&draw(drive, &labels, &outcomes))?;
     }
     let conclusion = conclusion(&labels, &outcomes);
-    let mut rows = Vec::new();
-    for (outcome, contender) in outcomes.into_iter().zip(&contenders) {
-        rows.push(ComparedRun {
-            is_saturated: outcome.simulated.is_saturated(),
-            choices: outcome.choices,
-            metrics: outcome.simulated.metrics(contender.cell(settings)?),
+    let rows = outcomes
+        .into_iter()
+        .zip(&contenders)
+        .map(|(outcome, contender)| {
+            Ok(ComparedRun {
+                is_saturated: outcome.simulated.is_saturated(),
+                choices: outcome.choices,
+                metrics: outcome.simulated.metrics(contender.cell(settings)?),
+            })
         });
-    }
+    let rows: Vec<ComparedRun> = rows.collect::<Result<_, Error>>()?;
     if settings.json {
         return results.print_json(&rows);
     }
@@ -101,9 +104,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let drives = contenders
             .chunks(policies.len())
             .zip(rows.chunks(policies.len()));
-        remarks.extend(
-            drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice_note(rows, several)),
-        );
+        remarks.extend(drives.filter_map(|(drive, rows)| drive[0].no_choice_note(rows, several)));
     }
     if args.csv {
         results.print(&csv(&rows))?;
@@ -181,16 +182,13 @@ impl Contender {
 
     fn simulate(&self, settings: &Settings) -> Result<Outcome, Error> {
         let choices = ChoiceCounter::new(&self.placed.host);
-        let cell = Cell {
+        let simulated = simulate(Cell {
             host: &choices,
             ..self.cell(settings)?
-        };
-        let simulated = simulate(cell)?;
+        })?;
         let is_host = settings.queue == Queue::Host;
-        Ok(Outcome {
-            simulated,
-            choices: is_host.then(|| choices.count()),
-        })
+        let choices = is_host.then(|| choices.count());
+        Ok(Outcome { simulated, choices })
     }
 
     /// Returns a note if no policy ever had a choice in `rows`, the results on this drive.
@@ -213,12 +211,10 @@ impl Contender {
         } else {
             String::new()
         };
-        let none = match rows {
-            [_] => {
-                "the policy never had more than one request to choose from, so that others would \
-                 make no"
-            }
-            _ => "no policy ever had more than one request to choose from, so they make no",
+        let none = if rows.len() == 1 {
+            "the policy never had more than one request to choose from, so that others would make no"
+        } else {
+            "no policy ever had more than one request to choose from, so they make no"
         };
         Some(format!("{on}{none} difference: {why}"))
     }
@@ -257,9 +253,8 @@ impl ComparedRun {
 fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let runs: Vec<&[Run]> = outcomes.iter().map(|one| &one.simulated.runs[..]).collect();
     let mean = |number: usize| plot::together(runs[number]).moments().mean();
-    let mut order: Vec<usize> = (0..runs.len())
-        .filter(|number| mean(*number).is_some())
-        .collect();
+    let numbers = 0..runs.len();
+    let mut order: Vec<usize> = numbers.filter(|number| mean(*number).is_some()).collect();
     order.sort_by_key(|number| mean(*number));
     let Some(&best) = order.first() else {
         return String::new();
@@ -315,22 +310,20 @@ fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
         (label.to_owned(), row.metrics.cells(), end)
     });
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
+    let width = |text: &String| text.chars().count();
     let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = lines
-            .iter()
-            .map(|(_, cells, _)| cells[column].chars().count());
+        let cells = lines.iter().map(|(_, cells, _)| width(&cells[column]));
         cells.max().unwrap_or(0) + 2
     });
-    let end = lines.iter().map(|(.., end)| end.chars().count()).max();
+    let end = lines.iter().map(|(.., end)| width(end)).max();
     let max = WIDTH - widths.iter().sum::<usize>().min(WIDTH - 20) - end.unwrap_or(0).min(20);
-    let labels = lines.iter().map(|(label, ..)| label.chars().count());
+    let labels = lines.iter().map(|(label, ..)| width(label));
     let label = labels.filter(|&wide| wide <= max).max().unwrap_or(max);
-    let heading = rows.first();
-    let heading = heading.map(|row| row.metrics.heading(&drives.join(", "), same_requests));
-    let mut text = heading.unwrap_or_default();
+    let heading = |row: &ComparedRun| row.metrics.heading(&drives.join(", "), same_requests);
+    let mut text = rows.first().map(heading).unwrap_or_default();
     for (name, cells, end) in &lines {
         // A name too long for the line gets its own.
-        let name = if name.chars().count() > label {
+        let name = if width(name) > label {
             format!("{name}\n{:label$}", "")
         } else {
             format!("{name:<label$}")

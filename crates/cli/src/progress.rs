@@ -24,10 +24,9 @@ pub struct Progress {
 impl Progress {
     /// Returns a bar of `total` steps, if known.
     pub fn new(total: Option<u64>) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| hidden(total));
         Self {
-            bar,
-            began: Instant::now(),
+            bar: std::io::stderr().is_terminal().then(|| hidden(total)),
+            ..Self::none()
         }
     }
 
@@ -76,7 +75,6 @@ impl Progress {
         self.set((share * STEPS as f64) as u64);
     }
 
-    /// Removes the bar.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

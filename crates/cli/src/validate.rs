@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
-use crate::trace::input::Reading;
+use crate::trace::Reading;
 
 /// Compare a drive's model with measured response times
 ///

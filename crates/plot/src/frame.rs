@@ -117,10 +117,8 @@ impl Frame {
             0.0 => [0.0, 0.0],
             width => [left + width + MARGIN, top + self.legend.height() + MARGIN],
         };
-        let plot = [
-            self.left + self.width + self.right_gap,
-            self.below() + MARGIN,
-        ];
+        let right = self.left + self.width + self.right_gap;
+        let plot = [right, self.below() + MARGIN];
         [0, 1].map(|i| f64::max(plot[i], legend[i]))
     }
 
@@ -201,18 +199,13 @@ impl Frame {
     fn draw_numbers(&self, area: &Area) -> DrawResult {
         let bottom = self.top + self.height;
         for tick in &self.x.ticks {
-            let at = (
-                self.left + self.width * tick.fraction,
-                bottom + GAP + 0.9 * TEXT,
-            );
-            label(&tick.label, at, Anchor::Middle).draw(area)?;
+            let x = self.left + self.width * tick.fraction;
+            let at = (x, bottom + GAP + 0.9 * TEXT);
+            Label::new(&tick.label, at, Anchor::Middle).draw(area)?;
         }
         for tick in &self.y.ticks {
-            let at = (
-                self.left - GAP,
-                bottom - self.height * tick.fraction + 0.36 * TEXT,
-            );
-            label(&tick.label, at, Anchor::End).draw(area)?;
+            let y = bottom - self.height * tick.fraction + 0.36 * TEXT;
+            Label::new(&tick.label, (self.left - GAP, y), Anchor::End).draw(area)?;
         }
         Ok(())
     }
@@ -222,13 +215,14 @@ impl Frame {
         let below = self.top + self.height + GAP + LEADING * TEXT + GAP;
         for (i, line) in self.x_name.iter().enumerate() {
             let y = below + 0.8 * TEXT + LEADING * TEXT * i as f64;
-            label(line, (middle, y), Anchor::Middle).draw(area)?;
+            Label::new(line, (middle, y), Anchor::Middle).draw(area)?;
         }
         for (i, line) in self.y_name.iter().enumerate() {
             let x = MARGIN + 0.8 * TEXT + LEADING * TEXT * i as f64;
+            let at = (x, self.top + self.height / 2.0);
             let rotated = Label {
                 is_rotated: true,
-                ..label(line, (x, self.top + self.height / 2.0), Anchor::Middle)
+                ..Label::new(line, at, Anchor::Middle)
             };
             rotated.draw(area)?;
         }
@@ -238,18 +232,7 @@ impl Frame {
     /// Shows a text in the middle of the plotting area.
     pub fn show_text(&self, area: &Area, text: &str) -> DrawResult {
         let middle = (self.left + self.width / 2.0, self.top + self.height / 2.0);
-        label(text, middle, Anchor::Middle).draw(area)
-    }
-}
-
-fn label(text: &str, at: (f64, f64), anchor: Anchor) -> Label<'_> {
-    Label {
-        text,
-        at,
-        size: TEXT,
-        colour: INK,
-        anchor,
-        is_rotated: false,
+        Label::new(text, middle, Anchor::Middle).draw(area)
     }
 }
 
@@ -365,15 +348,8 @@ impl LegendEntry {
             _ => left + SAMPLE + KEY_GAP,
         };
         for (i, text) in self.lines.iter().enumerate() {
-            Label {
-                text,
-                at: (x, middle + 0.36 * TEXT + LEADING * TEXT * i as f64),
-                size: TEXT,
-                colour: INK,
-                anchor: Anchor::Start,
-                is_rotated: false,
-            }
-            .draw(area)?;
+            let at = (x, middle + 0.36 * TEXT + LEADING * TEXT * i as f64);
+            Label::new(text, at, Anchor::Start).draw(area)?;
         }
         Ok(())
     }

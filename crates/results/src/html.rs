@@ -129,8 +129,7 @@ pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }
 
-/// A drawing in its wide and its narrow form, of which the style sheet selects one, above a
-/// caption.
+/// A drawing above a caption. The style sheet selects its wide or its narrow form.
 pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> Html {
     let drawn = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
         let class = format!("drawn {class}");

@@ -1,7 +1,6 @@
 //! The results of a simulation, as JSON and as a table.
 
 mod columns;
-mod parts;
 mod workload;
 
 use std::time::Duration;
@@ -15,9 +14,9 @@ use serde::Serialize;
 
 use crate::prose;
 use columns::{
-    LOAD_HEADINGS, Load, Metrics, RequestClass, Table, decimals, load_line, with_interval,
+    LOAD_HEADINGS, Load, Metrics, PartMetrics, RequestClass, Table, decimals, load_line,
+    part_lines, with_interval,
 };
-use parts::PartMetrics;
 
 pub use workload::{OptionArrivals, Workload};
 
@@ -273,7 +272,7 @@ impl SimulationMetrics {
         }
         if let Some(parts) = &self.parts {
             t.gap();
-            parts::lines(parts, &mut t);
+            part_lines(parts, &mut t);
         }
         if let Some(windows) = &self.windows {
             t.gap();

@@ -12,7 +12,7 @@ use diskarm_transport::iscsi::{self, Address, Credentials, Session};
 use diskarm_transport::sg::Sg;
 use diskarm_transport::{Disk, Identity, Transport, TransportError};
 
-use crate::chap;
+use crate::args;
 use crate::error::Error;
 
 /// Returns the help of the URL.
@@ -41,7 +41,6 @@ const HOST: HostDelay = HostDelay {
 
 /// The drive to measure.
 pub enum Target {
-    /// A simulated drive.
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
@@ -73,7 +72,7 @@ impl Target {
             Some(("iscsi", rest)) => {
                 let wrong = || Error::option("URL", url, Address::EXPECTED);
                 let address = Address::parse(rest).ok_or_else(wrong)?;
-                let credentials = chap.map(chap::credentials).transpose()?;
+                let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(unnamed(url, &address, credentials.as_ref()));
                 }
@@ -101,8 +100,7 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays
-    /// of its host.
+    /// Opens a connection. A simulated drive starts over; `seed` is for its angle and host delays.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
@@ -127,8 +125,7 @@ impl Target {
         }
     }
 
-    /// Checks that a connection is to the expected drive: real drives may get other paths when they
-    /// are reconnected.
+    /// Checks that a connection is to the expected drive: reconnected drives may get other paths.
     pub fn check(
         &self,
         drive: &mut dyn Transport,

@@ -167,7 +167,6 @@ impl TriggerArgs {
 }
 
 impl RangeArgs {
-    /// The first sector.
     fn first(&self) -> Lbn {
         Lbn(self.first.unwrap_or(0))
     }

@@ -4,7 +4,7 @@ use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
 use diskarm_serve::{Address, ExportSpec, Listener};
 
 use super::server::{self, Options};
-use crate::chap;
+use crate::args;
 use crate::error::Error;
 
 /// Serve drives as iSCSI targets, with one logical unit each
@@ -44,7 +44,7 @@ fn address(text: &str) -> Result<Address, &'static str> {
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let accounts = args.chap.as_deref().map(chap::accounts).transpose()?;
+    let accounts = args.chap.as_deref().map(args::accounts).transpose()?;
     let settings = args.options.settings()?;
     if let Some(setting) = settings
         .iter()

@@ -148,19 +148,14 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
         });
         let values: Vec<_> = values.collect();
         let relative = |a: f64, b: f64| (b - a) / a.abs().max(f64::MIN_POSITIVE);
-        let max = values.iter().max_by(|(_, a, b), (_, c, d)| {
-            relative(a.0, b.0)
-                .abs()
-                .total_cmp(&relative(c.0, d.0).abs())
-        });
+        let size = |a: f64, b: f64| relative(a, b).abs();
+        let max = values.iter();
+        let max = max.max_by(|(_, a, b), (_, c, d)| size(a.0, b.0).total_cmp(&size(c.0, d.0)));
         let Some((cell, a, b)) = max else {
             continue;
         };
         if text.is_empty() {
-            text += &format!(
-                "\n  {:<26}{:>8}{:>12}  largest change\n",
-                "metric", "cells", "beyond ci95"
-            );
+            text += "\n  metric                       cells beyond ci95  largest change\n";
         }
         let beyond = values
             .iter()
