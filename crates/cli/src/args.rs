@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and parsers of their values.
+//! Arguments that several commands share, parsers of their values, and CHAP credentials.
 
 use std::env;
 use std::fs::File;
@@ -29,24 +29,20 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns the changed model.
     pub fn apply(&self, model: Model) -> Result<Model, diskarm_simulate::Error> {
         model.with_edits(&self.edits()?, "--set")
     }
 
-    /// Applies the changes to the drive of `system`.
     pub fn apply_to_system(&self, system: System) -> Result<System, diskarm_simulate::Error> {
         system.with_edits(&self.edits()?, "--set")
     }
 
-    /// Returns the changes as edits of a specification.
     pub fn edits(&self) -> Result<Vec<Edit>, InputError> {
         let edits = self.values.iter().map(|text| Edit::parse(text, "--set"));
         edits.collect()
     }
 }
 
-/// Returns the help for a drive, with all names.
 pub fn drive_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
@@ -56,7 +52,6 @@ pub fn drive_help() -> String {
     )
 }
 
-/// Returns the help for a drive or a device stack.
 pub fn stack_help() -> String {
     let names: Vec<&str> = devices::infos().map(|info| info.name).collect();
     format!(

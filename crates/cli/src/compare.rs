@@ -41,7 +41,6 @@ const DRIVES: &str = "Drives, separated by commas: names from the catalogue, or 
 const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE,...> --policies <POLICY,...>\n\
                      \x20      <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
 
-/// Runs the workload on each drive under each policy, and prints the results side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
     let drives = text::list(&settings.drive).into_iter().map(System::parse);
@@ -117,7 +116,6 @@ pub fn run(args: Args) -> Result<(), Error> {
     results.print(&text)
 }
 
-/// Combines each drive, changed by `settings`, with each policy.
 fn contenders(
     settings: &Settings,
     drives: Vec<System>,
@@ -149,9 +147,7 @@ fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String 
     plot::responses(&title, note, &curves.collect::<Vec<_>>())
 }
 
-/// A drive with a policy.
 struct Contender {
-    /// The drive's name in results.
     drive: String,
     policy: PolicyConfig,
     placed: PlacedPolicy,
@@ -220,7 +216,6 @@ impl Contender {
     }
 }
 
-/// The outcome of a contender.
 struct Outcome {
     simulated: Simulated,
     /// The number of choices among several requests; `None` with `--queue drive`.
@@ -234,12 +229,10 @@ struct ComparedRun {
     metrics: SimulationMetrics,
     /// The number of choices among several requests in all runs; `null` with `--queue drive`.
     choices: Option<u64>,
-    /// Requests arrived faster than they were served.
     is_saturated: bool,
 }
 
 impl ComparedRun {
-    /// Returns true if the policy ever had several requests to choose from.
     fn had_choice(&self) -> bool {
         match self.choices {
             Some(count) => count > 0,
@@ -366,7 +359,6 @@ fn csv(rows: &[ComparedRun]) -> String {
     text
 }
 
-/// Quotes a cell if necessary.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -49,7 +49,6 @@ impl Error {
         }
     }
 
-    /// Returns the error of a comparison that found differences.
     pub fn differ() -> Self {
         Self::BadResult("the two differ".to_owned())
     }

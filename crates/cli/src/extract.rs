@@ -106,7 +106,6 @@ const EXAMPLES: &str = "Examples:
   diskarm extract --compare hp-c2247 found.toml
   diskarm simulate --drive ./found.toml --random --policy sptf";
 
-/// Seed of everything random in the measurements.
 const SEED: u64 = 1;
 
 pub fn run(args: Args) -> Result<(), Error> {
@@ -250,7 +249,6 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
     })
 }
 
-/// Returns the error of a run that ended early.
 fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
     let kept = match kept.filter(|path| Path::new(path).is_file()) {
         Some(path) => {
@@ -311,7 +309,6 @@ impl CheckpointWriter {
         Ok(kept)
     }
 
-    /// Removes the checkpoint of a finished run.
     pub fn remove(self) {
         // A leftover does no harm: it records that the run has finished.
         let _ = self.path().map(fs::remove_file);

@@ -1,4 +1,4 @@
-//! Standard output, standard error with colour on terminals, and output files.
+//! Standard output, standard error with colour on terminals, output files, and CSV rows.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -118,7 +118,6 @@ impl Results {
         self.print(&as_json(value)?)
     }
 
-    /// Prints as JSON or as text.
     pub fn print_as(
         &self,
         is_json: bool,
@@ -182,12 +181,10 @@ pub enum Look {
     Remark = 36,
 }
 
-/// Colours a word for standard error.
 pub fn on_errors(word: &str, look: Look) -> String {
     colour(word, look, io::stderr().is_terminal())
 }
 
-/// Colours a word for standard output.
 pub fn on_output(word: &str, look: Look) -> String {
     colour(word, look, io::stdout().is_terminal())
 }

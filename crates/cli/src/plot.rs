@@ -19,7 +19,6 @@ pub fn svg_name(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .svg, or - for standard output")
 }
 
-/// The maximum number of points of a curve.
 const POINTS: usize = 400;
 
 /// The cumulative distributions of measured and simulated response times, as figures A.2 to A.5

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use diskarm_simulate::parallel;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// The time after which a bar appears.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// The steps of a bar that shows a share.
@@ -22,7 +21,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns a bar of `total` steps, if known.
     pub fn new(total: Option<u64>) -> Self {
         Self {
             bar: std::io::stderr().is_terminal().then(|| hidden(total)),
@@ -30,7 +28,6 @@ impl Progress {
         }
     }
 
-    /// Returns a counter of an unknown total.
     pub fn counting(what: &'static str) -> Self {
         let progress = Self::new(None);
         if let Some(bar) = &progress.bar {
@@ -94,7 +91,6 @@ pub struct StepProgress {
     shown: Option<Instant>,
 }
 
-/// Time between two updates of the message.
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl StepProgress {

@@ -258,7 +258,6 @@ impl Rule {
         self.target.map_or("", |_| " on a real device")
     }
 
-    /// Returns the message if the command line breaks the rule.
     fn violation(&self, command: &Command, given: &dyn Fn(&str) -> bool) -> Option<String> {
         let others: Vec<&str> = self
             .others

@@ -195,7 +195,6 @@ Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
       --set 'mechanics.seek_scatter.cylinders_ms=[[1, 0.15]]' \
       --set 'bus.read_sector=0.0064 ms' --set 'bus.write_sector=0.0064 ms'";
 
-/// Accepts the names of files of predictions.
 fn file_name(text: &str) -> Result<String, &'static str> {
     let is_known = [".csv", ".svg"].iter().any(|end| {
         let name = text.to_ascii_lowercase();
@@ -214,7 +213,6 @@ impl Args {
         }
     }
 
-    /// Returns the number of foreground requests after which the scan stops.
     pub fn max_requests(&self) -> u64 {
         let default = match self.trace {
             Some(_) => u64::MAX,

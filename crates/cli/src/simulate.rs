@@ -28,7 +28,6 @@ use crate::plot;
 use crate::progress::Progress;
 use crate::trace::{Fitting, Reading, TracePart};
 
-/// Runs the simulation and prints its results.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
     let model = System::parse(&settings.drive)?;
@@ -91,7 +90,6 @@ pub fn run(args: Args) -> Result<(), Error> {
 #[derive(Clone, Copy)]
 pub struct Cell<'a> {
     pub settings: &'a Settings,
-    /// The name of the drive in results.
     pub name: &'a str,
     pub model: &'a System,
     pub policy: &'a PolicyConfig,
@@ -105,10 +103,8 @@ pub struct Cell<'a> {
     pub shows_progress: bool,
 }
 
-/// The result of one or several runs.
 pub struct Simulated {
     pub workload: simulated::Workload,
-    /// One run, or several replications.
     pub runs: Vec<Run>,
     wall: Duration,
 }
@@ -131,7 +127,6 @@ impl Simulated {
     }
 }
 
-/// Formats notes below a table.
 pub fn notes(notes: &[String]) -> String {
     let notes = notes
         .iter()
@@ -139,11 +134,9 @@ pub fn notes(notes: &[String]) -> String {
     notes.map(|note| format!("\n{note}")).collect()
 }
 
-/// A policy in one of two queues.
 pub struct PlacedPolicy {
     /// The drive: as given, or with the policy in its own queue.
     pub model: System,
-    /// The policy of the host's queue.
     pub host: PolicyConfig,
 }
 
@@ -173,13 +166,11 @@ impl PlacedPolicy {
     }
 }
 
-/// Parses the size given by `--merge`, for this drive.
 pub fn merge(settings: &Settings, model: &System) -> Result<Option<SectorCount>, Error> {
     let read = |text: &String| diskarm_simulate::size("--merge", text, model.disk());
     Ok(settings.merge.as_ref().map(read).transpose()?)
 }
 
-/// Simulates once, or all replications.
 pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let Cell {
         settings, model, ..
@@ -218,7 +209,6 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
 }
 
 impl Settings {
-    /// Returns the input files that the settings and `models` name.
     pub fn files<'m>(&self, models: impl IntoIterator<Item = &'m System>) -> Files {
         let mut files = Files::default();
         for model in models {
@@ -252,7 +242,6 @@ fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
     })
 }
 
-/// Runs once, with a progress bar and rows of requests.
 fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
     let total = match simulation.input {
         Input::Generated(generated) => Some(generated.requests_count()),
@@ -289,10 +278,8 @@ note: requests arrive faster than they are served; the means grow with the lengt
 /// the time under FCFS.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
-/// The default size of a request.
 pub const SIZE: &str = "8 KiB";
 
-/// Returns the requests for the drive `model`, and their description.
 fn generated(
     settings: &Settings,
     model: &System,
@@ -347,7 +334,6 @@ fn generated(
     Ok((generated, described))
 }
 
-/// Parses the size of requests, or returns the default.
 pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_simulate::Error> {
     if let Some(typed) = typed {
         return diskarm_simulate::size("--size", typed, disk);
@@ -552,7 +538,6 @@ fn workload_help() -> String {
     text
 }
 
-/// The help of `--queue`.
 const QUEUE: &str = "\
 The queue that the policy orders: the host's, in front of the drive, or the drive's own.\n\n\
 A drive with a queue of its own (queue.depth above 1: NCQ of SATA drives, tagged queueing of SCSI \
@@ -561,7 +546,6 @@ requests that the drive has no room for, so its policy often has nothing to choo
 --queue drive the policy orders the drive's queue, and the host passes requests on in order of \
 arrival. With --set queue.depth=1 the drive takes one request at a time, and the host decides";
 
-/// The help of `--merge`.
 const MERGE: &str = "\
 Merge sequential requests in the host queue into commands of up to this size, in sectors, B, \
 KiB, MiB or GiB [default: no merging].\n\n\
@@ -571,7 +555,6 @@ requests: each completes with its command and has its own queue wait, but the ot
 its response and its cache outcome are those of the command. So the service times of one \
 command overlap, and all its requests but one count as waiting";
 
-/// The help of `--trace`.
 const TRACE: &str = "\
 Replay a trace, or several merged; - for standard input. `diskarm trace info` summarizes a \
 trace.\n\n\
@@ -588,7 +571,6 @@ rows) go to standard error and, with --json, to notes";
 /// Each run holds about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// The help of `--replications`.
 const REPLICATIONS: &str = "\
 Run N times, each with its own seed, on all processors. Each run has --requests requests and \
 its own warm-up.\n\n\
@@ -597,7 +579,6 @@ passing one as --seed repeats that run. Requests of all runs are pooled; fractio
 queue lengths are means over the runs. Confidence intervals are Student's t over the means of \
 the independent runs: unlike the batch means of a single run, they also hold near saturation";
 
-/// The columns of the file of `--per-request`.
 const ROWS: &str = "\
 Write a CSV row for each request, in order of completion, including the warm-up, during the \
 run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; of requests \
@@ -607,7 +588,6 @@ seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo 
 number of the stream, from 0. A file that the command reads is refused; - is standard output, and \
 results then go to standard error";
 
-/// The end of `--help`.
 const METRICS: &str = "\
 Metrics (keys of --json):
   requests             requests counted

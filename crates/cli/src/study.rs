@@ -89,7 +89,6 @@ struct StudyRow {
     title: String,
     source: String,
     cells: usize,
-    /// The cells of the short form.
     quick_cells: Option<usize>,
     claims: usize,
     takes_traces: bool,

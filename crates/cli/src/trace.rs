@@ -1,4 +1,5 @@
-//! `diskarm trace`: a summary of a trace, its first records, and conversion to another format.
+//! `diskarm trace`: a summary of a trace, its first records, and conversion to another format; and
+//! the options of every command that reads a trace.
 
 mod convert;
 mod head;
@@ -87,7 +88,6 @@ impl Input {
 }
 
 impl Reading {
-    /// Returns the options as the library has them.
     pub fn to_library(&self) -> diskarm_simulate::Reading {
         diskarm_simulate::Reading {
             format: self.format.clone(),

@@ -1,4 +1,4 @@
-//! Reports command lines that cannot be parsed, in one line.
+//! The help of the program, and one-line reports of command lines that cannot be parsed.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -76,7 +76,6 @@ fn refused_command(error: &clap::Error) -> Vec<String> {
     words.take_while(is_name).map(str::to_owned).collect()
 }
 
-/// Returns true if a command has the option `--drive`.
 fn takes_drive(program: &Command, words: &[String]) -> bool {
     let mut command = program;
     for word in words {
@@ -103,7 +102,7 @@ fn bad_value(error: &clap::Error) -> Option<String> {
             format!("expected one of {}", names.join(", "))
         }
         // None if no value was given. The errors of our own value parsers begin with "expected";
-        // those of the option parser are about whole numbers.
+        // the option parser's own are about whole numbers.
         _ => {
             let source = std::error::Error::source(error)?.to_string();
             if source.starts_with("expected") {
@@ -148,7 +147,6 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("The program itself", &["completions", "man"]),
 ];
 
-/// The layout of the program's help.
 pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
 
 const MORE: &str = "

@@ -121,7 +121,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-/// Prints the results of one trace as an object, those of several as an object of `files`.
+/// Prints the results of one trace as an object, of several as an object of `files`.
 fn print_files(files: Vec<Value>, results: &Results) -> Result<(), Error> {
     match &files[..] {
         [one] => results.print_json(one),
@@ -172,7 +172,6 @@ fn run_locked(
     results.print(&predicted::text(&drive.name, &judged))
 }
 
-/// Warns if the results of single requests are not meaningful.
 fn warn_if_unlike(judged: &Predictions) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {

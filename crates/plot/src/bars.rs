@@ -16,7 +16,6 @@ pub struct Bars {
     pub note: String,
     /// The name of the variable that distinguishes the groups.
     pub x: String,
-    /// The groups, from left to right.
     pub groups: Vec<BarGroup>,
     /// The vertical axis, which must be linear.
     pub y: Axis,
@@ -46,7 +45,6 @@ pub struct BarSeries {
     pub is_reference: bool,
 }
 
-/// The fraction of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
 
 impl Bars {
@@ -91,7 +89,6 @@ impl Bars {
         ruler
     }
 
-    /// The middle of a group, as a fraction of the axis.
     fn middle(&self, group: usize) -> f64 {
         (group as f64 + 0.5) / self.groups.len() as f64
     }

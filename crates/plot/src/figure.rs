@@ -1,4 +1,4 @@
-//! Line figures with confidence bands.
+//! Line figures with confidence bands, clipped to the plot.
 
 use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
@@ -48,13 +48,11 @@ pub struct Point {
 }
 
 impl Point {
-    /// A value without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         let half_width = None;
         Self { x, y, half_width }
     }
 
-    /// Sets the confidence interval to plus or minus `half_width`.
     pub fn with_half_width(self, half_width: f64) -> Self {
         Self {
             half_width: Some(half_width),
@@ -184,7 +182,6 @@ impl Figure {
         legend
     }
 
-    /// A description for screen readers.
     fn description(&self) -> String {
         let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
         let (x, y) = (&self.x.label, &self.y.label);
@@ -301,12 +298,10 @@ fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> 
     Ok(())
 }
 
-/// A visible point of a line.
 struct Marked {
     at: (i32, i32),
     placed: PlacedMark,
     has_mark: bool,
-    /// Its numbers as text.
     numbers: [String; 2],
 }
 
@@ -328,7 +323,6 @@ impl Marked {
     }
 }
 
-/// The visible points of line `number`.
 fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
     let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(is_inside);
     let visible: Vec<&Point> = series.points.iter().filter(visible).collect();

@@ -50,7 +50,6 @@ pub const TICKS_UP: usize = 9;
 /// The axes on a page, with heading and legend.
 pub struct Frame {
     layout: Layout,
-    /// The size of the plotting area.
     width: f64,
     height: f64,
     heading: Heading,
@@ -110,7 +109,6 @@ impl Frame {
         }
     }
 
-    /// The size of the page in pixels.
     pub fn page(&self) -> [f64; 2] {
         let (left, top) = self.legend_corner();
         let legend = match self.legend.width() {
@@ -122,13 +120,11 @@ impl Frame {
         [0, 1].map(|i| f64::max(plot[i], legend[i]))
     }
 
-    /// The bottom of the labels below the plotting area.
     fn below(&self) -> f64 {
         let names = LEADING * TEXT * (1 + self.x_name.len()) as f64;
         self.top + self.height + GAP + names + GAP
     }
 
-    /// The upper left corner of the legend.
     fn legend_corner(&self) -> (f64, f64) {
         match self.layout {
             Layout::Wide => (self.left + self.width + self.right_gap, self.top),
@@ -180,7 +176,6 @@ impl Frame {
         [self.left, self.top, right, bottom].map(units)
     }
 
-    /// The area for data.
     pub fn plot<'a>(&self, area: &Area<'a>) -> Plot<'a> {
         let [left, top, right, bottom] = self.edges();
         area.apply_coord_spec(Cartesian2d::<Ruler, Ruler>::new(
@@ -229,7 +224,6 @@ impl Frame {
         Ok(())
     }
 
-    /// Shows a text in the middle of the plotting area.
     pub fn show_text(&self, area: &Area, text: &str) -> DrawResult {
         let middle = (self.left + self.width / 2.0, self.top + self.height / 2.0);
         Label::new(text, middle, Anchor::Middle).draw(area)
@@ -249,7 +243,6 @@ fn fitted(make: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
     found.unwrap_or_else(|| make(2))
 }
 
-/// Draws a filled rectangle between two corners.
 pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
     plot.draw(&Rectangle::new(corners, colour.filled()))
 }

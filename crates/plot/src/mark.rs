@@ -1,4 +1,4 @@
-//! Distinguishes lines by colour and by the shape of their marks.
+//! Distinguishes lines by colour and by the shape of their marks, also where marks overlap.
 
 use plotters::element::{Circle, EmptyElement, PathElement, Polygon};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};

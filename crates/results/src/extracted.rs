@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::prose;
 
-/// The report on an extraction.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionReport<'a> {
     pub checkpoint: &'a Checkpoint,
@@ -112,7 +111,6 @@ impl<'a> ExtractionReport<'a> {
         report::html(self)
     }
 
-    /// Returns the results as text, at most 80 columns wide.
     pub fn text(&self) -> String {
         let Checkpoint {
             drive,
@@ -147,7 +145,6 @@ impl<'a> ExtractionReport<'a> {
         text
     }
 
-    /// Lists each measurement and its cost.
     fn costs(&self, text: &mut String) {
         let _ = writeln!(
             text,
@@ -173,7 +170,6 @@ impl<'a> ExtractionReport<'a> {
         }
     }
 
-    /// Lists the measured values with their spreads.
     fn measured_values(&self, text: &mut String) {
         let mut is_first = true;
         for found in self.values() {
@@ -467,7 +463,6 @@ impl SeekRow {
 }
 
 impl ComparisonReport {
-    /// Returns true if everything is equal within measurement accuracy.
     pub fn is_equal(&self) -> bool {
         self.is_equal
     }

@@ -34,7 +34,6 @@ impl Html {
         Self::with(name, &[], inside)
     }
 
-    /// An element with attributes.
     pub fn with(name: &str, attributes: &[(&str, &str)], inside: impl Into<Html>) -> Self {
         let attributes = attributes.iter().map(|(key, value)| {
             let Self(value) = Self::text(value);

@@ -26,7 +26,6 @@ struct NamedFile {
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    /// The other files of the command.
     files: Files,
 }
 
@@ -36,11 +35,7 @@ pub enum OutputError {
     /// No file is named, or the one there is an input or another output.
     Refused(InputError),
     /// It cannot be written.
-    Io {
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl fmt::Display for OutputError {
@@ -323,7 +318,6 @@ pub fn unnumbered(left: &str) -> Option<&str> {
 }
 
 impl PartialFile {
-    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }

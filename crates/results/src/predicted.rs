@@ -80,7 +80,6 @@ fn clock(figures: &LockedFigures) -> Option<&'static str> {
     figures.clock_is_unbroken().map(name)
 }
 
-/// A table for each trace.
 pub fn text(drive: &str, judged: &[Predictions]) -> String {
     let mut text = String::new();
     for one in judged {
@@ -122,7 +121,6 @@ Sizes in sectors. trivial: the mean response of earlier requests of the same
 type and size. `diskarm validate --help` has details.
 ";
 
-/// The basis of the figures.
 fn about(history: usize, figures: &LockedFigures) -> String {
     let concentration = match (figures.phase_concentration_ratio, clock(figures)) {
         (Some(found), Some(clock)) => format!("phase_concentration {found:.4}: clock {clock}"),

@@ -1,6 +1,5 @@
 //! Text wrapped to the width of a terminal.
 
-/// Columns of a terminal.
 const COLUMNS: usize = 80;
 
 /// Wraps `text` at 80 columns (a longer word gets a line of its own) and indents each line by

@@ -42,7 +42,6 @@ pub struct ScanResults {
     pub conservatism_ms: f64,
     /// The bound on the slowdown to which it was adjusted.
     pub max_slowdown_share: Option<f64>,
-    /// True if every block was read.
     pub is_complete: bool,
     pub blocks: u64,
     pub blocks_left: u64,
@@ -50,7 +49,6 @@ pub struct ScanResults {
     pub time_s: f64,
     /// The rate of the scan while 80 to 20 % of the blocks were wanted.
     pub free_80_to_20_mb_per_s: Option<f64>,
-    /// The rate over the whole scan.
     pub free_whole_mb_per_s: Option<f64>,
     /// The rate over the blocks read so far.
     pub free_mb_per_s: f64,
@@ -60,11 +58,9 @@ pub struct ScanResults {
     /// The rate without the scan; `None` unless it was measured with the same number of requests.
     pub foreground_alone_mb_per_s: Option<f64>,
     pub foreground_requests: u64,
-    /// The mean response time of the foreground.
     pub response_ms: f64,
     /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
     pub response_ci95_ms: Option<f64>,
-    /// The mean response time without the scan.
     pub response_alone_ms: Option<f64>,
     pub response_alone_ci95_ms: Option<f64>,
     /// The slowdown of the foreground by the scan.
@@ -82,7 +78,6 @@ pub struct ScanResults {
     pub waited_mb: Option<f64>,
     /// The accuracy of the model of the drive; `None` inside.
     pub predictions: Option<Predictions>,
-    /// The progress at each tenth of the scan.
     pub progress: Vec<ScanProgress>,
     pub unreadable: Vec<Unreadable>,
 }
@@ -90,7 +85,6 @@ pub struct ScanResults {
 const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
                       delayed on their way, the drive is not as its model says";
 
-/// The minimum number of requests for a conclusion.
 const MANY: u64 = 100;
 
 /// The accuracy of the model of an external scheduler.
@@ -102,7 +96,6 @@ pub struct Predictions {
     pub right_share: f64,
     pub surprise_hits: u64,
     pub surprise_misses: u64,
-    /// Revolutions lost or gained.
     pub revolutions: u64,
     pub pauses: u64,
     pub failures: u64,
@@ -132,7 +125,6 @@ impl Predictions {
 /// A moment of a scan.
 #[derive(Debug, Serialize)]
 pub struct ScanProgress {
-    /// The share of all blocks that was read.
     pub read_share: f64,
     pub time_s: f64,
     /// The share of each tenth of the disk that was left, from the outermost.
@@ -333,11 +325,9 @@ pub struct DeviceScan {
     pub is_complete: bool,
     /// True if blocks may have come from the system's page cache instead of the device.
     pub may_be_cached: bool,
-    /// The duration of this run.
     pub time_s: f64,
     /// The unreadable blocks, of earlier runs too.
     pub unreadable: Vec<Unreadable>,
-    /// The results with a foreground.
     pub foreground: Option<ScanResults>,
 }
 

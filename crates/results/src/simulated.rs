@@ -168,7 +168,6 @@ impl SimulationMetrics {
         cells.map(decimals)
     }
 
-    /// Returns the policy as it was written.
     pub fn policy(&self) -> &str {
         &self.policy
     }
@@ -196,7 +195,6 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// Returns the remarks, one line each.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -244,7 +242,6 @@ impl SimulationMetrics {
         t.count("requests", self.requests, &counted);
     }
 
-    /// Formats the metrics as a table.
     pub fn table(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
@@ -310,7 +307,6 @@ impl SimulationMetrics {
         }
     }
 
-    /// Adds a line for each kind of request.
     fn kinds(&self, t: &mut Table) {
         t.cells(
             "",
@@ -324,7 +320,6 @@ impl SimulationMetrics {
     }
 }
 
-/// A disk of a run.
 #[derive(Serialize)]
 struct Disk {
     disk: usize,
@@ -372,7 +367,6 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
     }
 }
 
-/// A run of several.
 #[derive(Serialize)]
 struct Replication {
     seed: Option<u64>,

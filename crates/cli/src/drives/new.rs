@@ -81,7 +81,6 @@ pub struct Args {
 /// The values without a default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
-/// Returns the message about the options that are missing.
 fn missing(args: &Args) -> String {
     let is_missing = [
         args.capacity.is_none(),
@@ -226,7 +225,6 @@ fn question(field: &Arg) -> String {
     }
 }
 
-/// Converts an error of the option parser.
 fn wrong(error: clap::Error) -> Error {
     match usage::report(&form(), error) {
         Err(error) => error,

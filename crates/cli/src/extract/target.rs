@@ -15,7 +15,6 @@ use diskarm_transport::{Disk, Identity, Transport, TransportError};
 use crate::args;
 use crate::error::Error;
 
-/// Returns the help of the URL.
 pub fn help() -> String {
     format!("{DRIVES}\n\n{REALISM}\n\n{REAL}")
 }
@@ -39,7 +38,6 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(150_000),
 };
 
-/// The drive to measure.
 pub enum Target {
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
@@ -91,7 +89,6 @@ impl Target {
         matches!(self, Self::Simulated(..))
     }
 
-    /// Returns the files that the drive is read from.
     pub fn files(&self) -> Files {
         match self {
             Self::Simulated(model, _) => Files::default().reading("URL", &model.name),

@@ -27,7 +27,6 @@ const DEPTH: usize = 2;
 /// The longest time for an answer. Drives try for several seconds to read a bad block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
-/// The state of a scan of a device.
 struct Scanning<'a> {
     args: &'a Args,
     predictions: Option<Predictions>,
@@ -35,12 +34,10 @@ struct Scanning<'a> {
     answers: Arc<Inbox>,
 }
 
-/// The outcome of one run.
 struct Ran {
     time: Span,
     /// True if the scan gave up after many failed reads.
     has_given_up: bool,
-    /// The results with a foreground.
     foreground: Option<ScanResults>,
 }
 
@@ -107,7 +104,6 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     scanning.finish(&account, ran.has_given_up)
 }
 
-/// Reads the model of the device, if one is given.
 fn model(args: &Args) -> Result<Option<Model>, Error> {
     let Some(name) = &args.model else {
         return Ok(None);
@@ -116,7 +112,6 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
     Ok(Some(args.changes.apply(model)?))
 }
 
-/// Checks that the model is that of a drive of this size.
 fn check(model: &Model, size: Size) -> Result<(), Error> {
     let found = Size {
         sectors: model.layout().sectors(),
@@ -131,7 +126,6 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
     Err(Error::option("--model", found, expected))
 }
 
-/// Returns the unreadable blocks, with their positions if there is a model.
 fn unreadable_runs(account: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
     let layout = model.map(|model| &**model.layout());
     let runs = account.unreadable();
@@ -170,7 +164,6 @@ impl Scanning<'_> {
         live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
-    /// Reads the device in the order of its blocks.
     fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
         let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
@@ -185,7 +178,6 @@ impl Scanning<'_> {
         }
     }
 
-    /// Reads the device in the gaps of a foreground.
     fn with_foreground(
         &self,
         model: &Model,

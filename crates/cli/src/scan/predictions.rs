@@ -27,7 +27,6 @@ enum Output {
 /// Errors of predictions, drawn at the end.
 struct Chart {
     target: Target,
-    /// The names of the drive and of its model.
     names: [String; 2],
     period: Span,
     sector: Bytes,

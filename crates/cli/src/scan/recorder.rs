@@ -31,7 +31,6 @@ pub struct Outputs {
     image_path: String,
 }
 
-/// Progress of a scan.
 pub enum ScanEvent {
     /// Blocks and their data.
     Read(Lbn, ReadData),
@@ -41,7 +40,6 @@ pub enum ScanEvent {
     Failed(Lbn, SectorCount),
 }
 
-/// The thread that records pieces.
 pub struct Recorder {
     pieces: SyncSender<ScanEvent>,
     thread: JoinHandle<Result<ScanRecord, Error>>,
@@ -77,7 +75,7 @@ impl Outputs {
         })
     }
 
-    /// Returns the account to continue from, and whether it is that of a checkpoint.
+    /// Returns the account to continue from, and true if a checkpoint has it.
     fn account(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {

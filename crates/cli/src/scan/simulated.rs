@@ -89,7 +89,6 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     recorder::conclude(args.checkpoint.as_deref(), &account)
 }
 
-/// Reads the requests of the foreground's trace, with warnings about them.
 fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = Traced {
         reading: args.reading.to_library(),

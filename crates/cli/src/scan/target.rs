@@ -1,4 +1,4 @@
-//! The devices that can be scanned, by their URLs.
+//! The devices that can be scanned, by their URLs, and how SCSI disks are read.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -17,7 +17,6 @@ use diskarm_wire::{Sense, status};
 use crate::args;
 use crate::error::Error;
 
-/// A device to scan.
 pub enum Target {
     /// A simulated drive, by its name.
     Simulated(String),
@@ -43,7 +42,6 @@ impl Real {
     }
 }
 
-/// Returns the help of the URL.
 pub fn help() -> String {
     format!(
         "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
@@ -125,7 +123,6 @@ fn is_generic(path: &Path) -> bool {
         .is_ok_and(|found| found.file_type().is_char_device())
 }
 
-/// Opens a transport to the disk.
 type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, TransportError> + Send + Sync;
 
 /// A SCSI disk; each connection has its own transport.
@@ -201,7 +198,6 @@ fn is_deferred(reply: &Reply) -> bool {
     reply.status == status::CHECK_CONDITION && sense.is_ok_and(|sense| sense.deferred)
 }
 
-/// Returns the outcome of a read of this many bytes.
 fn outcome(reply: &Reply, length: usize) -> Result<(), Fault> {
     let is_whole = reply.transferred == length;
     let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));

@@ -18,7 +18,6 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal};
 
-/// The time between two updates.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Shows `statistics` until `end` is closed or the server has ended. q and Ctrl-C stop the server.
@@ -83,7 +82,6 @@ fn requests(statistics: &ExportStatistics) -> u64 {
     counts.iter().map(|(_, count)| count).sum()
 }
 
-/// Returns the requests per second of each export.
 fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
@@ -152,7 +150,6 @@ fn name(statistics: &ExportStatistics) -> &str {
     }
 }
 
-/// Returns the verdict on an export that has answered requests.
 fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
     let late = statistics.lateness.as_ref()?;
     let name = name(statistics);
@@ -165,7 +162,6 @@ fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
     })
 }
 
-/// Formats a time in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} us"),

@@ -1,4 +1,5 @@
-//! Options, exports and the main loop of a server, whatever its protocol.
+//! Options, exports and the main loop of a server, whatever its protocol, and access to its
+//! statistics and controls while it runs.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::TcpListener;
@@ -167,7 +168,7 @@ impl Options {
         }
     }
 
-    /// Returns the exports, that of `--drive` first.
+    /// Returns the exports; `--drive` comes first.
     pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
         let changes = self.changes.edits()?;
         let first = self.drive.as_ref().map(|drive| ExportSpec {
@@ -265,7 +266,6 @@ impl Options {
         ended
     }
 
-    /// Waits for the end of a server, with its statistics as metrics and on the terminal.
     fn wait(
         &self,
         server: Server,
@@ -307,7 +307,7 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
 }
 
 /// Returns the sockets that systemd passes and those at `given` addresses, or the one at `standard`
-/// if there are none. If other machines may not connect, `private` says how to allow it.
+/// if there are none. If other machines may not connect, `private` describes how to allow it.
 pub fn listeners(
     given: &[Address],
     standard: &str,
@@ -346,7 +346,6 @@ fn failed(source: io::Error) -> Error {
     Error::io("serve", "the server")(source)
 }
 
-/// A trace that is being recorded.
 pub struct Recording {
     part: PartialFile,
     recorder: Recorder,
@@ -381,7 +380,6 @@ fn start_recording<D: Tappable + 'static>(
     Ok((export, Some(Recording { part, recorder })))
 }
 
-/// Returns the input files of `settings`.
 fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
@@ -427,7 +425,6 @@ fn finish_recordings(
 #[cfg(feature = "dashboard")]
 use super::dashboard;
 
-/// The time between two lines of statistics.
 const LINE: Duration = Duration::from_secs(10);
 
 /// Returns true if `--watch` shows a full screen.
@@ -435,7 +432,6 @@ pub fn has_screen() -> bool {
     cfg!(feature = "dashboard") && io::stderr().is_terminal()
 }
 
-/// Restores the terminal after a full screen.
 pub fn restore_terminal() {
     #[cfg(feature = "dashboard")]
     dashboard::restore();
@@ -450,7 +446,6 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Returns the statistics of each export.
     pub fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
         let numbers = 0..self.settings.len();
         numbers
@@ -478,7 +473,6 @@ impl Live {
         Some(self.exports.statistics(&served))
     }
 
-    /// Answers metrics at `listener`.
     pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
         let text = move || Some(open_metrics(&self.statistics()?));
         serve_metrics(listener, text)
@@ -512,7 +506,6 @@ impl Live {
     }
 }
 
-/// A thread that shows statistics.
 pub struct Display {
     ended: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
@@ -539,13 +532,11 @@ pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     }
 }
 
-/// Opens the control socket at `path`.
 pub fn control_socket(path: &Path) -> Result<Listener, Error> {
     let listener = Listener::bind(&Address::Unix(path.to_owned()));
     listener.map_err(Error::io("listen", path.display()))
 }
 
-/// Makes a server accept commands at `listener`.
 pub fn start_control(server: &Server, listener: Listener, exports: &Exports) -> io::Result<()> {
     let exports = exports.clone();
     let controller = ControlServer {

@@ -172,7 +172,6 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
     text
 }
 
-/// Formats the claims whose verdicts differ.
 fn verdicts(before: &[Claim], after: &[Claim]) -> String {
     let mut text = String::new();
     for claim in after {

@@ -1,4 +1,4 @@
-//! `diskarm study run`, `check` and `report`.
+//! `diskarm study run`, `check` and `report`, and the options that select studies.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -67,7 +67,6 @@ pub struct Report {
     selection: Selection,
 }
 
-/// Simulates missing cells; writes results and report.
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let runner = Runner::new(&study)?;
@@ -85,7 +84,6 @@ pub fn run(args: &Run) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes results and report from stored runs.
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
@@ -110,7 +108,6 @@ pub fn report(args: &Report) -> Result<(), Error> {
     write_results(&study, &results, &folder)
 }
 
-/// Simulates missing cells and checks the claims.
 pub fn check(args: &Check) -> Result<(), Error> {
     let studies = if args.all {
         args.selection.all()?
@@ -186,7 +183,6 @@ fn simulate<'s>(
     Ok((results, store))
 }
 
-/// Writes results and report, and prints a summary with their paths.
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
     if let Some(title) = study.replaces(folder.path()) {
         let place = folder.path().display();
@@ -224,10 +220,8 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     output::print(&text)
 }
 
-/// The width of the column of verdicts.
 const INDENT: usize = 16;
 
-/// Formats a claim and its verdict.
 fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
     let Judged { verdict, ours, .. } = judged;
@@ -282,7 +276,6 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
     });
 }
 
-/// The program that opens a file in the program that the user has chosen for its kind.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else if cfg!(windows) {
@@ -291,7 +284,6 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Opens the page at `path`, or prints a note if that fails.
 fn open_page(path: &Path) {
     let mut opener = Command::new(OPENER);
     opener.arg(path).stdin(Stdio::null());
@@ -336,7 +328,7 @@ impl Selection {
         }
     }
 
-    /// Returns the study called `name`, or that of the file if `name` ends in `.toml`.
+    /// Returns the study called `name`, or the one in that file if `name` ends in `.toml`.
     pub fn study(&self, name: &str) -> Result<Study, Error> {
         if name.ends_with(".toml") {
             let text = diskarm_simulate::read_text(name)?;
@@ -404,7 +396,6 @@ impl Selection {
     }
 }
 
-/// Returns the first trace of a study that is not in the working directory.
 fn missing_trace(study: &Study) -> Option<&str> {
     let traces = study
         .cells
@@ -416,7 +407,6 @@ fn missing_trace(study: &Study) -> Option<&str> {
     traces.into_iter().find(|trace| !Path::new(trace).is_file())
 }
 
-/// Returns the error for a trace given to a study that takes none.
 fn stray(trace: &str, study: &str) -> Error {
     Error::Failed(format!("`--trace {trace}`: {study} takes no trace"))
 }

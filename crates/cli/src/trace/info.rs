@@ -75,7 +75,6 @@ struct Device {
     /// One past the last block.
     end_lbn: u64,
     interval_sectors: u64,
-    /// Requests by their first block.
     requests_by_lbn: Vec<u64>,
 }
 
@@ -137,7 +136,6 @@ impl TraceSummary {
     }
 }
 
-/// The number of sizes listed.
 const SIZES: usize = 6;
 
 fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
@@ -158,7 +156,6 @@ fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
     devices
 }
 
-/// The number of devices listed in text.
 const DEVICES: usize = 12;
 
 /// The longest queue with its own line.
@@ -282,7 +279,6 @@ impl TraceSummary {
 }
 
 impl Arrivals {
-    /// Formats a chart with its scales.
     fn text(&self) -> String {
         let from = self.from_s;
         let end = from + self.interval_s * self.requests.len() as f64;
@@ -324,12 +320,10 @@ fn brief(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// Adds a value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
     *text += &prose::labelled(label, value, 13);
 }
 
-/// The maximum number of columns of a chart.
 const COLUMNS: usize = 64;
 
 /// Lines of a chart, each of eight steps.

@@ -168,7 +168,6 @@ fn basics(checkpoint: &Checkpoint) -> Html {
     listed(rows)
 }
 
-/// Returns a list of names and values.
 fn listed(rows: Vec<(&str, String)>) -> Html {
     let rows = rows
         .into_iter()
@@ -329,7 +328,6 @@ fn with_code(text: &str) -> Html {
     html.collect()
 }
 
-/// The lists of defects.
 fn defects(findings: &Findings) -> Html {
     match findings.layout.as_ref().map(|chosen| &chosen.defects) {
         None => Html::default(),
@@ -341,7 +339,6 @@ fn defects(findings: &Findings) -> Html {
     }
 }
 
-/// The undetermined and the assumed values.
 fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
     let values = extracted.values();
     let mut inside = Vec::new();
@@ -371,7 +368,6 @@ fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
     inside.into_iter().collect()
 }
 
-/// The cost of each measurement.
 fn costs(extracted: &ExtractionReport<'_>) -> Html {
     let rows = extracted.measurements().map(|(measurement, record)| {
         let outcome = match outcome(record) {

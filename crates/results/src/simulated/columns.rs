@@ -1,4 +1,5 @@
-//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load.
+//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load,
+//! and the parts of a device.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
@@ -12,7 +13,6 @@ use serde::{Serialize, Serializer};
 use crate::metrics::{Metric, RESPONSE, SERVICE};
 use crate::prose;
 
-/// Width of a label in columns.
 const LABEL: usize = 16;
 
 /// Formats a number for a cell, or a dash.

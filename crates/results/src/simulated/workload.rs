@@ -14,7 +14,6 @@ use crate::prose::milliseconds;
 #[derive(Clone, Copy)]
 pub enum OptionArrivals {
     Poisson {
-        /// The mean time between two arrivals.
         mean: Span,
     },
     Closed {
@@ -100,7 +99,6 @@ impl Workload {
         }
     }
 
-    /// Describes a replay.
     pub fn trace(replayed: &ReplayInfo, warmup_requests: u64) -> Self {
         let files = replayed.files.iter();
         let names = files
