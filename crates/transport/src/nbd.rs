@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{
     AnswerHeader, BlockSizes, Choice, ExportInfo, OptionHeader, answer, code, info,
 };
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{ClientFlags, Command, Error, Greeting, Headers, MAX_STRING, Request};
 
 use crate::transport::{Fault, Lost, Reader, Size, Source, host_and_port};
