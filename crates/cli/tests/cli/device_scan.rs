@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, ExportInfo, OptionHeader, answer, info};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command as Asked, Error, Greeting, Headers, Request};
 use serde_json::Value;
 
