@@ -1,7 +1,6 @@
 //! The event loop for one device: merges arrivals with the device's next event.
 //!
-//! A [`Load`] supplies the arrivals. It is notified of completions, because in closed systems they
-//! trigger the next arrivals.
+//! A [`Load`] supplies the arrivals; in closed systems, completions trigger them.
 
 use std::collections::VecDeque;
 use std::iter::{Fuse, Repeat, repeat};
@@ -14,8 +13,7 @@ use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Work
 
 /// A source of requests.
 pub trait Load {
-    /// Returns the instant of the next known arrival; completions may trigger others, at or after
-    /// them.
+    /// Returns the instant of the next known arrival; completions may trigger later ones.
     fn next_arrival(&mut self) -> Option<Instant>;
 
     /// Removes and returns the request of [`Load::next_arrival`], which must have been `Some`.
@@ -161,8 +159,7 @@ pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Re
     rest: I,
     next: Option<Request>,
     think: T,
-    /// Instants of the next requests of the thinking clients, ascending. With equal think times
-    /// each new one is appended.
+    /// Instants of the next requests of the thinking clients, ascending.
     asking: VecDeque<Instant>,
 }
 
@@ -327,8 +324,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Creates `count` requests of `workload` on `disk`, generated from `seed`. [`Request::stream`]
-    /// is the number of their stream.
+    /// Creates `count` requests of `workload` on `disk`, generated from `seed`, with their streams.
     ///
     /// # Panics
     /// If the disk has no room for a request, or a share is not within 0 and 1.

@@ -28,8 +28,7 @@ impl Arm {
         self.position(at, rules)
     }
 
-    /// Returns the result of [`Self::call`] on a copy, which is made only if the pass has left its
-    /// run.
+    /// Returns the result of [`Self::call`] on a copy, made only if the pass has left its run.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
@@ -46,10 +45,7 @@ impl Arm {
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
-            Self::Free(position) => Position {
-                since: position.since.max(at),
-                ..*position
-            },
+            Self::Free(position) => position.with_since(position.since.max(at)),
             Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
         }
     }
@@ -150,8 +146,7 @@ struct Reach {
 }
 
 impl Reach {
-    /// Creates the reach of read-ahead after the run `last`; `follows_buffered` if the track before
-    /// that of the last requested block is in the buffer.
+    /// Creates the reach of read-ahead after the run `last`, perhaps after a buffered track.
     #[inline]
     fn new(scheme: ReadAhead, follows_buffered: bool, last: &Piece) -> Self {
         Self {
@@ -190,9 +185,7 @@ impl Reach {
 /// The blocks that a pass is to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
-    /// One past the last requested block.
     pub requested: Lbn,
-    /// One past the last block of read-ahead.
     pub end: Lbn,
 }
 
@@ -243,10 +236,7 @@ impl Reading {
             return false;
         }
         let after = self.piece.position_after();
-        let from = Position {
-            since: after.since.max(self.resumed),
-            ..after
-        };
+        let from = after.with_since(after.since.max(self.resumed));
         let (blocks, start) = ((next, self.end), Instant::START);
         let (approach, piece) = mechanism.piece_of(true, from, Op::Read, blocks, &extent, start);
         self.in_place = piece.begin - approach.wait;
@@ -329,8 +319,7 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if an earlier run has
-    /// them.
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if in an earlier run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {

@@ -1,5 +1,5 @@
-//! A write cache that holds many ranges of dirty blocks. The policy of the drive's queue chooses
-//! the next range to destage.
+//! A write cache of many ranges of dirty blocks, destaged as the policy of the drive's queue
+//! chooses.
 //!
 //! The controller and the arm work in parallel. The controller serves one command at a time; a
 //! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
@@ -13,12 +13,10 @@
 //! - A read that the segments or the cache hold entirely is served from there, immediately if no
 //!   other command waits and only the arm is busy. For any other read, blocks that the cache holds
 //!   are destaged first.
-//! - A flush destages everything that the cache holds, in the policy's order; nothing else is
-//!   served until then.
+//! - A flush destages the whole cache, in the policy's order, before anything else is served.
 //! - A write that is not absorbed replaces its blocks in the cache.
 //! - With `destage_in_gaps`, ranges or parts of them are destaged in the gap of a command that
-//!   needs the arm: while it waits for its first sector to come round, as long as that does not
-//!   delay it.
+//!   needs the arm: during its rotational wait, without delaying it.
 
 use std::collections::VecDeque;
 
@@ -94,8 +92,7 @@ impl Deferred {
         (self.ranges.sectors() + arriving.unwrap_or_default()).0
     }
 
-    /// Returns when there is room for a write of `sectors`; `None` if a range must be destaged
-    /// first.
+    /// Returns when there is room for a write; `None` if a range must be destaged first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {
@@ -509,8 +506,7 @@ impl Core {
             && self.absorbs(request, Instant::START)
     }
 
-    /// Serves a write that the cache absorbs. The arm is not involved, but read-ahead ends, because
-    /// the write may make its blocks stale.
+    /// Serves a write that the cache absorbs. Read-ahead ends: the write may make its blocks stale.
     #[cold]
     pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {

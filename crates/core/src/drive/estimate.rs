@@ -91,16 +91,14 @@ impl Core {
 }
 
 impl View<'_> {
-    /// Returns the head's position for a request at `place`, and the earliest start of the
-    /// transfer.
+    /// Returns the head's position for a request at `place`, and when its transfer may start.
     pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
         let (from, ready, _) = self.start(request, place);
         (from, ready)
     }
 
     /// Returns the position of the head for a request, when its data are available, and its extra
-    /// time: the head may be called later than for other requests of its kind, or the request may
-    /// have to read first.
+    /// time: for a later call of the head than usual, or to read first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {

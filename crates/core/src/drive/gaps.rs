@@ -186,8 +186,8 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Reads or writes the blocks of `find`, with the arm called at `at`. If the head arrives late,
-    /// it begins with the next sector.
+    /// Transfers the blocks of `find`, with the arm called at `at`; if late, from the next sector
+    /// on.
     pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);

@@ -59,8 +59,7 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average from the start to `end`; `None` when no time has passed. Panics when
-    /// `end` is before the last step.
+    /// Returns the average until `end`; `None` if no time has passed. Panics before the last step.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();

@@ -75,8 +75,7 @@ pub fn per_s(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? / seconds)
 }
 
-/// Parses a rate as [`per_s`] does, as the time from one event to the next: from a nanosecond to an
-/// hour; `None` for anything else.
+/// Parses a rate as [`per_s`] does, as the time between two events: a nanosecond to an hour.
 pub fn interval(text: &str) -> Option<Span> {
     let ns = 1e9 / per_s(text)?;
     let is_interval = (1.0..=LONGEST_NS).contains(&ns);

@@ -1,6 +1,9 @@
 //! Placement with Zipf popularity: a few extents often, many rarely.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, within};
+use super::{
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced,
+    start_within,
+};
 use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
 
@@ -102,7 +105,7 @@ pub(in crate::workload) struct ZipfDraw {
     step: u64,
 }
 
-impl Place for ZipfDraw {
+impl PlaceSampler for ZipfDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let (entry, number) = self.listed.take(generator);
@@ -111,7 +114,7 @@ impl Place for ZipfDraw {
             _ => number,
         };
         let from = number * self.extent;
-        within(generator, from, from + self.extent, request.size)
+        start_within(generator, from, from + self.extent, request.size)
     }
 }
 
