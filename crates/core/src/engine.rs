@@ -164,16 +164,15 @@ pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Re
 }
 
 impl<I: Iterator<Item = Request>> ClosedLoop<I> {
-    /// Creates `clients` clients that issue all of `requests`, thinking for `think` after each
-    /// completion. All issue one at the start.
+    /// Creates `clients` clients that issue one of `requests` at the start and after each `think`.
     pub fn new(requests: I, clients: usize, think: Span) -> Self {
         Self::with_think_times(requests, clients, repeat(think))
     }
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but each completion takes its think time from `think`; when that has
-    /// ended, no client issues another request.
+    /// Like [`Self::new`], with the think times of `think`; at its end, clients issue no more
+    /// requests.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -312,8 +311,7 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged in order of time, up to a total number of requests. At the
-/// same instant the stream listed first precedes the others.
+/// The streams of a workload, merged in order of time and then of the list, up to a total number.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,

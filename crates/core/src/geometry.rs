@@ -1,7 +1,6 @@
 //! The layout of a drive: the location of every block, built once from its [`spec::Geometry`].
 //!
-//! Maps logical blocks to cylinder, head, sector and angle, and back; provides locations and
-//! gap-free runs to the modules that model time.
+//! Maps logical blocks to cylinder, head, sector and angle, and back; provides gap-free runs.
 //!
 //! # How places are counted
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by

@@ -106,8 +106,7 @@ impl Mechanism {
             .total(op, (from.cylinder, cylinder), from.head != head)
     }
 
-    /// Returns the total of the approach that [`Mechanism::piece`] gives, and no more, because
-    /// schedulers compute it for every pending request.
+    /// Returns only the total of the approach, as schedulers need it for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
         let moved = self.movement(op, from, extent.cylinder, extent.head);
@@ -329,8 +328,8 @@ impl Mechanism {
 const FRACTION_BITS: u32 = 20;
 
 /// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, about 10
-/// ns at 5400 rpm. It absorbs the rounding of instants to whole nanoseconds, which could otherwise
-/// turn "exactly in time" into a lost revolution.
+/// ns at 5400 rpm. Rounding to whole nanoseconds could otherwise turn "exactly in time" into a lost
+/// revolution.
 const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
@@ -348,8 +347,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the tolerance between times computed in different ways: angles are exact to 2^-20 of
-    /// a revolution, and times to a nanosecond.
+    /// Returns the tolerance of times: angles are exact to 2^-20 of a revolution, times to 1 ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }

@@ -233,8 +233,7 @@ impl Predictor {
         if is_likelier { instead } else { expected }
     }
 
-    /// Returns the time that an explanation leaves unexplained, as a fraction of a revolution; a
-    /// lost or gained revolution counts as [`SLIP`].
+    /// Returns the unexplained time in revolutions, where a lost or gained one counts as [`SLIP`].
     fn cost(&self, explained: &Completion, at: Instant) -> f64 {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
@@ -301,8 +300,7 @@ impl Estimate for Predictor {
 /// C2247 and the ST41601N it is 0.3 to 1 %, including the model's own errors.
 const SCATTER: f64 = 0.01;
 
-/// An observation further off than this many standard deviations carries no information about the
-/// angle: the request was not served as the model assumed.
+/// An observation further off than this many standard deviations reveals nothing about the angle.
 const GATE: f64 = 4.0;
 
 /// The angle counts as known when its standard deviation is below this, in revolutions.

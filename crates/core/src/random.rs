@@ -6,8 +6,8 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::units::Span;
 
-/// The generator of every random number of a run: PCG XSL 128/64 (MCG). It is fixed because results
-/// must stay comparable to the bit for years.
+/// The generator of all random numbers, PCG XSL 128/64 (MCG), fixed so that results stay
+/// comparable.
 pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
@@ -17,8 +17,7 @@ pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
     Generator::seed_from_u64(own ^ purpose as u64)
 }
 
-/// The purpose of the random numbers of one stream. Times and requests are generated separately, so
-/// that the requests do not depend on the load.
+/// The purpose of the random numbers of one stream. Requests do not depend on the load.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Purpose {

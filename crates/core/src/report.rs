@@ -358,8 +358,7 @@ const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
     responses: ResponseSummary,
-    /// Sums in nanoseconds of the parts of service: all parts of the breakdown except the queue
-    /// wait. That alone could exceed 63 bits, on a saturated drive.
+    /// Sums in ns of all parts of the breakdown except the queue wait, which could exceed 63 bits.
     parts: [i64; SERVICE_PARTS],
     hits: u64,
 }
@@ -409,8 +408,8 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, each part to the nearest nanosecond, which adds up to the mean
-    /// response; `None` when nothing was counted.
+    /// Returns the mean breakdown, which adds up to the mean response; `None` if nothing was
+    /// counted.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
@@ -458,8 +457,7 @@ pub struct Window {
     pub waiting_mean_count: f64,
 }
 
-/// An observer that divides a run into windows of equal length, starting at time zero. They include
-/// the warm-up, so that they show whether it was long enough.
+/// An observer that divides a run, with its warm-up, into windows of equal length from time zero.
 ///
 /// Memory grows by about 150 bytes per window, up to a maximum number; later events are ignored.
 #[derive(Clone, Debug)]

@@ -90,8 +90,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The largest size: what one ATA command with 48-bit addresses can name (READ DMA EXT, a
-    /// 16-bit count of which zero means 65,536).
+    /// The largest size: that of an ATA command with 48-bit addresses (READ DMA EXT, a 16-bit
+    /// count).
     pub const MAX_SECTORS: SectorCount = SectorCount(1 << 16);
 
     /// Creates a request with default attributes, for unit 0, of stream 0.

@@ -192,8 +192,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, or `None` if it is not given. `read` takes the value and the
-    /// name of the field, and returns its own errors.
+    /// Returns the value of `key`, if given. `read` takes value and field, and returns its own
+    /// errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

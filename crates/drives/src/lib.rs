@@ -67,8 +67,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 /// Returns up to three drives that a mistyped or shortened name may mean, the most likely first.
 ///
-/// Similarity is the share of pairs of neighbouring letters that two names have in common, in any
-/// order, so that `c2247` and `cheetah seagate` find their drives.
+/// Similar names share pairs of letters in any order: `c2247` and `cheetah seagate` find their
+/// drives.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = letter_pairs(name);
     let mut alike: Vec<(f64, &'static str)> = CATALOGUE

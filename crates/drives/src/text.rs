@@ -76,8 +76,7 @@ impl Edit {
 /// The kinds of new values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. All of it is replaced
-    /// by these pairs of distance in cylinders and time.
+    /// The key is a seek curve, replaced by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
     /// One line or several. In a string of several lines, or if a single line is too long, a line
     /// of 100 columns or more is broken at spaces.

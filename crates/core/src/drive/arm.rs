@@ -1,5 +1,4 @@
-//! The activity of the arm. A read and its read-ahead are one pass over the media, known in closed
-//! form and evaluated when its progress matters.
+//! The activity of the arm. A read and its read-ahead are one pass, known in closed form.
 
 use crate::buffer::{Buffer, SegmentId};
 use crate::geometry::Extent;
@@ -17,8 +16,8 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Calls the head at `at` and returns its position once it is free to move: after the sector
-    /// under it, or after required read-ahead.
+    /// Calls the head at `at`; returns its position when its sector or required read-ahead is
+    /// complete.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -268,8 +267,8 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass has ended at the end of it and all of
-    /// the track has passed by `at`, after [`Self::advance`].
+    /// Returns the first block of the last track, if the pass ended at its end and all of it passed
+    /// by `at`.
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();

@@ -276,8 +276,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation if it is due by `now`, and returns its instant. Data that have
-    /// arrived come first: they may overlap others and so make room.
+    /// Starts the next operation due by `now`; returns its instant. Arrived data come first: they
+    /// may make room.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, come)) = deferred.arriving
@@ -541,8 +541,8 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range with the arm called at `at`; returns when it is on the media. `writes`
-    /// counts the writes of each of its blocks.
+    /// Destages a range of these writes with the arm called at `at`; returns when it is on the
+    /// media.
     ///
     /// The data are in the cache, so neither bus nor processing takes time. A range that continues
     /// the previously destaged one, with the head still in place, needs no further settle.

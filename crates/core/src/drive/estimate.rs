@@ -1,5 +1,5 @@
-//! The times that requests would take, for policies and predictions: estimates from the state of a
-//! drive, and a copy of the drive on which to try requests.
+//! Times of requests for policies and predictions: estimates, and a copy of the drive to try them
+//! on.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;
@@ -195,8 +195,7 @@ impl Core {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     core: Core,
-    /// True if requests wait in the drive's own queue, where their commands are processed
-    /// meanwhile; false if they arrive one at a time from outside.
+    /// True if requests wait in the drive's own queue, processed meanwhile; false if outside of it.
     is_inside: bool,
     /// Instant at which the next request may begin.
     open: Instant,

@@ -151,8 +151,8 @@ impl Core {
     }
 
     /// Returns the transfers that `fill` finds in the gap of a command, each an `op`, and when the
-    /// gap begins. Drops transfers from the end until they delay the command by no more than
-    /// rounding. Returns `None` if the command has no gap.
+    /// gap begins. Drops the last ones until they delay the command by no more than rounding.
+    /// `None` without a gap.
     pub(super) fn fill_gap(
         &self,
         command: &Command,

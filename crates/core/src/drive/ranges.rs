@@ -1,7 +1,6 @@
 //! The dirty ranges of a write cache that wait, and the log of runs that reach the media.
 //!
-//! Ranges never overlap. A write is merged with the ranges that it overlaps, and with those that it
-//! touches up to a length. Each range is a request for the policy.
+//! A write is merged with ranges that it overlaps, and that it touches up to a length.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -67,8 +67,8 @@ impl Core {
         served
     }
 
-    /// Returns true, and drops the blocks, if read-ahead of data that the buffer should hold has
-    /// failed. Data that the host has already transferred are present.
+    /// Returns true, and drops the blocks, if read-ahead of data that the host has not read has
+    /// failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -194,8 +194,7 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before the last block's track is in the buffer or is read by
-    /// the request; false where this does not matter.
+    /// Returns true if the track before the last block's is buffered or read, where that matters.
     ///
     /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
     /// and the start of the next one in the buffer; the read after one that ends on the track where

@@ -1,5 +1,4 @@
-//! The arithmetic that applies to each block: runs of blocks that a zone's arithmetic maps to
-//! cylinder, head, sector and angle, found through buckets.
+//! Runs of blocks, found in buckets, and a zone's arithmetic from them to head, sector and angle.
 
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};

@@ -1,5 +1,4 @@
-//! Properties of the media beyond the location of blocks: defects, the angles of places without
-//! blocks, the blocks of zones and cylinders.
+//! Defects, the angles of places without blocks, and the blocks of zones and cylinders.
 
 use super::Layout;
 use super::plan::{Pba, Role, ZonePlace, places_grid};
@@ -81,8 +80,7 @@ impl Layout {
         free.map(|at| self.unit(at))
     }
 
-    /// Returns the start angle and width of the sector at an address, whether or not it holds a
-    /// block; `None` if there is no such sector.
+    /// Returns the start angle and width of any sector; `None` if there is none at the address.
     pub fn angle(&self, at: Pba) -> Option<(Angle, Angle)> {
         let place = self.plan.place(at)?;
         let grid = &self.grids[places_grid(place.zone) as usize];

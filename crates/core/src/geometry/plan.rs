@@ -352,8 +352,7 @@ impl Plan {
         ZonePlace { place, ..at }
     }
 
-    /// Returns the bounds of the units among which a spare for the unit of `defect` is to be found.
-    /// `last` is the place of the last block.
+    /// Returns the bounds of the units with spares for `defect`; the last block is at `last`.
     pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
         if self.spares_at_disk_end {
             let (zone, place) = (self.zones.len(), 0);

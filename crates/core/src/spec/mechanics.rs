@@ -124,8 +124,7 @@ impl Mechanics {
         (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each value that is allowed but probably a mistake: a seek that takes
-    /// less than half as long as a shorter one.
+    /// Returns a warning for each probable mistake: a seek less than half as long as a shorter one.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);
@@ -151,8 +150,7 @@ impl Mechanics {
     }
 }
 
-/// Returns the shortest time of a curve over distances from 1 to `last` cylinders. Both pieces of a
-/// formula rise, so each is shortest where it begins.
+/// Returns the shortest time over 1 to `last` cylinders. Each piece of a formula begins shortest.
 fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     match curve {
         SeekCurve::TwoPiece(piece) => shortest_of(piece.single.as_slice(), piece, last),

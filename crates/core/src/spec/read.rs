@@ -186,8 +186,8 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     })
 }
 
-/// Times may decrease as distances increase: measured ones do where the arm's control changes its
-/// mode of operation. Distances must increase.
+/// Distances must increase, but measured times may decrease where the arm's control changes its
+/// mode.
 fn points(value: &tree::Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let expected = "pairs [distance in cylinders, time in ms], distances ascending";
     let mut before = 0;

@@ -126,8 +126,7 @@ impl BatchMeans {
         self.whole = whole;
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean, to the nearest
-    /// nanosecond. `None` below 512 spans in whole batches.
+    /// Returns half the width of the mean's 95 % interval; `None` below 512 spans in whole batches.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
@@ -192,8 +191,8 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the 95 % confidence interval of the mean of independent values, normal
-/// or nearly so, in their unit; `None` below two.
+/// Returns half the width of the mean's 95 % interval of independent normal values; `None` below
+/// two.
 pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;

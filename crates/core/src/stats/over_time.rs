@@ -135,8 +135,7 @@ impl DiskMeter {
         self.at
     }
 
-    /// Returns the statistics until `now`, or until the last event if that is later; fractions and
-    /// means over time are 0 if no time has passed.
+    /// Returns the statistics until `now` or the last event; fractions are 0 if no time has passed.
     pub fn work(&self, now: Instant) -> DiskWork {
         let until = self.at.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);

@@ -12,8 +12,7 @@ pub struct InputError {
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The key, parameter or argument, such as `geometry.zones[3].spares`; zones count from 0.
-    /// Empty if `expected` is a whole message.
+    /// The key, such as `geometry.zones[3].spares`, from 0; empty if `expected` is a whole message.
     pub field: String,
     /// The value as shown, text in quotes; `None` if nothing was found.
     pub found: Option<String>,

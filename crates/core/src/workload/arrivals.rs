@@ -160,8 +160,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Creates arrivals with these pauses, generated from `seed` for the `stream`-th stream of a
-    /// workload; the first is one pause after the start.
+    /// Creates arrivals of the `stream`-th stream from `seed`; the first is one pause after the
+    /// start.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),

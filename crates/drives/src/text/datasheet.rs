@@ -291,8 +291,7 @@ impl Datasheet {
         InputError::new("capacity", &size_text(self.capacity), expected)
     }
 
-    /// Returns the number of sectors on a track whose sequential rate is `per_s`: a pass over a
-    /// cylinder takes its revolutions, and the skews between tracks.
+    /// Returns the sectors on a track of this sequential rate, for its revolution and skews.
     fn on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
         let skews = (surfaces - 1.0) * track_ms(figures) + cylinder_ms(figures);

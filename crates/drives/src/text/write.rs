@@ -87,8 +87,8 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
     filled
 }
 
-/// Formats `spec` as a file in the style of the catalogue. It parses as an equal specification,
-/// except that long lines of a text are broken at spaces.
+/// Formats `spec` as a file in the style of the catalogue. It parses as an equal one, with long
+/// lines of texts broken at spaces.
 ///
 /// Keys are written in the order of the manual, without those that have their default value. The
 /// text that `remark` returns for the path of a key, such as `overheads.read_completion`, becomes a

@@ -1,5 +1,4 @@
-//! A walk over the spanned TOML tree, and the readers of the kinds of fields: each converts a value
-//! into a checked quantity, or reports what it expected.
+//! The spanned TOML tree, and readers that convert a value into a checked quantity, or report it.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};

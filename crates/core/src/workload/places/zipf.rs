@@ -12,8 +12,8 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// extent at the end is not used.
 ///
 /// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where `s` is a
-/// step near the golden section of the count that is coprime to it. So every extent occurs once,
-/// and neighbours in popularity are far apart.
+/// step near the golden section of the count that is coprime to it. Neighbours in popularity are
+/// far apart.
 ///
 /// The 16,384 most popular extents are selected from a table. The others share one entry of it, for
 /// which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks: there, the
