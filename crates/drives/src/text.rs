@@ -121,7 +121,7 @@ pub fn remarks(text: &str) -> Result<BTreeMap<&'static str, String>, InputError>
         }
         let (found, _) = table.get_key_value(name)?;
         let above = found.leaf_decor().prefix()?.as_str()?;
-        let text = |line: &'_ str| Some(line.trim().strip_prefix('#')?.trim().to_owned());
+        let text = |line: &str| Some(line.trim().strip_prefix('#')?.trim().to_owned());
         let remark = above.lines().filter_map(text).collect::<Vec<_>>().join(" ");
         (!remark.is_empty()).then_some((key.path, remark))
     };

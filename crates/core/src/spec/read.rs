@@ -305,7 +305,10 @@ fn slips(value: &tree::Value<'_>) -> Result<Vec<u64>, InputError> {
             Some(before) if slip <= *before => {
                 Err(place.error(format!("ascending places: more than {before}")))
             }
-            _ => Ok(slips.push(slip)),
+            _ => {
+                slips.push(slip);
+                Ok(())
+            }
         }
     })?;
     Ok(slips)
