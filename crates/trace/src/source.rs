@@ -1,9 +1,9 @@
 //! The bytes of a trace file: decompressed, buffered, and split into lines or records in place.
 //! Compressed files are recognised by their first bytes, not by their names.
 
-use io::{self, BufRead, Chain, Cursor, Read};
 use std::error::Error as _;
 use std::fs::File;
+use std::io::{self, BufRead, Chain, Cursor, Read};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
