@@ -11,7 +11,7 @@ mod run;
 
 pub use device::Live;
 pub use diskarm_transport::nbd::NbdSource;
-pub use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+pub use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 pub use file::FileSource;
 pub use inbox::{Inbox, ReadData};
 pub use run::{ReadOnly, SequentialPass, run};

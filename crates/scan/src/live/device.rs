@@ -10,7 +10,7 @@ use std::time::Duration;
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError, check};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 
 use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
