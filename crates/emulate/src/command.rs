@@ -19,7 +19,6 @@ use diskarm_wire::{Command, Sense};
 use crate::reservation::Access;
 use crate::state::Context;
 use crate::work::Start;
-pub(crate) use inquiry::rotation_rate;
 
 /// The commands that may run at the same time as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,17 @@
 //! The state of a unit, apart from its tasks.
 
+use std::collections::BTreeMap;
+
 use diskarm_core::device::{Completion, Status};
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
+use diskarm_wire::layout::Short;
+use diskarm_wire::mode::Control;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
 
 use crate::backing::{Backing, Store};
-use crate::mode::Modes;
 use crate::realism::Realism;
 use crate::reservation::{Access, Nexus, Reservations};
 
@@ -98,6 +101,24 @@ impl Counts {
     }
 }
 
+/// The content of the mode pages that were changed, by page code.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Modes {
+    pub current: BTreeMap<u8, Vec<u8>>,
+    pub saved: BTreeMap<u8, Vec<u8>>,
+}
+
+impl Modes {
+    /// Returns the current content of a page, if it was changed.
+    pub fn page<T>(&self, code: u8, parse: fn(&[u8]) -> Result<T, Short>) -> Option<T> {
+        parse(self.current.get(&code)?).ok()
+    }
+
+    fn control(&self) -> Option<Control> {
+        self.page(Control::CODE, Control::parse)
+    }
+}
+
 pub(crate) struct State {
     pub identity: Identity,
     /// Bytes of a block.
@@ -155,7 +176,7 @@ impl State {
 
     /// Applies a reset.
     pub fn reset(&mut self) {
-        self.modes.restore();
+        self.modes.current.clone_from(&self.modes.saved);
         self.reservations.reset();
         self.stopped = false;
         for nexus in &mut self.nexuses {
@@ -211,7 +232,8 @@ impl State {
 
     /// Returns true if the unit is read-only, or the control page forbids writes (SWP).
     pub fn is_write_protected(&self) -> bool {
-        self.is_read_only || self.modes.is_write_protected()
+        let control = self.modes.control();
+        self.is_read_only || control.is_some_and(|control| control.write_protect)
     }
 
     /// Returns the nexus of an initiator, creating it if needed.
@@ -256,7 +278,8 @@ impl State {
 
     /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
-        let format = if self.modes.has_descriptor_sense() {
+        let control = self.modes.control();
+        let format = if control.is_some_and(|control| control.descriptor_sense) {
             Format::Descriptor
         } else {
             Format::Fixed

@@ -253,9 +253,7 @@ fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount)
 /// Returns the rotation of the platter during the change from one run to the next, in raw units.
 fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
     let way = (from.cylinder, to.cylinder);
-    let (arm, rest) = mechanism
-        .seek
-        .any_parts(true, op, way, from.head != to.head);
+    let (arm, rest) = mechanism.seek.parts(true, op, way, from.head != to.head);
     let turned = (arm + rest).as_ms() / mechanism.rotation.period().as_ms();
     (turned * REVOLUTION as f64) as u128
 }
@@ -324,10 +322,7 @@ pub(crate) mod tests {
         let (mut at, end, start) = (blocks.start, blocks.end, head.since);
         let mut begin = None;
         while at < end {
-            let (_, piece) = match begin {
-                None => mechanism.piece(head, op, (at, end), start),
-                Some(_) => mechanism.next_piece(head, op, (at, end), start),
-            };
+            let (_, piece) = mechanism.piece(begin.is_some(), head, op, (at, end), start);
             begin.get_or_insert(piece.begin);
             (at, head) = (piece.end_lbn(), piece.position_after());
         }

@@ -8,11 +8,11 @@ use diskarm_serve::nbd::{
 };
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Facts, Session as _};
+use diskarm_wire::nbd::message::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::option::{
     AnswerHeader, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries, answer, code,
     info,
 };
-use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request, TransmissionFlags};
 
 const BYTES: u64 = 1 << 20;

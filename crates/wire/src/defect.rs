@@ -151,9 +151,7 @@ layout! {
         /// Bytes of all addresses, requested or not.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// Header of READ DEFECT DATA(12).
     pub struct Header12: 8 {
         /// The primary list follows.
@@ -167,16 +165,13 @@ layout! {
         /// Bytes of all addresses from the index on.
         length: u32 = FieldPosition::bytes(4, 4);
     }
-}
 
-layout! {
     /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
     pub struct FormatHeader: 4 {
         /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
-        /// DCRT: no certification.
         disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
         stop: bool = FieldPosition::flag(1, 4);
@@ -186,19 +181,15 @@ layout! {
         disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
         immediate: bool = FieldPosition::flag(1, 1);
-        /// Bytes of all addresses.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// The header with LONGLIST.
     pub struct LongFormatHeader: 8 {
         /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
-        /// DCRT: no certification.
         disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
         stop: bool = FieldPosition::flag(1, 4);
@@ -208,23 +199,16 @@ layout! {
         disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
         immediate: bool = FieldPosition::flag(1, 1);
-        /// Bytes of all addresses.
         length: u32 = FieldPosition::bytes(4, 4);
     }
-}
 
-layout! {
     /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
     pub struct ReassignHeader: 4 {
-        /// Bytes of all addresses.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// The header with LONGLIST.
     pub struct LongReassignHeader: 4 {
-        /// Bytes of all addresses.
         length: u32 = FieldPosition::bytes(0, 4);
     }
 }
@@ -233,9 +217,7 @@ layout! {
 /// 4.1.2). A host sends an address and the requested format; the unit returns the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
-    /// The address to translate.
     pub address: Address,
-    /// The requested format.
     pub wanted: AddressFormat,
 }
 
@@ -250,7 +232,6 @@ pub const SUPPORTED_PAGES: u8 = 0x00;
 pub struct Translated {
     /// The format of the address that was translated.
     pub supplied: AddressFormat,
-    /// The position is reserved.
     pub reserved: bool,
     /// The position is an alternate sector.
     pub alternate_sector: bool,
@@ -262,12 +243,9 @@ pub struct Translated {
 /// Length of either page with one address.
 pub const TRANSLATE_LENGTH: usize = 14;
 
-/// An error in one of these pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Its length is wrong.
     Short(Short),
-    /// It has another code.
     Code(u8),
     /// A format that [`Address`] does not support, with its byte.
     Format(u8),

@@ -3,9 +3,7 @@
 /// An operation, as REPORT SUPPORTED OPERATION CODES describes it (SPC-4).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Its name in the standard.
     pub name: &'static str,
-    /// The first byte of the command block.
     pub code: u8,
     /// The service action, which distinguishes operations with the same code: bits 4 to 0 of byte
     /// 1.

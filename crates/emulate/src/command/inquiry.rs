@@ -8,6 +8,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use super::transfer::MAX_BLOCKS;
+use crate::mode::rotation_rate;
 use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
@@ -131,9 +132,4 @@ fn characteristics(context: &Context<'_>) -> Vec<u8> {
         form_factor: 0,
     };
     characteristics.emit().to_vec()
-}
-
-/// Returns the revolutions per minute, rounded.
-pub(crate) fn rotation_rate(spec: &diskarm_core::spec::Spec) -> u16 {
-    (60e9 / spec.mechanics.period_ns).round().min(65_534.0) as u16
 }

@@ -5,6 +5,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{Spec, WatermarkOf};
 use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
+use diskarm_wire::mode::Disconnect;
 use diskarm_wire::sense::{Code, Key};
 
 use super::Unit;
@@ -222,7 +223,8 @@ impl<D: Backing> Unit<D> {
 /// without a pause, if the drive may choose it (adaptive buffer ratios). With several requests in
 /// the device it applies to those that start next.
 fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
-    if state.modes.buffer_full_ratio() != Some(0) && state.modes.buffer_full_ratio().is_some() {
+    let ratios = state.modes.page(Disconnect::CODE, Disconnect::parse);
+    if ratios.is_some_and(|page| page.buffer_full_ratio != 0) {
         return;
     }
     let (Some(spec), Some(layout)) = (device.spec(), device.layout()) else {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
+use diskarm_wire::nbd::message::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Error, ExtentFlags, Headers};
 
 use super::job::{ALLOCATION, Job, JobKind, Refusal, store_error};
