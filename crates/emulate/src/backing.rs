@@ -21,23 +21,19 @@ pub trait Backing: Device {
         None
     }
 
-    /// Returns the layout of a single drive.
     fn layout(&self) -> Option<&Layout> {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns the instant
-    /// of its arrival.
+    /// Moves the arm to the track of a block while no request is outstanding; returns its arrival.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
 
-    /// Changes the buffer rules, watermarks and write caching. Only called where
-    /// [`Self::spec`] is known.
+    /// Changes the buffer rules, watermarks and write caching. Only called if there is a spec.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Replaces the defects, in a geometry with the same number of blocks, while no request is
-    /// outstanding.
+    /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
     ///
     /// # Errors
     /// If the geometry contradicts itself, or the device has no geometry of its own.
@@ -167,10 +163,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Blocks in a chunk.
     const CHUNK: u64 = 64;
 
-    /// Creates a store of zeros with blocks of this size.
     pub fn new(block: Bytes) -> Self {
         Self {
             block: block.0 as usize,
