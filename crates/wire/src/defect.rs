@@ -54,8 +54,7 @@ impl Address {
         }
     }
 
-    /// Returns the length of an address of a format in a list, in bytes; `None` for vendor-specific
-    /// formats.
+    /// Returns the length of an address in a list, in bytes; `None` for vendor-specific formats.
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
@@ -68,8 +67,7 @@ impl Address {
         }
     }
 
-    /// Parses the address at the front of `data`; `None` if it is cut off or [`Address`] does not
-    /// support its format.
+    /// Parses the address at the front of `data`; `None` if it is cut off or vendor-specific.
     pub fn parse(format: AddressFormat, data: &[u8]) -> Option<Self> {
         let data = data.get(..Self::length(format)?)?;
         let physical = || Physical {
@@ -102,8 +100,7 @@ impl Address {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is too little room, the cylinder is 2^24 or more, or an extended offset is 2^28 or
-    /// more.
+    /// If there is too little room, a cylinder is above 24 bits, or an extended offset above 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {

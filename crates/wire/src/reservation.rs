@@ -118,8 +118,7 @@ pub enum TransportId<'a> {
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// Returns the length in bytes: 24, or a multiple of four for names, which are padded with
-    /// zeros.
+    /// Returns the length in bytes: 24, or a multiple of four for names padded with zeros.
     pub fn length(&self) -> usize {
         let text = match self {
             Self::Sas(_) => return 24,

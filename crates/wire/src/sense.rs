@@ -64,8 +64,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($code, $qualifier);
             )+
 
-            /// Returns its name in the standard; `None` if it is not among those that a disk uses
-            /// here.
+            /// Returns its name in the standard; `None` if it is not in this table.
             pub fn name(self) -> Option<&'static str> {
                 match (self.0, self.1) {
                     $(($code, $qualifier) => Some($text),)+

@@ -110,8 +110,7 @@ layout! {
 }
 
 impl Lengths {
-    /// Creates the lengths of a message with `length` bytes of data and no additional header
-    /// segments.
+    /// Creates the lengths of a message with `length` bytes of data and nothing else.
     pub const fn of_data(length: usize) -> Self {
         Self {
             ahs_words: 0,
@@ -444,8 +443,7 @@ messages! {
         /// Counts the messages with data of the command.
         data: Serial = FieldPosition::bytes(36, 4);
         offset: u32 = FieldPosition::bytes(40, 4);
-        /// Difference between the actual and the expected length of the read data; with a status
-        /// only.
+        /// Difference between the actual and the expected length, if there is a status.
         residual: u32 = FieldPosition::bytes(44, 4);
     }
 

@@ -34,8 +34,7 @@ layout! {
         no_zeroes: bool = FieldPosition::flag(3, 1);
     }
 
-    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides left them
-    /// out.
+    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides omit them.
     pub struct ExportReply: 10 {
         /// Size of the export, in bytes.
         size: u64 = FieldPosition::bytes(0, 8);
