@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
+use diskarm_core::device::{Device, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
@@ -67,41 +67,7 @@ impl Single {
 }
 
 impl Device for Single {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.drive.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.drive.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.drive.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.drive.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.drive.abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.drive.components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.drive.persisted(now)
-    }
+    diskarm_core::forward!(drive: capacity sector_size has_room submit next_event advance abort components persisted);
 }
 
 impl Backing for Single {
