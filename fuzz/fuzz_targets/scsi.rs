@@ -4,7 +4,7 @@
 #![no_main]
 
 use diskarm_wire::defect::{Translate, Translated};
-use diskarm_wire::{Command, Sense, inquiry, mode, report, reservation, sense};
+use diskarm_wire::{Command, Sense, mode, report, reservation, sense};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -29,8 +29,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(page.content.len() + next.len() < rest.len());
         rest = next;
     }
-    if let Ok(page) = inquiry::VitalPage::parse(data) {
-        assert!(inquiry::designators(page.content).count() <= data.len());
+    if let Ok(page) = report::VitalPage::parse(data) {
+        assert!(report::designators(page.content).count() <= data.len());
     }
     assert!(report::operations(data).count() <= data.len());
     assert!(report::units(data).count() <= data.len());

@@ -67,7 +67,9 @@ impl Single {
 }
 
 impl Device for Single {
-    diskarm_core::forward!(drive: capacity sector_size has_room submit next_event advance abort components persisted);
+    diskarm_core::forward!(
+        drive: capacity sector_size has_room submit next_event advance abort components persisted
+    );
 }
 
 impl Backing for Single {

@@ -4,8 +4,8 @@
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
 use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
-use diskarm_wire::inquiry::{self, Inquiry};
 use diskarm_wire::mode::{Header6, Page};
+use diskarm_wire::report::{self, Inquiry};
 use diskarm_wire::report::{Capacity10, Capacity16};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
@@ -362,12 +362,12 @@ impl<'a> Disk<'a> {
     pub fn serial_number(&mut self) -> Result<String, Error> {
         let mut data = [0; 255];
         let command = Command::Inquiry {
-            page: Some(inquiry::page_code::SERIAL_NUMBER),
+            page: Some(report::page_code::SERIAL_NUMBER),
             length: data.len() as u16,
         };
         let (_, transferred) = self.data_up_to(&command, &mut data)?;
-        match inquiry::VitalPage::parse(&data[..transferred]) {
-            Ok(page) if page.code == inquiry::page_code::SERIAL_NUMBER => {
+        match report::VitalPage::parse(&data[..transferred]) {
+            Ok(page) if page.code == report::page_code::SERIAL_NUMBER => {
                 Ok(ascii_text(page.content))
             }
             _ => Err(malformed(&command, "returned no page 0x80".to_owned())),

@@ -15,7 +15,6 @@ pub mod layout;
 
 pub mod command;
 pub mod defect;
-pub mod inquiry;
 pub mod iscsi;
 pub mod mode;
 pub mod nbd;

@@ -1,13 +1,13 @@
 //! Data of fixed layouts: every bit of a field, and no other, survives; and bytes laid out by hand.
 
-use diskarm_wire::inquiry::{self, BlockLimits, Characteristics, Designator};
-use diskarm_wire::inquiry::{Inquiry, padded};
 use diskarm_wire::mode::{
     Caching, Control, Disconnect, ErrorRecovery, Exceptions, FlexibleDisk, FormatDevice, Geometry,
     Header6, Header10, LongDescriptor, Notch, Page, ShortDescriptor,
 };
 use diskarm_wire::nbd::{self, message, option};
+use diskarm_wire::report::{self, BlockLimits, Characteristics, Designator};
 use diskarm_wire::report::{Capacity10, Capacity16};
+use diskarm_wire::report::{Inquiry, padded};
 use proptest::prelude::*;
 
 /// Random bytes that are parsed and emitted equal those bytes under the mask of all fields, so
@@ -144,10 +144,10 @@ proptest! {
         code: u8,
         content in prop::collection::vec(any::<u8>(), 0..300),
     ) {
-        let page = inquiry::VitalPage { qualifier, device_type, code, content: &content };
+        let page = report::VitalPage { qualifier, device_type, code, content: &content };
         let mut data = vec![0xaa; 304];
         let length = page.emit(&mut data);
-        prop_assert_eq!(inquiry::VitalPage::parse(&data[..length]), Ok(page));
+        prop_assert_eq!(report::VitalPage::parse(&data[..length]), Ok(page));
     }
 
     #[test]
@@ -166,7 +166,7 @@ proptest! {
         for designator in designators.clone() {
             end += designator.emit(&mut data[end..]);
         }
-        let found: Vec<_> = inquiry::designators(&data[..end]).collect();
+        let found: Vec<_> = report::designators(&data[..end]).collect();
         prop_assert_eq!(found, designators.collect::<Vec<_>>());
     }
 
@@ -176,8 +176,8 @@ proptest! {
         while let Ok((_, next)) = Page::parse(rest) {
             rest = next;
         }
-        if let Ok(page) = inquiry::VitalPage::parse(&data) {
-            prop_assert!(inquiry::designators(page.content).count() <= data.len());
+        if let Ok(page) = report::VitalPage::parse(&data) {
+            prop_assert!(report::designators(page.content).count() <= data.len());
         }
     }
 }

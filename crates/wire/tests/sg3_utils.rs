@@ -4,9 +4,9 @@
 use std::fmt::Write;
 use std::process::Command as Program;
 
-use diskarm_wire::inquiry::{BlockLimits, Characteristics, Designator, VitalPage, page_code};
-use diskarm_wire::inquiry::{Inquiry, padded};
 use diskarm_wire::operation::OPERATIONS;
+use diskarm_wire::report::{BlockLimits, Characteristics, Designator, VitalPage, page_code};
+use diskarm_wire::report::{Inquiry, padded};
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 use diskarm_wire::{Invalid, Sense};
 

@@ -1,6 +1,6 @@
 //! INQUIRY (SPC-4): standard data, and vital product data.
 
-use diskarm_wire::inquiry::{
+use diskarm_wire::report::{
     BlockLimits, Characteristics, Designator, Inquiry, VERSIONS, VitalPage, padded, page_code,
     version,
 };

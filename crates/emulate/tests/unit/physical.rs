@@ -7,7 +7,7 @@ use diskarm_emulate::{Backing, Status};
 use diskarm_wire::Command;
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{Address, addresses};
-use diskarm_wire::inquiry::BlockLimits;
+use diskarm_wire::report::BlockLimits;
 use diskarm_wire::report::Capacity16;
 
 use crate::bench::{Bench, transfer};

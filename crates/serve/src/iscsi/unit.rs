@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, Status, SubmitError};
+use diskarm_core::device::{Completion, Device, Persisted, Status, SubmitError};
 use diskarm_core::engine::Observer;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
@@ -58,16 +58,10 @@ impl Disk {
 }
 
 impl Device for Disk {
+    diskarm_core::forward!(device: sector_size has_room next_event abort components persisted);
+
     fn capacity(&self) -> SectorCount {
         self.sectors
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.device.has_room()
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
@@ -76,10 +70,6 @@ impl Device for Disk {
             tap.arrived(now, &request);
         }
         Ok(())
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.device.next_event()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
@@ -94,18 +84,6 @@ impl Device for Disk {
             done.status = Status::MediumError { offset };
         }
         Some(done)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device.abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.device.components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.device.persisted(now)
     }
 }
 

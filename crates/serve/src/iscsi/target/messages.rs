@@ -5,12 +5,12 @@ use std::time::Instant as HostInstant;
 use diskarm_core::request::Request;
 use diskarm_emulate::Status;
 use diskarm_wire::command::Size;
-use diskarm_wire::inquiry::{Inquiry, padded};
 use diskarm_wire::iscsi::{
     self, DataOut, Lengths, LogoutRequest, LogoutResponse, Message, NopIn, NopOut, Serial, Tag,
     TaskRequest, TaskResponse, TextRequest, TextResponse, function, logout_reason, logout_response,
     reject_reason, task_response,
 };
+use diskarm_wire::report::{Inquiry, padded};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
