@@ -118,6 +118,8 @@ pub struct PolicyInfo {
     pub knowledge: Knowledge,
     /// The publication that describes it.
     pub origin: &'static str,
+    /// The policy with parameters, as written.
+    pub example: &'static str,
 }
 
 /// The knowledge of the drive that a policy needs (worthington94 section 5).
@@ -176,4 +178,15 @@ pub(crate) trait Rule: Sized {
 
     /// Creates the policy for `drive`, with nothing pending.
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;
+}
+
+/// Reads a parameter that is one of two words.
+pub(super) fn read_word<T: Copy>(
+    args: &mut Args<'_>,
+    key: &'static str,
+    words: [(&str, T); 2],
+) -> Result<Option<T>, InputError> {
+    let expected = format!("{} or {}", words[0].0, words[1].0);
+    let read = |text: &str| Some(words.iter().find(|(word, _)| *word == text)?.1);
+    args.maybe(key, &expected, read)
 }

@@ -26,18 +26,11 @@
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF, and it has a longer tail than `satfgdf`
 //! (jacobson91 section 6.1), because the forward order may leave the head anywhere.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! let text = "satfdf(n=2, revolutions=3, age=500ms, splice=both)";
-//! assert!(PolicyConfig::parse(text, "policy").is_ok());
-//! ```
 
 use std::cmp::Reverse;
 
 use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, read_age};
-use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule, read_word};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
@@ -71,16 +64,13 @@ impl Rule for SatfDf {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
+        example: "satfdf(n=2, revolutions=3, age=500ms, splice=both)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
         let revolutions = args.maybe_count("revolutions", 0..=1000)?.unwrap_or(5);
-        let both = args.maybe("splice", "forward or both", |text| match text {
-            "forward" => Some(false),
-            "both" => Some(true),
-            _ => None,
-        })?;
+        let both = read_word(args, "splice", [("forward", false), ("both", true)])?;
         Ok(Self {
             n,
             revolutions,

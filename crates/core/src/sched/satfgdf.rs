@@ -25,12 +25,6 @@
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("satfgdf(revolutions=4, age=500 ms)", "policy").is_ok());
-//! ```
 
 use super::forced::{AGE, Forcing, Gap, Splice, read_age};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rehearse, Rule, Shape};
@@ -58,6 +52,7 @@ impl Rule for SatfGdf {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
+        example: "satfgdf(revolutions=4, age=500 ms)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

@@ -12,13 +12,7 @@ pub const CHECK: Check = Check {
 };
 
 const POLICIES: &str = "crates/core/src/sched/";
-const HEADINGS: &[&str] = &[
-    "What it does",
-    "Origin",
-    "Cost",
-    "When it is bad",
-    "Example",
-];
+const HEADINGS: &[&str] = &["What it does", "Origin", "Cost", "When it is bad"];
 
 fn run(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -87,7 +81,7 @@ mod tests {
     use super::*;
 
     const DOC: &str = "//! In order.\n//! # What it does\n//! # Origin\n//! # Cost\n\
-                       //! # When it is bad\n//! # Example\n//! ```\n//! # hidden();\n//! ```\n";
+                       //! # When it is bad\n//! ```\n//! # hidden();\n//! ```\n";
     const IMPL: &str = "impl<T> super::Rule for Fcfs<T> {}\n";
 
     fn found(path: &str, text: &str) -> Vec<String> {
@@ -105,9 +99,9 @@ mod tests {
         let none = DOC.replace("//! # Cost\n", "");
         assert!(found(path, &(none + IMPL))[0].contains("lacks \"Cost\""));
         let in_code = DOC
-            .replace("# Example", "# E")
-            .replace("hidden();", "Example");
-        assert!(found(path, &(in_code + IMPL))[0].contains("lacks \"Example\""));
+            .replace("# When it is bad", "# When")
+            .replace("hidden();", "When it is bad");
+        assert!(found(path, &(in_code + IMPL))[0].contains("lacks \"When it is bad\""));
         let swapped = DOC
             .replace("Cost", "Bad")
             .replace("Origin", "Cost")
