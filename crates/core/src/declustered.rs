@@ -70,8 +70,8 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the number of blocks of an array whose members have `member` blocks: half of theirs,
-    /// in whole units.
+    /// Returns the capacity of an array whose members have `member` blocks: half of theirs, in
+    /// units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
@@ -119,8 +119,7 @@ impl Copy {
 }
 
 impl TwoCopies {
-    /// Returns the positions of both copies of a block, the primary one first. `disks` hold
-    /// its unit.
+    /// Returns the positions of both copies of a block, the primary one first, on `disks`.
     fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
         let row = number / self.layout.disks() as u64;
@@ -256,9 +255,7 @@ impl Declustered {
 
     /// A part loses its command at a member that has just failed.
     fn lose_command(&mut self, id: u64, now: Instant) {
-        let Some(part) = self.parts.get(id) else {
-            return;
-        };
+        let part = &mut self.parts[id];
         let Access { op, sectors, .. } = part.commands[0];
         let copy = self.placement.any_copy(part.blocks.start);
         let status = match part.failed {
@@ -267,9 +264,6 @@ impl Declustered {
             _ if op != Op::Read => Status::Good,
             Some(failed) => failed,
             None => Status::NotReady,
-        };
-        let Some(part) = self.parts.get_mut(id) else {
-            return;
         };
         let may_move = op == Op::Read && part.failed.is_none() && !part.is_aborted;
         if let Some(copy) = copy.filter(|_| may_move) {
@@ -302,9 +296,7 @@ impl Placement for TwoCopies {
     }
 
     fn serve(array: &mut Declustered, id: u64, now: Instant) {
-        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
-            return;
-        };
+        let request = array.parents[id].request;
         let Request { op, .. } = request;
         if op == Op::Flush {
             let access = |member| Access {
@@ -348,9 +340,7 @@ impl Placement for TwoCopies {
     }
 
     fn end_step(array: &mut Declustered, id: u64, done: &Completion) {
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut array.parts[id];
         let has_failed = !part.status.is_success() && part.status != Status::Aborted;
         if has_failed && let Some(other) = part.other.take() {
             part.retry(Commands::One(other));
@@ -361,9 +351,9 @@ impl Placement for TwoCopies {
     }
 
     fn abortable(array: &Declustered, request: u64) -> Option<u64> {
-        let parent = array.parents.get(request)?;
         let is_first = |part: &Part| part.parent == Some(request) && part.failed.is_none();
-        array.parts.find(is_first).filter(|_| parent.total == 1)
+        let is_single = array.parents[request].total == 1;
+        array.parts.find(is_first).filter(|_| is_single)
     }
 
     fn fail(array: &mut Declustered, Failure { member, at }: Failure) {
@@ -385,9 +375,7 @@ impl Placement for TwoCopies {
         // No read tries a member that has failed.
         let tries = |part: &Part| part.other.is_some_and(|other| other.member == member);
         while let Some(id) = array.parts.find(tries) {
-            if let Some(part) = array.parts.get_mut(id) {
-                part.other = None;
-            }
+            array.parts[id].other = None;
         }
         array.release(at);
     }

@@ -17,12 +17,10 @@ pub use children::Children;
 ///
 /// It is given requests and instants, and returns completions and the instant of its next event.
 /// Instants never decrease from one call to the next, and whatever happens by an instant comes
-/// first: [`advance`](Self::advance) to it until that returns `None`, then
-/// [`submit`](Self::submit) or [`abort`](Self::abort). Every request that was submitted completes
-/// exactly once.
+/// first: [`advance`](Self::advance) to it until that returns `None`, then [`submit`](Self::submit)
+/// or [`abort`](Self::abort). Every request completes exactly once.
 pub trait Device: Send {
-    /// Returns the number of blocks that requests may address (on each unit, where there are
-    /// several).
+    /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
 
     /// Size of a block.
@@ -37,12 +35,10 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if it would accept a request now. A queue above it chooses the next request
-    /// only then.
+    /// Returns true if it would accept a request now. A queue above it chooses only then.
     fn has_room(&self) -> bool;
 
-    /// Returns true if it would accept this request now. The request has passed
-    /// [`check`](Self::check).
+    /// Returns true if it would accept this request, which has passed [`check`](Self::check), now.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -218,8 +214,7 @@ impl Completion {
         self.at - self.arrived
     }
 
-    /// Returns true if it is a successful read or write: statistics of transfers cover nothing
-    /// else.
+    /// Returns true if it is a successful read or write: only these count as transfers.
     #[inline]
     pub const fn has_transferred(&self) -> bool {
         self.status.is_success() && !matches!(self.request.op, Op::Flush)
@@ -231,8 +226,7 @@ impl Completion {
         self.response() - self.breakdown.queue
     }
 
-    /// Returns the block that could not be read or written if the request failed with a medium
-    /// error.
+    /// Returns the block that could not be read or written, after a medium error.
     pub fn bad_block(&self) -> Option<Lbn> {
         match self.status {
             Status::MediumError { offset } => Some(Lbn(self.request.start.0 + u64::from(offset))),
@@ -517,8 +511,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total time projected from the progress until a request last completed; `None` without
-    /// progress.
+    /// Total time projected from the progress until the last completion of a request, if any.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

@@ -191,8 +191,7 @@ impl Device for BoxedDevice {
 /// Forwards to the boxed device.
 ///
 /// # Panics
-/// For everything except the number of blocks, if the device knows no positions: policies that need
-/// them are rejected by [`policy`].
+/// If the device knows no positions, except in `shape`: [`policy`] rejects policies that need them.
 impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;

@@ -178,7 +178,7 @@ impl<D: Device> Rebuild<D> {
             self.next = start + sectors;
             count_rebuilt(&mut self.rebuilt, &self.progress, &delivered);
         }
-        let parent = self.children.get_mut(id)?;
+        let parent = &mut self.children[id];
         parent.left -= 1;
         if parent.left > 0 {
             return None;

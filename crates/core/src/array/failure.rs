@@ -163,7 +163,7 @@ impl Failures {
 }
 
 /// The progress of a rebuild.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
     pub steps: u64,
@@ -171,13 +171,11 @@ pub struct Progress {
     pub of: u64,
     /// The time at which it began.
     pub began: Option<Instant>,
-    /// The number of steps when a request last completed, and the end of the last of them and its
-    /// pause.
+    /// The steps when a request last completed, and the end of the last of them and its pause.
     pub under_load: (u64, Option<Instant>),
     /// The time at which it ended, whether or not the spare has everything.
     pub ended: Option<Instant>,
-    /// The block that could not be read, or the first of its row if that was parity, where the
-    /// rebuild has stopped.
+    /// The unreadable block where the rebuild has stopped; for parity, the first of its row.
     pub stopped: Option<Lbn>,
 }
 
@@ -213,12 +211,8 @@ impl Rebuild {
         Self {
             share,
             progress: Progress {
-                steps: 0,
                 of,
-                began: None,
-                under_load: (0, None),
-                ended: None,
-                stopped: None,
+                ..Progress::default()
             },
             next: None,
             begun: None,

@@ -289,8 +289,7 @@ impl Events {
         }
     }
 
-    /// Returns the earliest event and its member; the first member if several have one at the same
-    /// instant.
+    /// Returns the earliest event and its member; ties go to the first member.
     #[inline]
     pub fn earliest(&self) -> Option<(Instant, usize)> {
         self.nodes[1].map(|(at, member)| (at, member as usize))

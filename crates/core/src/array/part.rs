@@ -70,8 +70,8 @@ impl PartialEq for Commands {
 
 impl Eq for Commands {}
 
-/// The commands for a part of a request: those to begin with, and those that follow once all of
-/// these have succeeded.
+/// The commands for a part of a request: those to begin with, and those that follow once all have
+/// succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The rows that no other part with a claim may use meanwhile; empty for most plans.
@@ -84,8 +84,7 @@ pub struct Plan {
     pub other: Option<Access>,
 }
 
-/// The bits of a command id that number the commands of a step: there can be as many as a request
-/// has blocks.
+/// The bits of a command id that number the commands of a step: up to one for each block.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of the command number `index` of the current step of a part.

@@ -31,8 +31,7 @@ impl Layout {
         Self { transposed }
     }
 
-    /// Returns the position of a block on a member, or the block at a position: reversing the order
-    /// twice restores it.
+    /// Returns the position of a block on a member, or the block at a position: they are inverse.
     pub(super) fn position(&self, member: usize, block: u64) -> u64 {
         match self.transposed.filter(|_| member == 1) {
             Some(Units { size, count }) if block / size < count => {

@@ -61,8 +61,8 @@ impl Dirty {
         true
     }
 
-    /// Returns the extents on their way that overlap `blocks` or are adjacent to them, with the ids
-    /// of their destages.
+    /// Returns the extents on their way that overlap or touch `blocks`, with the ids of their
+    /// destages.
     pub fn sent_near(&self, blocks: &Range<u64>) -> Vec<(Range<u64>, u64)> {
         let before = self
             .sent
@@ -101,8 +101,7 @@ impl Dirty {
         self.sent(start)
     }
 
-    /// Attaches a request to blocks of its own that are not written yet, or returns it if there are
-    /// none.
+    /// Attaches a request to blocks of its own that are not written yet; returns it without any.
     pub fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -144,8 +143,7 @@ impl Dirty {
         repeated
     }
 
-    /// Removes an extent for later that overlaps or is adjacent to `blocks` and overlaps no extent
-    /// on its way.
+    /// Removes an extent for later that overlaps or touches `blocks` and overlaps none on its way.
     pub fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

@@ -123,8 +123,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of the data unit that a member holds of a row; `None` if it holds the
-    /// parity.
+    /// Returns the number of the data unit that a member holds of a row; `None` for the parity.
     pub fn data_unit(&self, row: u64, member: usize) -> Option<u64> {
         match self.parity(row) {
             None => Some(member as u64),
@@ -133,8 +132,7 @@ impl Layout {
         }
     }
 
-    /// Returns the block of the array that a member holds at `start`; `None` if it holds parity
-    /// there.
+    /// Returns the block of the array that a member holds at `start`; `None` for parity.
     pub fn block(&self, member: usize, start: Lbn) -> Option<Lbn> {
         let row = self.row(start.0 / self.unit);
         let unit = self.data_unit(row.index, member)?;
@@ -178,8 +176,7 @@ impl Health {
     }
 }
 
-/// Plans the rebuild of the next row: it reads all other units and writes the unit of the
-/// failed member.
+/// Plans the rebuild of the next row: reads of the other units, and a write of the failed one.
 pub fn rebuild(layout: &Layout, health: Health) -> Plan {
     let row = layout.row(health.rebuilt);
     let access = |member: usize| {
@@ -361,8 +358,7 @@ impl Touched {
     }
 }
 
-/// Plans a write to rows with parity: consecutive full rows as one part, and a part for each other
-/// row.
+/// Plans a write to rows with parity: a part for consecutive full rows, and one for each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut begun = first;
     while begun < end {
@@ -450,8 +446,8 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
 }
 
 /// Returns the reads for the new parity of a write, if it is computed from all data of the row at
-/// the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins or ends
-/// with the hull.
+/// the offsets `anew`, and elsewhere from the old parity and data. `anew` begins or ends with the
+/// hull.
 fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
     let row = touched.row.index;
     let modified = hull_without(&touched.hull(), anew);
@@ -472,8 +468,7 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
     data.chain(parity).collect()
 }
 
-/// Plans a read from an array with a failed member, whose blocks are computed from all others of
-/// the row.
+/// Plans a read from an array with a failed member, whose blocks the rest of the row determines.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut begun = first;

@@ -70,14 +70,12 @@ impl Rule for AspctfSeq {
 
 struct Ascending {
     rule: AspctfSeq,
-    /// One past the last block, and the index, of every pending read in ascending order; reused to
-    /// avoid allocation.
+    /// The end and the index of every pending read, in ascending order; reused to avoid allocation.
     ends: Vec<(Lbn, usize)>,
 }
 
 impl Ascending {
-    /// Returns true if the pending read at `index`, which begins at `start`, continues an older
-    /// one.
+    /// Returns true if the read at `index`, from block `start` on, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);

@@ -45,15 +45,13 @@ pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E
     }
 }
 
-/// Repeated ascending sweeps. A sorted list would also work, but moves all entries after each
-/// insertion.
+/// Repeated ascending sweeps. A sorted list would move all entries after each insertion.
 #[derive(Debug)]
 struct Ascending<P> {
     metric: Metric,
     /// The position of the sweep.
     at: P,
-    /// Requests at or beyond the position; with `from=last` also those that the last step has
-    /// passed.
+    /// Requests at or beyond the position; with `from=last` also those just passed.
     ahead: BinaryHeap<Reverse<Entry<P>>>,
     /// Requests before the position at the same coordinate.
     here: Vec<Reverse<Entry<P>>>,

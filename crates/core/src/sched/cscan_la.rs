@@ -145,7 +145,7 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
 }
 
 /// Returns the first request of the order that finishes earliest, and when it does; ties go to the
-/// lexicographically first order.
+/// lexicographically first.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

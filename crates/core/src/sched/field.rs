@@ -15,8 +15,7 @@ use super::waiting::Candidate;
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found in a few
-/// steps.
+/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found fast.
 const RINGS: u32 = 64;
 
 /// Number of rings for a short queue. Examining a ring costs as much as two requests in it.
@@ -83,7 +82,7 @@ struct Field {
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
     /// Tolerance of phases: the drive catches a sector that has just begun, and instants are
-    /// rounded to nanoseconds.
+    /// rounded.
     margin: i64,
 }
 

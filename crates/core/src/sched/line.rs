@@ -79,8 +79,8 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block: the sweep on its way up has then not yet passed requests for the same or
-    /// for overlapping blocks.
+    /// The first block: an upward sweep has not yet passed requests for the same or overlapping
+    /// blocks.
     First,
     /// The block after the last.
     Last,
@@ -320,8 +320,7 @@ impl<P: Position> LineQueue<P> {
         here.chain(end..self.len())
     }
 
-    /// Removes the request at `index`, which must be the first at its position, and moves the arm
-    /// there.
+    /// Removes the request at `index`, the first at its position, and moves the arm there.
     #[inline]
     pub fn serve<E: Estimate>(&mut self, index: usize, drive: &E) -> Pending {
         let key = self.pending.key(index);

@@ -208,8 +208,7 @@ struct OrderStep {
 ///
 /// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is abandoned
 /// when it alone takes longer than the best complete order, and prefixes are tried earliest first,
-/// so that the first complete order is the greedy one. In the worst case it serves e times n!
-/// requests.
+/// so that the first complete order is the greedy one. At worst it serves e times n! requests.
 fn optimal_order<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<OrderStep> {
     let mut search = Search {
         requests,

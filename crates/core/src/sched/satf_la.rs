@@ -76,8 +76,7 @@ impl Rule for SatfLa {
 
 /// The indices of requests in the order of service.
 struct Sequence {
-    /// The weighted sum of access times in nanoseconds. It may be fractional, but is exact for a
-    /// single request.
+    /// The weighted sum of access times in nanoseconds. Exact for a single request.
     sum: f64,
     indices: Vec<usize>,
 }

@@ -93,8 +93,7 @@ impl Rule for SatfDf {
 #[derive(Debug)]
 struct Both;
 
-/// An order of the start of the forward order and the end of the backward one, joined so that
-/// promises are kept.
+/// The start of the forward order and the end of the backward one, joined to keep promises.
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
@@ -139,8 +138,7 @@ fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     }
 }
 
-/// Returns the greedy order backward from the forced request, last request first, limited by the
-/// gap.
+/// Returns the greedy order backward from the forced request, last request first, within the gap.
 fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let start = gap.start();
     let free = gap.free().into_iter();
@@ -172,8 +170,8 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to the longest end of the backward order that keeps its promises, with each
-/// request served once.
+/// Joins `begin` to the longest end of the backward order that keeps its promises, without
+/// repetition.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],

@@ -50,8 +50,7 @@ pub trait Time: Copy + Default + Send + 'static {
     /// No time is shorter than the positioning time, so candidates can be searched by position.
     const IS_SEARCHABLE: bool = true;
 
-    /// Returns a lower bound on the excess of a candidate's time over its positioning time, in
-    /// nanoseconds.
+    /// Returns a lower bound on the excess of a candidate's time over its positioning time, in ns.
     fn min_excess_ns(_: Shape, _: &Candidate) -> f64 {
         0.0
     }

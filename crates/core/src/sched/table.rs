@@ -100,8 +100,7 @@ impl PolicyConfig {
     /// values without keys belong to the first parameters, and names may be in capitals.
     ///
     /// # Errors
-    /// If the policy, parameter or value does not exist; `field` names the field in errors about
-    /// unknown policies.
+    /// If the policy, parameter or value does not exist; unknown policies are reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let ours = name.to_ascii_lowercase();
@@ -125,8 +124,7 @@ impl PolicyConfig {
         self.known.info()
     }
 
-    /// Returns the knowledge of the drive that it needs with these parameters; never
-    /// [`Knowledge::Inner`].
+    /// Returns the knowledge that it needs with these parameters; never [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.known.knowledge()
     }

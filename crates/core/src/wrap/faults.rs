@@ -181,19 +181,12 @@ impl<D: Device> Faults<D> {
         self.due
             .extend(retried.map(|retried| not_ready(retried.request, retried.arrived)));
         for (id, child) in ended {
-            self.end(id);
+            self.children[id].is_live = false;
             self.due.push_back(not_ready(child.request, child.arrived));
             // A request that can no longer be aborted completes unnoticed.
             self.device.abort(self.clock.inside(at), id);
         }
         self.live = 0;
-    }
-
-    /// Marks the child's request as ended, regardless of the device.
-    fn end(&mut self, id: u64) {
-        if let Some(child) = self.children.get_mut(id) {
-            child.is_live = false;
-        }
     }
 
     /// Converts a completion of the device into one of its request, unless that has already ended;
@@ -333,15 +326,11 @@ impl<D: Device> Device for Faults<D> {
             return false;
         }
         // The device's clock may be paused: the request would complete later.
-        if let Some(Child {
-            request, arrived, ..
-        }) = self.children.get_mut(child).copied()
-        {
-            self.end(child);
-            self.live -= 1;
-            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-            self.due.push_back(aborted);
-        }
+        let child = &mut self.children[child];
+        child.is_live = false;
+        self.live -= 1;
+        let aborted = Completion::unserved(child.request, child.arrived, now, Status::Aborted);
+        self.due.push_back(aborted);
         true
     }
 }
@@ -362,8 +351,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 }
 
-/// Converts between outside time and the time of the wrapped device, whose clock pauses
-/// occasionally.
+/// Converts between outside time and the time of the wrapped device, whose clock may pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     /// Total length of all pauses.
