@@ -45,6 +45,7 @@ use std::ops::Range;
 use crate::array::{blocks_of, overlaps};
 use crate::device::{
     CacheWork, Children, Completion, ComponentReport, Device, Outcome, Status, SubmitError, Work,
+    forward,
 };
 use crate::mirror::Mirror;
 use crate::queue::Gate;
@@ -52,7 +53,7 @@ use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
 use crate::stack::BoxedDevice;
 use crate::stats::OverTime;
-use crate::units::{Bytes, Instant, Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount};
 use dirty::Dirty;
 
 /// The parameters of a cache.
@@ -431,17 +432,7 @@ impl CacheBacking {
 }
 
 impl Device for NvCache {
-    fn capacity(&self) -> SectorCount {
-        self.backing.device().capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.backing.device().sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.backing.device().check(request)
-    }
+    forward!(self, self.backing.device(), (); capacity sector_size check);
 
     fn has_room(&self) -> bool {
         true

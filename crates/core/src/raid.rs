@@ -56,7 +56,7 @@
 
 mod plan;
 #[cfg(test)]
-mod shadow;
+mod tests;
 
 use std::ops::Range;
 

@@ -31,70 +31,9 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Forwards the named methods of a wrapper to the wrapped device.
-macro_rules! forward {
-    ($($method:ident)+) => {
-        $(forward!(@$method);)+
-    };
-    (@capacity) => {
-        fn capacity(&self) -> crate::units::SectorCount {
-            self.device.capacity()
-        }
-    };
-    (@sector_size) => {
-        fn sector_size(&self) -> crate::units::Bytes {
-            self.device.sector_size()
-        }
-    };
-    (@check) => {
-        fn check(
-            &self,
-            request: &crate::request::Request,
-        ) -> Result<(), crate::device::SubmitError> {
-            self.device.check(request)
-        }
-    };
-    (@components) => {
-        fn components(&self, now: crate::units::Instant) -> Vec<crate::device::ComponentReport> {
-            self.device.components(now)
-        }
-    };
-    (@persisted) => {
-        fn persisted(
-            &mut self,
-            now: crate::units::Instant,
-        ) -> Option<Vec<crate::device::Persisted>> {
-            self.device.persisted(now)
-        }
-    };
-    (@shape) => {
-        fn shape(&self) -> crate::sched::Shape {
-            self.device.shape()
-        }
-    };
-    (@locate) => {
-        #[inline]
-        fn locate(&self, request: &crate::request::Request) -> crate::extent::Extent {
-            self.device.locate(request)
-        }
-    };
-    (@outlook) => {
-        #[inline]
-        fn outlook(&self, now: crate::units::Instant) -> Self::Outlook<'_> {
-            self.device.outlook(now)
-        }
-    };
-    (@rehearse) => {
-        fn rehearse(&self) -> Self::Rehearsal {
-            self.device.rehearse()
-        }
-    };
-}
-
 mod delay;
 mod faults;
 mod observed;
-mod recorder;
 mod throttle;
 
 pub use delay::{Delay, Latency};
@@ -102,6 +41,5 @@ pub use faults::{
     AffectedOps, BadBlocks, FaultPlan, Faults, Outage, PausedRehearsal, RandomErrors,
     Recalibration, Spikes,
 };
-pub use observed::ObservedDevice;
-pub use recorder::{RecordedRequest, Recorder, Recording};
+pub use observed::{ObservedDevice, RecordedRequest, Recorder, Recording};
 pub use throttle::{Limits, Throttle};

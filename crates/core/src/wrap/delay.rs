@@ -34,8 +34,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, SubmitError, Work};
-use crate::request::Request;
+use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, Work, forward};
 use crate::sched::Estimate;
 use crate::units::{Instant, Span};
 
@@ -101,19 +100,7 @@ impl<D: Device> Delay<D> {
 }
 
 impl<D: Device> Device for Delay<D> {
-    forward!(capacity sector_size check persisted);
-
-    fn has_room(&self) -> bool {
-        self.device.has_room()
-    }
-
-    fn accepts(&self, request: &Request) -> bool {
-        self.device.accepts(request)
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.device.submit(now, request)
-    }
+    forward!(capacity sector_size check has_room accepts submit abort persisted);
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.late.front().map(|completion| completion.at);
@@ -132,10 +119,6 @@ impl<D: Device> Device for Delay<D> {
             }
         }
         None
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device.abort(now, id)
     }
 
     fn components(&self, now: Instant) -> Vec<ComponentReport> {

@@ -60,7 +60,7 @@ mod plan;
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Status, SubmitError};
+use crate::device::{Children, Completion, Device, Status, SubmitError, forward};
 use crate::random::{Chance, Generator, Purpose, below, generator};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Rehearse};

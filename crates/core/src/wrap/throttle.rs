@@ -37,7 +37,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Status, SubmitError};
+use crate::device::{Children, Completion, Device, Status, SubmitError, forward};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending};
 use crate::text::InputError;
