@@ -42,7 +42,7 @@ pub use layout::{CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS}
 
 use std::ops::Range;
 
-use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan};
+use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of};
 use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::{Op, Request};
@@ -109,12 +109,7 @@ struct Copy {
 
 impl Copy {
     fn access(self, op: Op, sectors: u64) -> Access {
-        Access {
-            member: self.member,
-            op,
-            start: self.start,
-            sectors,
-        }
+        Access::new(self.member, op, self.start, sectors)
     }
 }
 
@@ -178,10 +173,8 @@ impl TwoCopies {
         let sectors = blocks.end - blocks.start;
         let access = |copy: Copy| copy.access(Op::Read, sectors);
         Some(Plan {
-            blocks,
-            begin: Commands::One(access(first?)),
             other: other.map(access),
-            ..Plan::default()
+            ..Plan::new(blocks, Commands::One(access(first?)))
         })
     }
 
@@ -299,19 +292,10 @@ impl Placement for TwoCopies {
         let request = array.parents[id].request;
         let Request { op, .. } = request;
         if op == Op::Flush {
-            let access = |member| Access {
-                member,
-                op,
-                start: 0,
-                sectors: request.sectors.0,
-            };
             for member in 0..array.members.len() {
                 if array.placement.is_present(member) {
-                    let plan = Plan {
-                        blocks: request.start.0..request.end().0,
-                        begin: Commands::One(access(member)),
-                        ..Plan::default()
-                    };
+                    let flush = Access::new(member, op, 0, request.sectors.0);
+                    let plan = Plan::new(blocks_of(&request), Commands::One(flush));
                     array.enter_plan(id, plan, now);
                 }
             }
@@ -329,11 +313,8 @@ impl Placement for TwoCopies {
             }
             let copies = array.placement.copies(blocks.start);
             for copy in array.placement.existing(copies).into_iter().flatten() {
-                let plan = Plan {
-                    begin: Commands::One(copy.access(op, blocks.end - blocks.start)),
-                    blocks: blocks.clone(),
-                    ..Plan::default()
-                };
+                let access = copy.access(op, blocks.end - blocks.start);
+                let plan = Plan::new(blocks.clone(), Commands::One(access));
                 array.enter_plan(id, plan, now);
             }
         }
@@ -404,10 +385,8 @@ impl Placement for TwoCopies {
             let start = rebuilt * unit;
             let target = Copy { member, start };
             let plan = Plan {
-                blocks,
-                begin: Commands::One(source.access(Op::Read, unit)),
                 follow: Commands::One(target.access(Op::Write, unit)),
-                ..Plan::default()
+                ..Plan::new(blocks, Commands::One(source.access(Op::Read, unit)))
             };
             array.enter(Part::new(None, now, plan), now);
         }

@@ -387,17 +387,16 @@ impl Breakdown {
     /// Returns the parts, in the order of [`Self::NAMES`].
     #[inline]
     pub fn parts(&self) -> [Span; 8] {
-        let Self {
-            queue,
-            owed,
-            overhead,
-            seek,
-            settle,
-            rotation,
-            transfer,
-            bus,
-        } = *self;
-        [queue, owed, overhead, seek, settle, rotation, transfer, bus]
+        [
+            self.queue,
+            self.owed,
+            self.overhead,
+            self.seek,
+            self.settle,
+            self.rotation,
+            self.transfer,
+            self.bus,
+        ]
     }
 
     /// Adds the parts of two consecutive times.
@@ -485,6 +484,12 @@ impl Work {
 }
 
 impl ComponentReport {
+    /// Creates the report of a single component.
+    pub fn new(work: Work) -> Self {
+        let name = String::new();
+        Self { name, work }
+    }
+
     /// Returns the components of `inner`, itself component `index` of a larger device.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {

@@ -246,11 +246,8 @@ impl Mirror {
         let parent = &mut self.parents[request];
         let blocks = blocks_of(&parent.request);
         let layout = &self.placement.layout;
-        let plan = Plan {
-            begin: layout.commands(member, parent.request.op, blocks.clone()),
-            blocks,
-            ..Plan::default()
-        };
+        let commands = layout.commands(member, parent.request.op, blocks.clone());
+        let plan = Plan::new(blocks, commands);
         let part = Part::new(Some(request), parent.arrived, plan);
         let id = self.parts.insert(part);
         parent.total += 1;
@@ -622,10 +619,8 @@ impl Placement for Pair {
         let blocks = Self::rebuild_blocks(array);
         let layout = &array.placement.layout;
         let plan = Plan {
-            begin: layout.commands(1 - slot, Op::Read, blocks.clone()),
             follow: layout.commands(slot, Op::Write, blocks.clone()),
-            blocks,
-            ..Plan::default()
+            ..Plan::new(blocks.clone(), layout.commands(1 - slot, Op::Read, blocks))
         };
         array.enter(Part::new(None, now, plan), now);
     }

@@ -512,14 +512,11 @@ impl Device for NvCache {
 
     /// Reports on the cache, and on the parts of the backing device.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        let own = ComponentReport {
-            name: String::new(),
-            work: Work::Cache(CacheWork {
-                dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
-                dirty_max: self.blocks.max(),
-                ..self.work.clone()
-            }),
-        };
+        let own = ComponentReport::new(Work::Cache(CacheWork {
+            dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
+            dirty_max: self.blocks.max(),
+            ..self.work.clone()
+        }));
         let inner = self.backing.device().components(now);
         iter::once(own).chain(inner).collect()
     }

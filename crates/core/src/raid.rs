@@ -62,7 +62,7 @@ use std::ops::Range;
 
 use plan::{Health, Layout, Redundancy};
 
-use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, child_id};
+use crate::array::{Access, Array, Failures, Member, Part, Placement, child_id};
 use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::request::Op;
 use crate::sched::PolicyConfig;
@@ -366,7 +366,7 @@ impl Placement for Stripes {
             begin.extend_from_slice(&plan.begin);
             follow.extend_from_slice(&plan.follow);
         });
-        part.set_commands(Commands::from(begin), Commands::from(follow));
+        part.set_commands(begin.into_iter().collect(), follow.into_iter().collect());
     }
 
     fn abortable(array: &Raid, request: u64) -> Option<u64> {

@@ -155,10 +155,7 @@ impl Failures {
                 .and_then(|progress| progress.stopped),
             lost: self.lost,
         };
-        Some(ComponentReport {
-            name: String::new(),
-            work: Work::Redundancy(work),
-        })
+        Some(ComponentReport::new(Work::Redundancy(work)))
     }
 }
 

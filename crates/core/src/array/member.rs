@@ -37,12 +37,11 @@ impl Member {
         devices: impl IntoIterator<Item = BoxedDevice>,
         policy: &PolicyConfig,
     ) -> Result<Vec<Self>, InsufficientKnowledge> {
-        let devices = devices.into_iter();
-        let members = devices.map(|device| {
+        let member = |device| {
             let policy = stack::policy(policy, &device)?;
             Ok(Self::new(device, policy))
-        });
-        members.collect()
+        };
+        devices.into_iter().map(member).collect()
     }
 
     /// Returns a member that takes no commands, for the slot of a failed one.
@@ -121,10 +120,7 @@ impl Member {
     pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
-            parts.push(ComponentReport {
-                name: String::new(),
-                work: Work::Disk(self.meter.work(now)),
-            });
+            parts.push(ComponentReport::new(Work::Disk(self.meter.work(now))));
         }
         parts
     }

@@ -18,23 +18,24 @@ pub struct Access {
     pub sectors: u64,
 }
 
+impl Access {
+    pub const fn new(member: usize, op: Op, start: u64, sectors: u64) -> Self {
+        Self {
+            member,
+            op,
+            start,
+            sectors,
+        }
+    }
+}
+
 /// A few commands; a single one needs no allocation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Commands {
     #[default]
     None,
     One(Access),
     Many(Vec<Access>),
-}
-
-impl From<Vec<Access>> for Commands {
-    fn from(commands: Vec<Access>) -> Self {
-        match commands[..] {
-            [] => Self::None,
-            [only] => Self::One(only),
-            _ => Self::Many(commands),
-        }
-    }
 }
 
 impl FromIterator<Access> for Commands {
@@ -62,14 +63,6 @@ impl Deref for Commands {
     }
 }
 
-impl PartialEq for Commands {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Commands {}
-
 /// The commands for a part of a request: those to begin with, and those that follow once all have
 /// succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +75,17 @@ pub struct Plan {
     pub follow: Commands,
     /// A command that can be tried instead of the only one of `begin` if that fails.
     pub other: Option<Access>,
+}
+
+impl Plan {
+    /// Returns a plan of commands that no other command has to wait for.
+    pub fn new(blocks: Range<u64>, begin: Commands) -> Self {
+        Self {
+            blocks,
+            begin,
+            ..Self::default()
+        }
+    }
 }
 
 /// The bits of a command id that number the commands of a step: up to one for each block.

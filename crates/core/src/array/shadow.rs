@@ -111,6 +111,7 @@ pub(crate) struct Met {
 /// An array of slow devices.
 pub(crate) struct TestArray<P: Placement> {
     pub array: Array<P>,
+    pub members: usize,
     pub has_spare: bool,
     pub sectors: SectorCount,
     pub failures: Vec<Failure>,
@@ -143,6 +144,7 @@ fn value(request: u64, block: u64) -> u64 {
 struct Shadow<P: Placement> {
     array: Array<P>,
     log: Log,
+    members: usize,
     devices: Vec<Vec<u64>>,
     failures: Vec<Failure>,
     /// The number of past failures.
@@ -219,10 +221,11 @@ impl<P: Model> Shadow<P> {
         let mut failures = made.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
         let blocks = made.array.capacity().0 as usize;
-        let devices = made.array.members.len() + usize::from(made.has_spare);
+        let devices = made.members + usize::from(made.has_spare);
         let mut shadow = Self {
             array: made.array,
             log,
+            members: made.members,
             devices: vec![vec![0; made.sectors.0 as usize]; devices],
             failures,
             failed: 0,
@@ -376,7 +379,7 @@ impl<P: Model> Shadow<P> {
             }
             *stored = P::written(&self.array, part, member, start);
             if part.request.is_none() {
-                assert_eq!(device, self.array.members.len(), "the spare");
+                assert_eq!(device, self.members, "the spare");
                 self.restoring.insert(start);
             }
         }
@@ -420,7 +423,7 @@ impl<P: Model> Shadow<P> {
                 }
                 last.copied().unwrap_or_else(|| stored(member))
             };
-            let values: Vec<u64> = (0..self.array.members.len()).map(value).collect();
+            let values: Vec<u64> = (0..self.members).map(value).collect();
             P::check_parity(&self.array, start, &|member| values[member]);
         }
     }

@@ -227,6 +227,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
     let array = Declustered::new(devices, config);
     TestArray {
         array: array.expect("block numbers suffice"),
+        members: disks,
         has_spare,
         sectors,
         failures,

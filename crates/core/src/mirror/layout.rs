@@ -43,11 +43,9 @@ impl Layout {
 
     /// Returns the commands for the copy of a request at a member.
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
-        let access = |blocks: Range<u64>| Access {
-            member,
-            op,
-            start: self.position(member, blocks.start),
-            sectors: blocks.end - blocks.start,
+        let access = |blocks: Range<u64>| {
+            let start = self.position(member, blocks.start);
+            Access::new(member, op, start, blocks.end - blocks.start)
         };
         let Some(Units { size, count }) = self.transposed.filter(|_| member == 1) else {
             return Commands::One(access(blocks));

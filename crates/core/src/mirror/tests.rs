@@ -107,6 +107,7 @@ fn random_pair(
     let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {
         array: pair.expect("block numbers suffice"),
+        members: 2,
         has_spare,
         sectors,
         failures: config.failures,

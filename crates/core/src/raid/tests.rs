@@ -116,6 +116,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     let devices = Slow::several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
         array: Raid::new(devices, &config).expect("order of arrival"),
+        members: count,
         has_spare,
         sectors,
         failures,

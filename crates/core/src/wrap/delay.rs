@@ -129,12 +129,8 @@ impl<D: Device> Device for Delay<D> {
                 ("late_max", Some(self.late_max as f64)),
             ],
         });
-        let own = ComponentReport {
-            name: String::new(),
-            work,
-        };
         let mut all = self.device.components(now);
-        all.push(own);
+        all.push(ComponentReport::new(work));
         all
     }
 }

@@ -347,7 +347,10 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        PausedRehearsal::new(self.device.rehearse(), self.clock)
+        PausedRehearsal {
+            device: self.device.rehearse(),
+            clock: self.clock,
+        }
     }
 }
 
@@ -387,12 +390,6 @@ pub struct PausedRehearsal<R> {
     clock: Clock,
 }
 
-impl<R> PausedRehearsal<R> {
-    pub(super) fn new(device: R, clock: Clock) -> Self {
-        Self { device, clock }
-    }
-}
-
 impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = PausedRehearsal<R::Rehearsal>;
@@ -404,7 +401,10 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        PausedRehearsal::new(self.device.rehearse(), self.clock)
+        PausedRehearsal {
+            device: self.device.rehearse(),
+            clock: self.clock,
+        }
     }
 }
 
