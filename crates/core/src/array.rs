@@ -58,7 +58,6 @@ pub struct Array<P: Placement> {
     events: Events,
     pub(crate) slots: Slots,
     pub(crate) parents: Children<Parent<P::State>>,
-    /// The number of requests that have begun.
     begun: u64,
     pub(crate) parts: Children<Part>,
     rows: Rows,
@@ -67,7 +66,6 @@ pub struct Array<P: Placement> {
     /// The number of requests inside that have already completed.
     pub(crate) reported: usize,
     gate: Gate,
-    /// Completions that are due, in their order.
     pub(crate) due: VecDeque<Completion>,
     /// Members fail, or have failed.
     pub(crate) may_fail: bool,
@@ -305,12 +303,10 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Returns true if a step of the rebuild waits for writes to its blocks.
     pub(crate) fn is_step_waiting(&self) -> bool {
         self.step.as_ref().is_some_and(|step| !step.has_begun)
     }
 
-    /// Ends a step of the rebuild.
     fn end_rebuild_step(&mut self, part: &Part) {
         self.step = None;
         let Some(rebuild) = &mut self.failures.rebuild else {
@@ -403,7 +399,6 @@ impl<P: Placement> Array<P> {
         self.events.set(member, event);
     }
 
-    /// Submits a command to a member.
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");

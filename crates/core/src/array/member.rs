@@ -11,9 +11,7 @@ use crate::units::{Bytes, Instant, SectorCount};
 pub struct Member {
     pub device: BoxedDevice,
     pub queue: CommandQueue<BoxedDevice>,
-    /// Writes among the commands that wait.
     pub writes_waiting: usize,
-    /// Commands in the device.
     pub inside: usize,
     pub meter: DiskMeter,
 }
@@ -73,14 +71,12 @@ impl Member {
         next_of(&mut self.queue, &self.device, now)
     }
 
-    /// Removes the command `id` from the queue if it waits there.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let taken = self.queue.take(id, &self.device)?;
         self.writes_waiting -= usize::from(taken.request.op == Op::Write);
         Some(taken)
     }
 
-    /// Counts a command that the device has taken.
     pub fn begin(&mut self, now: Instant, command: &Request) {
         self.inside += 1;
         if command.op != Op::Flush {
@@ -96,7 +92,6 @@ impl Member {
         }
     }
 
-    /// Counts a command that has completed.
     pub fn end(&mut self, done: &Completion) {
         self.inside -= 1;
         if done.request.op != Op::Flush {
@@ -146,7 +141,6 @@ pub fn next_of(
 
 /// The devices of an array, by number: a spare has the last number and no slot at first.
 pub struct Slots {
-    /// The number of the device in each slot.
     numbers: Vec<usize>,
     /// Devices that have left their slot.
     gone: Vec<(usize, Member)>,
@@ -162,7 +156,6 @@ impl Slots {
         }
     }
 
-    /// Returns true if the spare is in `slot`.
     pub fn has_spare(&self, slot: usize) -> bool {
         self.numbers[slot] == self.numbers.len()
     }
@@ -233,7 +226,6 @@ impl Slots {
     }
 }
 
-/// A device that takes no requests.
 struct Vacant {
     sectors: SectorCount,
     sector_size: Bytes,
@@ -278,7 +270,6 @@ pub struct Events {
 }
 
 impl Events {
-    /// Returns a tournament of `members` without events.
     pub fn new(members: usize) -> Self {
         Self {
             nodes: vec![None; 2 * members.next_power_of_two()],
@@ -291,7 +282,6 @@ impl Events {
         self.nodes[1].map(|(at, member)| (at, member as usize))
     }
 
-    /// Records the next event of a member.
     #[inline]
     pub fn set(&mut self, member: usize, event: Option<Instant>) {
         let mut node = self.nodes.len() / 2 + member;

@@ -8,7 +8,6 @@ use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// A command for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     pub member: usize,
@@ -96,7 +95,6 @@ pub const fn child_id(part: u64, index: usize) -> u64 {
     part << COMMANDS_BITS | index as u64
 }
 
-/// Returns the part and the number of a command.
 pub const fn part_of(child: u64) -> (u64, usize) {
     let index = child & ((1 << COMMANDS_BITS) - 1);
     (child >> COMMANDS_BITS, index as usize)

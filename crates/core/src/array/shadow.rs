@@ -46,7 +46,7 @@ pub(crate) trait Model: Placement {
     fn has(array: &Array<Self>, member: usize, start: u64) -> bool;
 
     /// Returns the value that a part writes to a block of a member.
-    fn written(array: &Array<Self>, part: &PartRecord, member: usize, start: u64) -> u64 {
+    fn write_value(array: &Array<Self>, part: &PartRecord, member: usize, start: u64) -> u64 {
         let block = Self::block_at(array, member, Lbn(start)).expect("a block of the array");
         if let Some(value) = part.new_value(Some(block)) {
             return value;
@@ -58,7 +58,7 @@ pub(crate) trait Model: Placement {
     }
 
     /// Returns the blocks of the request that a part knows from its last read, and their values.
-    fn revealed(
+    fn read_values(
         array: &Array<Self>,
         part: &PartRecord,
         member: usize,
@@ -69,7 +69,7 @@ pub(crate) trait Model: Placement {
     }
 
     /// Returns the blocks that members of `sectors` blocks do not determine any longer.
-    fn lost(
+    fn lost_blocks(
         array: &Array<Self>,
         sectors: u64,
         is_missing: &dyn Fn(usize, u64) -> bool,
@@ -256,7 +256,7 @@ impl<P: Model> Shadow<P> {
                 member == self.failures[0].member && self.restored.contains(&start)
             };
             let is_missing = |member, start| self.has_failed(member) && !is_restored(member, start);
-            let lost = P::lost(&self.array, self.devices[0].len() as u64, &is_missing);
+            let lost = P::lost_blocks(&self.array, self.devices[0].len() as u64, &is_missing);
             let blocks = SectorCount(lost.len() as u64);
             let loss = lost.first().map(|&first| DataLoss { at, first, blocks });
             self.lost = self.lost.or(loss);
@@ -377,7 +377,7 @@ impl<P: Model> Shadow<P> {
                 part.known.insert((member, start), *stored);
                 continue;
             }
-            *stored = P::written(&self.array, part, member, start);
+            *stored = P::write_value(&self.array, part, member, start);
             if part.request.is_none() {
                 assert_eq!(device, self.members, "the spare");
                 self.restoring.insert(start);
@@ -390,7 +390,7 @@ impl<P: Model> Shadow<P> {
             return;
         }
         for start in blocks_of(command) {
-            for (block, found) in P::revealed(&self.array, part, member, start) {
+            for (block, found) in P::read_values(&self.array, part, member, start) {
                 assert!(blocks.contains(&block.0), "{block:?} of {request}");
                 let settled = if P::IS_SERIAL {
                     self.settled[block.0 as usize]
@@ -522,7 +522,7 @@ impl Slow {
     }
 
     /// Creates `count` devices that write the same log.
-    pub fn several(
+    pub fn build_several(
         count: usize,
         sectors: SectorCount,
         dice: &mut Generator,

@@ -223,7 +223,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
         seed: below(dice, 1 << 40),
     };
     let has_spare = rebuild_share.is_some();
-    let devices = Slow::several(disks + usize::from(has_spare), sectors, dice, log);
+    let devices = Slow::build_several(disks + usize::from(has_spare), sectors, dice, log);
     let array = Declustered::new(devices, config);
     TestArray {
         array: array.expect("block numbers suffice"),

@@ -102,7 +102,8 @@ fn random_pair(
     let config = random(dice);
     let sectors = SectorCount(1 + below(dice, 40));
     let has_spare = config.rebuild.is_some();
-    let mut devices = Slow::several(2 + usize::from(has_spare), sectors, dice, log).into_iter();
+    let mut devices =
+        Slow::build_several(2 + usize::from(has_spare), sectors, dice, log).into_iter();
     let members = [(); 2].map(|()| devices.next().expect("a member"));
     let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {

@@ -29,7 +29,7 @@ impl Model for Stripes {
     }
 
     /// The parity is computed from all data if they are known, or from the old parity.
-    fn written(array: &Raid, part: &PartRecord, member: usize, start: u64) -> u64 {
+    fn write_value(array: &Raid, part: &PartRecord, member: usize, start: u64) -> u64 {
         let layout = &array.placement.layout;
         let others = (0..layout.members()).filter(|other| *other != member);
         if part.request.is_none() {
@@ -57,7 +57,7 @@ impl Model for Stripes {
     }
 
     /// Only a read of a missing block reads all others of a row, with the parity.
-    fn revealed(array: &Raid, part: &PartRecord, member: usize, start: u64) -> Vec<(Lbn, u64)> {
+    fn read_values(array: &Raid, part: &PartRecord, member: usize, start: u64) -> Vec<(Lbn, u64)> {
         let Self { layout, health, .. } = &array.placement;
         let others = (0..layout.members())
             .filter(|other| Some(*other) != health.failed)
@@ -72,7 +72,11 @@ impl Model for Stripes {
     }
 
     /// The missing blocks with another missing block in their row.
-    fn lost(array: &Raid, sectors: u64, is_missing: &dyn Fn(usize, u64) -> bool) -> BTreeSet<Lbn> {
+    fn lost_blocks(
+        array: &Raid,
+        sectors: u64,
+        is_missing: &dyn Fn(usize, u64) -> bool,
+    ) -> BTreeSet<Lbn> {
         let layout = &array.placement.layout;
         let mut lost = BTreeSet::new();
         for start in 0..sectors {
@@ -113,7 +117,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     };
     let sectors = SectorCount(1 + below(dice, 40));
     let has_spare = config.rebuild_share.is_some();
-    let devices = Slow::several(count + usize::from(has_spare), sectors, dice, log);
+    let devices = Slow::build_several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
         array: Raid::new(devices, &config).expect("order of arrival"),
         members: count,

@@ -67,9 +67,7 @@ struct Field {
     held: u64,
     /// Number of cylinders in a ring.
     width: u32,
-    /// Number of cylinders of the drive.
     cylinders: u32,
-    /// Number of pending requests.
     waiting: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -277,7 +275,6 @@ impl Field {
         pending
     }
 
-    /// Removes the request `id`.
     fn take(&mut self, id: u64) -> Option<Pending> {
         let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
         let named = |spot: &Spot| candidate(spot).pending.request.id == id;

@@ -157,7 +157,6 @@ impl Splice for Greedy {
 pub(super) struct Forcing<S> {
     /// Number of requests forced at a time.
     n: usize,
-    /// Age of the oldest request at which it is forced.
     age: Span,
     /// The time added to the earliest possible instant of a promise.
     slack: Span,

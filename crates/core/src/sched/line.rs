@@ -206,7 +206,6 @@ pub(super) enum Direction {
 pub(super) struct LineQueue<P> {
     metric: Metric,
     pending: Sorted<P, Entry>,
-    /// The position of the arm.
     at: P,
     /// Index of the first request at or beyond the arm.
     ahead: usize,
@@ -344,7 +343,6 @@ impl<P: Position> LineQueue<P> {
         self.ahead = self.pending.count_below(self.at);
     }
 
-    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.pending.find(|entry| entry.pending.request.id == id)?;
         Some(self.remove(index))

@@ -92,7 +92,6 @@ impl Levels {
         }
     }
 
-    /// Returns the level of table 6.1.
     fn level(&self, wait_us: i128) -> i32 {
         let above = self.count * wait_us - self.sum;
         if above <= 0 {

@@ -36,11 +36,8 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfDf {
-    /// Number of requests forced at a time.
     n: usize,
-    /// The slack, in revolutions.
     revolutions: u64,
-    /// Age of the oldest request at which it is forced.
     age: Span,
     /// A forward and a backward order are joined.
     both: bool,

@@ -33,9 +33,7 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfGdf {
-    /// The slack, in revolutions.
     revolutions: u64,
-    /// Age of the oldest request at which it is forced.
     age: Span,
 }
 

@@ -28,9 +28,7 @@ use crate::units::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfUf {
-    /// Number of requests forced at a time.
     n: usize,
-    /// Age of the oldest request at which it is forced.
     age: Span,
 }
 

@@ -12,7 +12,6 @@ use crate::units::{Instant, Span};
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub pending: Pending,
-    /// The location of the first block.
     pub location: Extent,
 }
 
@@ -34,7 +33,6 @@ impl Candidate {
     }
 }
 
-/// Candidates in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(Vec<Candidate>);
 
@@ -56,7 +54,6 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    /// Returns all candidates, oldest first.
     pub fn all(&self) -> &[Candidate] {
         &self.0
     }
@@ -93,7 +90,6 @@ impl Waiting {
         self.0.remove(index).pending
     }
 
-    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.0.iter().position(|c| c.pending.request.id == id)?;
         Some(self.remove(index))

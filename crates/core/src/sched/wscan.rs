@@ -79,7 +79,6 @@ impl Rule for WScan {
     }
 }
 
-/// Serves one window after another.
 #[derive(Debug)]
 struct Windows<P> {
     queue: LineQueue<P>,
@@ -120,7 +119,6 @@ impl<P: Position> Windows<P> {
         };
     }
 
-    /// Returns the index of the request to serve.
     fn choose(&self) -> Option<usize> {
         let queue = &self.queue;
         if let Some(index) = queue.here() {

@@ -53,7 +53,6 @@ pub struct Delay<D> {
     latency: Latency,
     /// Completions of the device that are held back, in the order in which they become due.
     late: VecDeque<Completion>,
-    /// The number of requests that were held back.
     delayed: u64,
     /// The largest number of requests that were held back at the same time.
     late_max: usize,

@@ -72,12 +72,9 @@ pub use plan::{AffectedOps, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibr
 pub struct Faults<D> {
     device: D,
     judge: Judge,
-    /// Duration of a retry.
     revolution: Span,
     clock: Clock,
-    /// Requests inside the device.
     children: Children<Child>,
-    /// Number of submitted requests.
     submitted: u64,
     /// Requests that have not ended, `retried` included.
     live: usize,
@@ -93,7 +90,6 @@ pub struct Faults<D> {
     is_lost: bool,
 }
 
-/// A request inside the device.
 #[derive(Clone, Copy)]
 struct Child {
     request: Request,
@@ -357,9 +353,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
 /// Converts between outside time and the time of the wrapped device, whose clock may pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// Total length of all pauses.
     lag: Span,
-    /// End of the last pause.
     resumes: Instant,
 }
 
@@ -450,7 +444,6 @@ pub(super) struct Judge {
     spikes: Random,
 }
 
-/// The faults of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub status: Status,

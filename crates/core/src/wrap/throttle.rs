@@ -102,7 +102,6 @@ pub struct Throttle<D> {
     /// Instant at which the limits allow the next request; `None` once it has passed.
     opens: Option<Instant>,
     held: VecDeque<Pending>,
-    /// Requests inside the device.
     children: Children<Parent>,
     /// Requests that were aborted while they were held.
     due: VecDeque<Completion>,
