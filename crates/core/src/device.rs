@@ -75,112 +75,11 @@ pub trait Device: Send {
     }
 }
 
-/// Forwards the named methods of a wrapper to the wrapped device: `self.device`, or the expressions
-/// for shared and for exclusive access that follow `self`.
-macro_rules! forward {
-    ($($method:ident)+) => {
-        $(forward!(@$method self, self.device, self.device);)+
-    };
-    ($self:ident, $device:expr, $device_mut:expr; $($method:ident)+) => {
-        $(forward!(@$method $self, $device, $device_mut);)+
-    };
-    (@capacity $self:ident, $device:expr, $_mut:expr) => {
-        fn capacity(&$self) -> crate::units::SectorCount {
-            $device.capacity()
-        }
-    };
-    (@sector_size $self:ident, $device:expr, $_mut:expr) => {
-        fn sector_size(&$self) -> crate::units::Bytes {
-            $device.sector_size()
-        }
-    };
-    (@check $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn check(&$self, request: &crate::request::Request) -> Result<(), crate::device::SubmitError> {
-            $device.check(request)
-        }
-    };
-    (@has_room $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn has_room(&$self) -> bool {
-            $device.has_room()
-        }
-    };
-    (@accepts $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn accepts(&$self, request: &crate::request::Request) -> bool {
-            $device.accepts(request)
-        }
-    };
-    (@submit $self:ident, $device:expr, $device_mut:expr) => {
-        #[inline]
-        fn submit(
-            &mut $self,
-            now: crate::units::Instant,
-            request: crate::request::Request,
-        ) -> Result<(), crate::device::SubmitError> {
-            $device_mut.submit(now, request)
-        }
-    };
-    (@next_event $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn next_event(&$self) -> Option<crate::units::Instant> {
-            $device.next_event()
-        }
-    };
-    (@advance $self:ident, $device:expr, $device_mut:expr) => {
-        #[inline]
-        fn advance(&mut $self, now: crate::units::Instant) -> Option<crate::device::Completion> {
-            $device_mut.advance(now)
-        }
-    };
-    (@abort $self:ident, $device:expr, $device_mut:expr) => {
-        fn abort(&mut $self, now: crate::units::Instant, id: u64) -> bool {
-            $device_mut.abort(now, id)
-        }
-    };
-    (@components $self:ident, $device:expr, $_mut:expr) => {
-        fn components(&$self, now: crate::units::Instant) -> Vec<crate::device::ComponentReport> {
-            $device.components(now)
-        }
-    };
-    (@persisted $self:ident, $device:expr, $device_mut:expr) => {
-        fn persisted(
-            &mut $self,
-            now: crate::units::Instant,
-        ) -> Option<Vec<crate::device::Persisted>> {
-            $device_mut.persisted(now)
-        }
-    };
-    (@shape $self:ident, $device:expr, $_mut:expr) => {
-        fn shape(&$self) -> crate::sched::Shape {
-            $device.shape()
-        }
-    };
-    (@locate $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn locate(&$self, request: &crate::request::Request) -> crate::extent::Extent {
-            $device.locate(request)
-        }
-    };
-    (@outlook $self:ident, $device:expr, $_mut:expr) => {
-        #[inline]
-        fn outlook(&$self, now: crate::units::Instant) -> Self::Outlook<'_> {
-            $device.outlook(now)
-        }
-    };
-    (@rehearse $self:ident, $device:expr, $_mut:expr) => {
-        fn rehearse(&$self) -> Self::Rehearsal {
-            $device.rehearse()
-        }
-    };
-}
-
-pub(crate) use forward;
-
 impl<D: Device + ?Sized> Device for Box<D> {
-    forward!(self, (**self), (**self); capacity sector_size check has_room accepts submit
-        next_event advance abort components persisted);
+    crate::forward!(
+        self, (**self), (**self); capacity sector_size check has_room accepts submit next_event
+        advance abort components persisted
+    );
 }
 
 /// The reason why a device does not accept a request.

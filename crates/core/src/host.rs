@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::device::{Children, Completion, Device, Status, SubmitError, forward};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
@@ -199,7 +199,7 @@ impl<D: Device + Estimate> Host<D> {
 }
 
 impl<D: Device + Estimate> Device for Host<D> {
-    forward!(capacity sector_size check components persisted);
+    crate::forward!(device: capacity sector_size check components persisted);
 
     fn has_room(&self) -> bool {
         true

@@ -43,7 +43,6 @@ use std::ops::Range;
 use crate::array::{blocks_of, overlaps};
 use crate::device::{
     CacheWork, Children, Completion, ComponentReport, Device, Outcome, Status, SubmitError, Work,
-    forward,
 };
 use crate::mirror::Mirror;
 use crate::queue::Gate;
@@ -429,7 +428,7 @@ impl CacheBacking {
 }
 
 impl Device for NvCache {
-    forward!(self, self.backing.device(), (); capacity sector_size check);
+    crate::forward!(self, self.backing.device(), (); capacity sector_size check);
 
     fn has_room(&self) -> bool {
         true

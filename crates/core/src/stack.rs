@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::device::{Device, forward};
+use crate::device::Device;
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
@@ -137,8 +137,10 @@ impl BoxedDevice {
 }
 
 impl Device for BoxedDevice {
-    forward!(self, self.device(), self.device_mut(); capacity sector_size check has_room accepts
-        submit next_event advance abort components persisted);
+    crate::forward!(
+        self, self.device(), self.device_mut(); capacity sector_size check has_room accepts submit
+        next_event advance abort components persisted
+    );
 }
 
 /// Forwards to the boxed device.

@@ -31,6 +31,118 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
+/// Implements the named methods of a device, or of its estimates, by those of a field, or of the
+/// expressions for shared and for exclusive access that follow `self`.
+///
+/// ```ignore
+/// impl BlockDevice for Wrapper {
+///     diskarm_core::forward!(inner: capacity sector_size check);
+///     // The methods in which the wrapper differs follow.
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward {
+    ($field:tt: $($method:ident)+) => {
+        $($crate::forward!(@$method self, self.$field, self.$field);)+
+    };
+    ($self:ident, $device:expr, $device_mut:expr; $($method:ident)+) => {
+        $($crate::forward!(@$method $self, $device, $device_mut);)+
+    };
+    (@capacity $self:ident, $device:expr, $_mut:expr) => {
+        fn capacity(&$self) -> $crate::units::SectorCount {
+            $device.capacity()
+        }
+    };
+    (@sector_size $self:ident, $device:expr, $_mut:expr) => {
+        fn sector_size(&$self) -> $crate::units::Bytes {
+            $device.sector_size()
+        }
+    };
+    (@check $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn check(
+            &$self,
+            request: &$crate::request::Request,
+        ) -> Result<(), $crate::device::SubmitError> {
+            $device.check(request)
+        }
+    };
+    (@has_room $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn has_room(&$self) -> bool {
+            $device.has_room()
+        }
+    };
+    (@accepts $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn accepts(&$self, request: &$crate::request::Request) -> bool {
+            $device.accepts(request)
+        }
+    };
+    (@submit $self:ident, $device:expr, $device_mut:expr) => {
+        #[inline]
+        fn submit(
+            &mut $self,
+            now: $crate::units::Instant,
+            request: $crate::request::Request,
+        ) -> Result<(), $crate::device::SubmitError> {
+            $device_mut.submit(now, request)
+        }
+    };
+    (@next_event $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn next_event(&$self) -> Option<$crate::units::Instant> {
+            $device.next_event()
+        }
+    };
+    (@advance $self:ident, $device:expr, $device_mut:expr) => {
+        #[inline]
+        fn advance(&mut $self, now: $crate::units::Instant) -> Option<$crate::device::Completion> {
+            $device_mut.advance(now)
+        }
+    };
+    (@abort $self:ident, $device:expr, $device_mut:expr) => {
+        fn abort(&mut $self, now: $crate::units::Instant, id: u64) -> bool {
+            $device_mut.abort(now, id)
+        }
+    };
+    (@components $self:ident, $device:expr, $_mut:expr) => {
+        fn components(&$self, now: $crate::units::Instant) -> Vec<$crate::device::ComponentReport> {
+            $device.components(now)
+        }
+    };
+    (@persisted $self:ident, $device:expr, $device_mut:expr) => {
+        fn persisted(
+            &mut $self,
+            now: $crate::units::Instant,
+        ) -> Option<Vec<$crate::device::Persisted>> {
+            $device_mut.persisted(now)
+        }
+    };
+    (@shape $self:ident, $device:expr, $_mut:expr) => {
+        fn shape(&$self) -> $crate::sched::Shape {
+            $device.shape()
+        }
+    };
+    (@locate $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn locate(&$self, request: &$crate::request::Request) -> $crate::extent::Extent {
+            $device.locate(request)
+        }
+    };
+    (@outlook $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn outlook(&$self, now: $crate::units::Instant) -> Self::Outlook<'_> {
+            $device.outlook(now)
+        }
+    };
+    (@rehearse $self:ident, $device:expr, $_mut:expr) => {
+        fn rehearse(&$self) -> Self::Rehearsal {
+            $device.rehearse()
+        }
+    };
+}
+
 mod delay;
 mod faults;
 mod observed;

@@ -34,7 +34,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, Work, forward};
+use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, Work};
 use crate::sched::Estimate;
 use crate::units::{Instant, Span};
 
@@ -99,7 +99,9 @@ impl<D: Device> Delay<D> {
 }
 
 impl<D: Device> Device for Delay<D> {
-    forward!(capacity sector_size check has_room accepts submit abort persisted);
+    crate::forward!(
+        device: capacity sector_size check has_room accepts submit abort persisted
+    );
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.late.front().map(|completion| completion.at);
@@ -138,5 +140,5 @@ impl<D: Device + Estimate> Estimate for Delay<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }

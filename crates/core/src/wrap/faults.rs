@@ -60,7 +60,7 @@ mod plan;
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Status, SubmitError, forward};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::random::{Chance, Generator, Purpose, below, generator};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Rehearse};
@@ -226,7 +226,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    forward!(capacity sector_size check components);
+    crate::forward!(device: capacity sector_size check components);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -335,7 +335,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = PausedRehearsal<D::Rehearsal>;
 
-    forward!(shape locate);
+    crate::forward!(device: shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
@@ -388,7 +388,7 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = PausedRehearsal<R::Rehearsal>;
 
-    forward!(shape locate);
+    crate::forward!(device: shape locate);
 
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
         self.device.outlook(self.clock.inside(now))

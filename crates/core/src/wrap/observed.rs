@@ -36,7 +36,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::device::{Completion, Device, SubmitError, forward};
+use crate::device::{Completion, Device, SubmitError};
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::sched::Estimate;
@@ -66,7 +66,9 @@ impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
 }
 
 impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
-    forward!(capacity sector_size check has_room accepts next_event abort components persisted);
+    crate::forward!(
+        device: capacity sector_size check has_room accepts next_event abort components persisted
+    );
 
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
@@ -89,7 +91,7 @@ impl<D: Estimate, O: Send + 'static> Estimate for ObservedDevice<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }
 
 /// An observer that others can read while a device holds it.

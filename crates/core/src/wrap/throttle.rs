@@ -37,7 +37,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Status, SubmitError, forward};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending};
 use crate::text::InputError;
@@ -180,7 +180,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check components persisted);
+    crate::forward!(device: capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -250,5 +250,5 @@ impl<D: Device + Estimate> Estimate for Throttle<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }

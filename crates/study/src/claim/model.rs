@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diskarm_queueing::birth_death;
+use diskarm_queueing::queues::{satf_response, satf_services};
 
 use super::check::{
     ALONG, AT_LEAST, AT_MOST, Check, CheckInfo, Finding, METRIC, Subject, TIE, WHERE, is_endless,
@@ -133,7 +133,7 @@ impl Check for BirthDeath {
 /// Returns the mean response time at `load`, in mean services of one request; `None` if it is
 /// saturated.
 fn response(load: f64, power: f64) -> Option<f64> {
-    birth_death::response(load, &birth_death::services(1.0, power))
+    satf_response(load, &satf_services(1.0, power))
 }
 
 #[cfg(test)]

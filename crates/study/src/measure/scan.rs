@@ -216,7 +216,7 @@ pub(super) fn run(
         trace: None,
         trace_changes: &[],
     };
-    let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
+    let scanned = ScanResults::new(&scan, &ran, names, Vec::new());
     let values = COLUMNS.iter().map(|(_, _, of)| of(&scanned));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))
