@@ -70,8 +70,7 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the capacity of an array whose members have `member` blocks: half of theirs, in
-    /// units.
+    /// Returns the capacity of an array of members of `member` blocks: half of theirs, in units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }

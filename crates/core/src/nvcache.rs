@@ -593,8 +593,7 @@ impl Dirty {
         true
     }
 
-    /// Returns the extents on their way that overlap or touch `blocks`, with the ids of their
-    /// destages.
+    /// Returns the extents on their way that overlap or touch `blocks`, with their destages.
     fn sent_near(&self, blocks: &Range<u64>) -> Vec<(Range<u64>, u64)> {
         let before = self
             .sent

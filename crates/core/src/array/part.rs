@@ -62,8 +62,7 @@ impl Deref for Commands {
     }
 }
 
-/// The commands for a part of a request: those to begin with, and those that follow once all have
-/// succeeded.
+/// The commands for a part of a request: those to begin with, and those to follow if all succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The rows that no other part with a claim may use meanwhile; empty for most plans.

@@ -16,8 +16,7 @@ use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 /// The knowledge of a test about a placement. The defaults are those of two copies of all data.
 pub(crate) trait Model: Placement {
-    /// Writes of the same blocks take effect in order of arrival, and on all members before they
-    /// complete.
+    /// Writes of the same blocks take effect in order of arrival, on all members at completion.
     const IS_SERIAL: bool = false;
 
     /// The device of a failed member ends the commands that it serves, to no effect.
@@ -246,8 +245,7 @@ impl<P: Model> Shadow<P> {
         shadow
     }
 
-    /// Applies failures that are due, and records the blocks that are lost: a spare has the rebuilt
-    /// ones.
+    /// Applies failures that are due, and records the blocks that are lost, except rebuilt ones.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(&Failure { at, .. }) = self.failures.get(self.failed).filter(due) {

@@ -68,8 +68,7 @@ pub enum WriteCompletion {
     /// Both copies, so the write completes with the later one.
     #[default]
     Both,
-    /// The first that succeeds. A flush then covers only what is written: the other copy may still
-    /// wait.
+    /// The first that succeeds. A flush then covers only what is written so far.
     First,
 }
 

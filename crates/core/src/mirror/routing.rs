@@ -169,8 +169,7 @@ impl Prospect<'_> {
         (begins, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands by shortest access time first, `with` or without
-    /// the read.
+    /// Returns the totals of the waiting commands, and `with` it of the read, in the order of SATF.
     fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);

@@ -400,9 +400,8 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
     }
 }
 
-/// Returns the reads for the new parity of a write, if it is computed from all data of the row at
-/// the offsets `anew`, and elsewhere from the old parity and data. `anew` begins or ends with the
-/// hull.
+/// Returns the reads for the new parity of a write, computed from all data of the row at the
+/// offsets `anew`, elsewhere from the old parity and data. `anew` begins or ends with the hull.
 fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
     let row = touched.row.index;
     let modified = hull_without(&touched.hull(), anew);

@@ -144,8 +144,8 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     }
 }
 
-/// Returns the first request of the order that finishes earliest, and when it does; ties go to the
-/// lexicographically first.
+/// Returns the first request of the order that finishes earliest, and when; ties go to the first
+/// order.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

@@ -79,8 +79,7 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block: an upward sweep has not yet passed requests for the same or overlapping
-    /// blocks.
+    /// The first block: an upward sweep has not passed requests for the same or overlapping blocks.
     First,
     /// The block after the last.
     Last,

@@ -167,8 +167,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to the longest end of the backward order that keeps its promises, without
-/// repetition.
+/// Joins `begin` to the longest end of the backward order that keeps promises, without repetition.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],
