@@ -59,7 +59,7 @@ pub struct Args {
     /// shown next to a trivial predictor: the mean response of earlier requests of the same type
     /// and size.
     ///
-    /// RowRange before --rows are history: the predictors learn from them, but they are not judged.
+    /// Rows before --rows are history: the predictors learn from them, but they are not judged.
     /// So --rows 5000.. judges the later rows, with the first 5000 as history.
     ///
     /// This needs a trace whose clock is unbroken, so that responses and pauses add up to the

@@ -197,7 +197,7 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     let saturated = results
         .outcomes
         .iter()
-        .filter(|outcome| outcome.is_saturated)
+        .filter(|one| one.is_saturated)
         .count();
     let mut text = format!("{}: {}\n", study.name, study.title);
     let cells = counted(study.cells.len(), "cell");
@@ -364,12 +364,11 @@ impl Selection {
             let takes_traces = entry.takes_traces();
             let options = StudyOptions {
                 quick: self.quick && entry.has_short_form(),
-                traces: self
-                    .trace
-                    .iter()
-                    .filter(|_| takes_traces)
-                    .cloned()
-                    .collect(),
+                traces: if takes_traces {
+                    self.trace.clone()
+                } else {
+                    Vec::new()
+                },
             };
             Ok(entry.read(options)?)
         });

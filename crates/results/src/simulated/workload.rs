@@ -29,7 +29,7 @@ pub enum OptionArrivals {
 pub struct Workload {
     json: Value,
     #[serde(skip)]
-    sentence: String,
+    pub sentence: String,
     /// Completions left out of the results.
     #[serde(skip)]
     pub warmup_requests: u64,
@@ -134,9 +134,5 @@ impl Workload {
             sentence: format!("{}, {when}", names.collect::<Vec<_>>().join(" and ")),
             warmup_requests,
         }
-    }
-
-    pub fn sentence(&self) -> &str {
-        &self.sentence
     }
 }
