@@ -15,8 +15,8 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics, WorkloadSource};
 use diskarm_simulate::{
-    ChoiceCounter, Generated, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced,
-    doubts, never_stop,
+    ChoiceCounter, GeneratedRequests, Input, Issue, MakePolicy, Run, Simulation, Sink, System,
+    TraceReplay, doubts, never_stop,
 };
 
 use crate::error::Error;
@@ -236,8 +236,8 @@ impl Settings {
 
 /// # Errors
 /// If options of the trace contradict each other.
-fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
-    Ok(Traced {
+fn trace_input(settings: &Settings, files: &[String]) -> Result<TraceReplay, Error> {
+    Ok(TraceReplay {
         files: files.to_vec(),
         reading: settings.reading.to_library(),
         selection: settings.part.to_library()?,
@@ -315,12 +315,15 @@ pub const SIZE: &str = "8 KiB";
 ///
 /// # Errors
 /// If the workload is invalid or does not fit on the drive.
-fn generated(settings: &Settings, model: &System) -> Result<(Generated, WorkloadSource), Error> {
+fn generated(
+    settings: &Settings,
+    model: &System,
+) -> Result<(GeneratedRequests, WorkloadSource), Error> {
     let (workload, given) = match &settings.workload {
         Some(text) => (model.workload(text)?, WorkloadSource::new(text)),
         None => from_options(settings, model.disk())?,
     };
-    let generated = Generated {
+    let generated = GeneratedRequests {
         workload,
         requests: settings.requests,
         seed: settings.seed,

@@ -6,8 +6,7 @@ use diskarm_results::compared;
 use diskarm_results::output_file::Files;
 use diskarm_results::predicted;
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::replays::{self, Comparison, Predictions};
+use diskarm_simulate::measured::{self, Comparison, Predictions, RowRange};
 use serde::Serialize;
 
 use crate::args::{self, Changes};
@@ -106,7 +105,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         .map(|file| {
             let progress = Progress::new(Some(Validation::variants().count() as u64));
             let reading = args.reading.to_library();
-            Ok(replays::compare(&drive, file, &reading, rows, |done| {
+            Ok(measured::compare(&drive, file, &reading, rows, |done| {
                 progress.set(done)
             })?)
         })
@@ -172,7 +171,7 @@ fn run_locked(
         .files
         .iter()
         .map(|file| {
-            Ok(replays::predict(
+            Ok(measured::predict(
                 drive,
                 file,
                 &args.reading.to_library(),

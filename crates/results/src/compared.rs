@@ -9,7 +9,7 @@ use diskarm_fit::validate::{
     ANGLES, Comparison as ResponseComparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation,
     Residual, Residuals, Sizes,
 };
-use diskarm_simulate::replays::Comparison;
+use diskarm_simulate::measured::Comparison;
 use serde::Serialize;
 
 /// The results of one trace.

@@ -17,14 +17,14 @@ const LONGEST_NS: i128 = 1 << 62;
 #[derive(Clone, Debug)]
 pub enum Input {
     /// Generated requests.
-    Generated(Generated),
+    Generated(GeneratedRequests),
     /// Read from traces.
-    Traced(Traced),
+    Traced(TraceReplay),
 }
 
 /// Generated requests.
 #[derive(Clone, Debug)]
-pub struct Generated {
+pub struct GeneratedRequests {
     /// The workload that generates them.
     pub workload: Workload,
     /// The number of requests, including the warm-up; [`REQUESTS`] by default.
@@ -35,7 +35,7 @@ pub struct Generated {
     pub replications: Option<u64>,
 }
 
-impl Generated {
+impl GeneratedRequests {
     /// Generates the requests of `workload` for one run, with seed 1.
     pub fn new(workload: Workload) -> Self {
         Self {
@@ -96,11 +96,11 @@ impl Generated {
 
 /// Requests from traces, with a drive for each device of each trace.
 #[derive(Clone, Debug)]
-pub struct Traced {
+pub struct TraceReplay {
     /// The traces; several are merged.
     pub files: Vec<String>,
     /// The options for reading them.
-    pub reading: Reading,
+    pub reading: ReadOptions,
     /// The selection of requests, and their pace.
     pub selection: TraceSelection,
     /// The mapping of their blocks to the drive.
@@ -111,12 +111,12 @@ pub struct Traced {
     pub seed: u64,
 }
 
-impl Traced {
+impl TraceReplay {
     /// Replays the requests of `files`, unchanged, at their arrivals, with seed 1.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
-            reading: Reading::default(),
+            reading: ReadOptions::default(),
             selection: TraceSelection::default(),
             fitting: Fitting::default(),
             issue: Issue::default(),
@@ -148,7 +148,7 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Options for reading a trace.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadOptions {
     /// Its format, if it is not to be detected from the content.
     pub format: Option<String>,
     /// The reaction to an invalid row.
@@ -157,7 +157,7 @@ pub struct Reading {
     pub arrival: ArrivalEvent,
 }
 
-impl Reading {
+impl ReadOptions {
     /// Opens the trace in `file`.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Reading {
     }
 }
 
-impl Default for Reading {
+impl Default for ReadOptions {
     fn default() -> Self {
         let Options {
             on_error, arrival, ..

@@ -15,7 +15,7 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
 use crate::error::Error;
-use crate::input::{Generated, Input, Issue, MAX_DISKS, Traced};
+use crate::input::{GeneratedRequests, Input, Issue, MAX_DISKS, TraceReplay};
 use crate::observer::{Backlog, EarlyEnd, Extras, Progress, ProgressCalls, RunObserver, Sink};
 use crate::parallel;
 use crate::policies::MakePolicy;
@@ -105,7 +105,7 @@ impl<'a> Simulation<'a> {
     /// Runs once, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
-        generated: &Generated,
+        generated: &GeneratedRequests,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
@@ -123,7 +123,7 @@ impl<'a> Simulation<'a> {
     fn run_generated<'w>(
         &self,
         device: &mut impl Device,
-        generated: &Generated,
+        generated: &GeneratedRequests,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
@@ -166,7 +166,7 @@ impl<'a> Simulation<'a> {
     /// trace if it has them, and otherwise issues one request at a time, with the measured pauses.
     fn replay<'w>(
         &self,
-        traced: &Traced,
+        traced: &TraceReplay,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
@@ -188,7 +188,7 @@ impl<'a> Simulation<'a> {
     fn replay_on<'w, D: Device>(
         &self,
         make: impl FnMut() -> D + Send,
-        traced: &Traced,
+        traced: &TraceReplay,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {

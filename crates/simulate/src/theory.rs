@@ -5,9 +5,8 @@
 //! ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
 
 mod simulation;
-mod values;
 
-pub use values::{Comparison, Group, LOADS, Parameters, RUNS, Value};
+pub use simulation::{Comparison, Group, LOADS, Parameters, RUNS, Value};
 
 use std::sync::atomic::AtomicU64;
 
@@ -21,8 +20,7 @@ use diskarm_queueing::pivot::{Reads, SplitReads};
 use diskarm_queueing::{Distances, Moments, Service, birth_death, exponential};
 
 use crate::{Error, Model, Run};
-use simulation::{Counter, Runs, Simulator};
-use values::SimulatedMean;
+use simulation::{Counter, Runs, SimulatedMean, Simulator};
 
 /// The theory of a drive.
 struct Theory {

@@ -8,7 +8,7 @@ use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
 use diskarm_trace::{Location, Reader, Record, TraceError};
 
 use crate::error::Error;
-use crate::input::{Fitting, Issue, Traced, check_disk};
+use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
 /// An iterator over the requests of traces, with a disk for each device. It ends at the first
@@ -53,7 +53,7 @@ impl TraceRows {
     ///
     /// # Errors
     /// An error in the traces up to the first row for a drive; no such row.
-    pub fn open(traced: &Traced, system: &System) -> Result<Self, Error> {
+    pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
             trace: Disks::new(read_changed(traced, blocks.room())?),
@@ -159,7 +159,7 @@ impl TraceRows {
 }
 
 /// Reads the requests of `traced` with all requested changes, for disks with `room` blocks.
-fn read_changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+fn read_changed(traced: &TraceReplay, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
             Ok(traced.selection.devices(traced.reading.open(file)?))
@@ -314,7 +314,7 @@ impl Arrivals {
     /// # Errors
     /// An invalid trace; one without arrivals or of several devices; requests that are not to be
     /// issued at their arrivals, or are spread over several disks.
-    pub fn read(traced: &Traced, system: &System) -> Result<Self, Error> {
+    pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
             let expected = "none, as requests are issued at their arrivals";

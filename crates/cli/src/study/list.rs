@@ -1,8 +1,8 @@
 //! `diskarm study list`.
 
 use diskarm_study::StudyOptions;
+use diskarm_study::counted;
 use diskarm_study::studies::STUDIES;
-use diskarm_study::verdicts::counted;
 use serde::Serialize;
 
 use crate::error::Error;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
-use diskarm_study::verdicts::{Shown, counted};
 use diskarm_study::{
-    Count, Folder, Judged, JudgedClaim, Results, Runner, Store, Study, StudyError, Verdict,
+    Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError, Verdict,
+    counted,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -122,7 +122,7 @@ pub fn check(args: &Check) -> Result<(), Error> {
         let folder = folder(&runner, study, &args.selection, &args.studies)?;
         let (results, _store) = simulate(&runner, study, &folder, &args.selection)?;
         let claims = study.judge(&results);
-        let count = Count::of(&claims);
+        let count = Count::new(&claims);
         fails += count.unexplained();
         if args.json {
             out.push(Checked {
@@ -206,7 +206,7 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
         output::print_notes(&[note]);
     }
     // Made first, because it may fail.
-    let report = diskarm_study::Report::of(study, results)?;
+    let report = diskarm_study::Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
     let claims = study.judge(results);
@@ -224,9 +224,9 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     if study.has_single_runs() {
         text += "; single runs, no interval";
     }
-    text += &format!("\n  {}\n", Count::of(&claims).text());
+    text += &format!("\n  {}\n", Count::new(&claims).text());
     for claim in &claims {
-        if Shown::of(claim).is_unexplained() {
+        if claim.is_unexplained() {
             text += &claim_text(claim);
         }
     }
@@ -242,11 +242,11 @@ const INDENT: usize = 16;
 /// Formats a claim and its verdict.
 fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
-    let Judged { verdict, ours, .. } = judged;
+    let Judgement { verdict, ours, .. } = judged;
     let says = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
     let look = match verdict {
         Verdict::Holds => Look::Good,
-        _ if Shown::of(judged_claim).is_unexplained() => Look::Bad,
+        _ if judged_claim.is_unexplained() => Look::Bad,
         _ => Look::Doubtful,
     };
     let word = verdict.to_string();

@@ -4,7 +4,7 @@
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use diskarm_study::cell::CellInput;
+use diskarm_study::CellInput;
 use diskarm_study::studies;
 use diskarm_study::{Study, StudyOptions};
 

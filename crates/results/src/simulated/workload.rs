@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use diskarm_core::units::{Bytes, SectorCount, Span};
-use diskarm_simulate::{Generated, Issue, Origin, ReplayInfo};
+use diskarm_simulate::{GeneratedRequests, Issue, Origin, ReplayInfo};
 use serde::Serialize;
 
 use crate::prose::milliseconds;
@@ -118,7 +118,7 @@ impl ArrivalsInput {
 impl Workload {
     /// The description of generated requests.
     pub fn of_generated(
-        generated: &Generated,
+        generated: &GeneratedRequests,
         given: &WorkloadSource,
         sector: Bytes,
         warmup: u64,
