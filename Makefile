@@ -15,9 +15,14 @@ DISKARM := $(CARGO) run --release --quiet --bin diskarm --
 # The Python module is built and tested in a virtual environment.
 PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
+# How long `make fuzz` runs each target.
+FUZZ_SECONDS ?= 20
+# The stable compiler has no sanitizers.
+FUZZ := $(CARGO) fuzz run --sanitizer none
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test merge-checks check lint studies python deny bench python-bench dist docs book
+.PHONY: help demo test merge-checks check lint studies python links fuzz deny bench python-bench dist \
+	docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -83,6 +88,17 @@ python: ## build the Python module, run its tests, check its stubs
 	cd python && $(VENV)/bin/python -m pytest --doctest-modules src tests
 	cd python && $(VENV)/bin/python -m mypy src
 	cd python && $(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml diskarm
+
+links: ## check that the links between documents lead to files and headings
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet "md-dead-link-check>=1.3"
+	$(VENV)/bin/md-dead-link-check --config python/pyproject.toml
+
+fuzz: ## feed random input to every parser; needs cargo-fuzz and a C++ compiler
+	$(CARGO) fuzz build --sanitizer none
+	$(CARGO) fuzz list | xargs -I TARGET -P "$$(nproc)" sh -c "mkdir -p fuzz/corpus/TARGET && \
+		$(FUZZ) TARGET fuzz/corpus/TARGET fuzz/seeds/TARGET -- -verbosity=0 \
+		-max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1"
 
 deny: ## check licences, sources and known faults of the dependencies; needs cargo-deny
 	$(CARGO) deny check licenses bans sources

@@ -103,15 +103,11 @@ impl Buffer {
         self.claim(from..self.segments.len(), at)
     }
 
-    /// Returns the same for writes.
+    /// Like [`Self::claim_for_read`], for writes.
     #[inline]
     pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
-        let end = if self.dedicated {
-            1
-        } else {
-            self.segments.len()
-        };
-        self.claim(0..end, at)
+        let all = self.segments.len();
+        self.claim(0..if self.dedicated { 1 } else { all }, at)
     }
 
     fn claim(&mut self, among: std::ops::Range<usize>, at: Lbn) -> SegmentId {
@@ -188,8 +184,8 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Returns the first block that a segment would hold after [`Buffer::fill`] up to `end` and
-    /// [`Buffer::fill_before`] from `first`.
+    /// Returns the first block that a segment would hold, filled up to `end` and before from
+    /// `first`.
     pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);
@@ -231,7 +227,7 @@ impl Buffer {
     }
 }
 
-/// A segment is one run: of the parts before and after the written blocks it keeps the longer one.
+/// Keeps the longer of the parts before and after the written blocks: a segment is one run.
 fn keep_longer_part(segment: &mut Segment, write: &Request) {
     let before = write.start.0.saturating_sub(segment.first.0);
     let after = segment.end.0.saturating_sub(write.end().0);

@@ -5,13 +5,11 @@
 
 mod arm;
 mod bus;
-mod control;
 mod core;
 mod costs;
 mod deferred;
 mod estimate;
 mod gaps;
-mod persist_log;
 mod ranges;
 mod read;
 mod write;
@@ -20,23 +18,27 @@ pub use self::core::Core;
 pub use estimate::{Rehearsal, View};
 pub use gaps::GapReader;
 
-use costs::Fate;
+use self::core::{Command, Dirty, Last, overheads};
+use arm::Arm;
+use bus::HostPath;
+use costs::{Costs, Fate};
 use deferred::Deferred;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::device::{
     Completion, ComponentReport, Device, Outcome, Persisted, Status, SubmitError, Work, check,
 };
 use crate::extent::Extent;
 use crate::geometry::Layout;
-use crate::mechanics::Mechanism;
+use crate::mechanics::{Mechanism, Position};
 use crate::queue::CommandQueue;
-use crate::request::{Ordering, Request};
+use crate::request::{Op, Ordering, Request};
 use crate::sched::{Estimate, Pending, Shape};
-use crate::spec::Spec;
+use crate::spec::{self, Spec};
 use crate::text::InputError;
-use crate::units::{Angle, Bytes, Instant, SectorCount};
+use crate::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 
 /// A drive with its on-board queue.
 pub struct Drive {
@@ -57,7 +59,6 @@ pub struct Drive {
     /// Instant at which the next command may begin.
     open: Instant,
     now: Instant,
-    /// Background reads in the gaps of commands.
     gaps: Option<Box<GapReader>>,
     /// The write cache, if it is `deferred`.
     deferred: Option<Box<Deferred>>,
@@ -69,11 +70,8 @@ impl Drive {
     /// # Errors
     /// If the geometry is inconsistent.
     pub fn new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
-        Ok(Self::with_layout(
-            spec,
-            Arc::new(Layout::new(&spec.geometry)?),
-            origin,
-        ))
+        let layout = Arc::new(Layout::new(&spec.geometry)?);
+        Ok(Self::with_layout(spec, layout, origin))
     }
 
     /// Like [`Self::new`], but over an existing layout, which several drives can share.
@@ -114,7 +112,13 @@ impl Drive {
         &self.core.mechanism.layout
     }
 
-    /// Starts the commands that are due by `now`.
+    #[inline(always)]
+    fn set_now(&mut self, now: Instant) {
+        let last = self.now;
+        assert!(now >= last, "time runs backwards: {now:?} after {last:?}");
+        self.now = now;
+    }
+
     #[inline]
     fn begin(&mut self, now: Instant) {
         if self.deferred.is_some() {
@@ -131,8 +135,7 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin. An ordered command waits for the previous
-    /// completion.
+    /// Returns when the next command may begin; an ordered one waits for the previous completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -141,7 +144,6 @@ impl Drive {
         self.open
     }
 
-    /// Starts the command that the queue chooses.
     fn begin_next(&mut self) {
         self.open = self.begins();
         let next = self.queue.next(self.open, &self.core);
@@ -163,17 +165,14 @@ impl Drive {
         self.begin_one(request, arrived)
     }
 
-    /// Starts a command; what the buffer does for it, and when it completes.
+    /// Starts a command; returns what the buffer does for it, and when it completes.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
             self.read_in_gap(&request, arrived);
         }
-        let served = self.core.serve(&core::Command {
-            request,
-            arrived,
-            open: self.open,
-        });
+        let command = Command::new(request, arrived, self.open);
+        let served = self.core.serve(&command);
         let completion = &served.completion;
         if completion.breakdown.total() != completion.response() {
             does_not_add_up(completion);
@@ -218,12 +217,7 @@ impl Device for Drive {
         if !self.has_room() {
             return Err(SubmitError::Full);
         }
-        assert!(
-            now >= self.now,
-            "time runs backwards: {now:?} after {:?}",
-            self.now
-        );
-        self.now = now;
+        self.set_now(now);
         self.inside += 1;
         // Commands that begin before this one arrives are chosen without it.
         if self.deferred.is_some() {
@@ -237,10 +231,8 @@ impl Device for Drive {
             self.begin_one(request, now);
             return Ok(());
         }
-        let pending = Pending {
-            request,
-            arrived: now,
-        };
+        let arrived = now;
+        let pending = Pending { request, arrived };
         if request.is_simple_transfer() {
             self.queue.add(pending, &self.core);
         } else {
@@ -265,12 +257,7 @@ impl Device for Drive {
 
     #[inline(always)]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        assert!(
-            now >= self.now,
-            "time runs backwards: {now:?} after {:?}",
-            self.now
-        );
-        self.now = now;
+        self.set_now(now);
         self.begin(now);
         self.next.as_ref().filter(|next| next.at <= now)?;
         self.inside -= 1;
@@ -282,12 +269,7 @@ impl Device for Drive {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        assert!(
-            now >= self.now,
-            "time runs backwards: {now:?} after {:?}",
-            self.now
-        );
-        self.now = now;
+        self.set_now(now);
         self.begin(now);
         let deferred = self.deferred.as_mut();
         let taken = deferred
@@ -305,9 +287,7 @@ impl Device for Drive {
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }
-        let place = self
-            .later
-            .partition_point(|completion| completion.at <= now);
+        let place = self.later.partition_point(|c| c.at <= now);
         self.later.insert(place, aborted);
         self.next = self.later.pop_front();
         true
@@ -322,12 +302,7 @@ impl Device for Drive {
     }
 
     fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        assert!(
-            now >= self.now,
-            "time runs backwards: {now:?} after {:?}",
-            self.now
-        );
-        self.now = now;
+        self.set_now(now);
         if self.deferred.is_some() {
             self.begin_deferred(now);
         }
@@ -355,6 +330,111 @@ impl Estimate for Drive {
     }
 
     fn rehearse(&self) -> Rehearsal {
-        Rehearsal::outside(&self.core, self.open)
+        self.core.rehearse_outside(self.open)
+    }
+}
+
+// Operations of a unit above the drive: moving the arm, changing the buffer rules or the layout.
+impl Drive {
+    /// Returns true if no request is outstanding.
+    pub fn is_idle(&self) -> bool {
+        self.inside == 0
+    }
+
+    /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
+    ///
+    /// No published parameter set covers it. The model assumes a read that is not in the buffer and
+    /// ends when the head has settled: its command overhead, the movement before a read with
+    /// everything the arm must do first, and a read's completion.
+    ///
+    /// # Panics
+    /// If a request is outstanding, the block does not exist, or time runs backwards.
+    pub fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
+        assert!(self.is_idle(), "the drive is not idle");
+        self.set_now(now);
+        self.begin(now);
+        let request = Request::new(0, Op::Read, at, SectorCount(1));
+        let end = self.core.seek(&Command::new(request, now, self.open));
+        self.open = end;
+        self.last = end;
+        if let Some(deferred) = &mut self.deferred {
+            deferred.arm_is_busy(end);
+        }
+        end
+    }
+
+    /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
+    /// the media as scheduled, or first if the cache was `deferred`; other segments empty the
+    /// buffer.
+    pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        self.set_now(now);
+        self.begin(now);
+        self.set_deferred(now, spec);
+        self.core.set_buffer(now, spec);
+    }
+
+    /// Changes to another layout with the same numbers of cylinders, surfaces and blocks. The
+    /// buffer is emptied, because blocks may have moved.
+    ///
+    /// # Panics
+    /// If a request is outstanding, or the layout belongs to another drive.
+    pub fn set_layout(&mut self, now: Instant, layout: Arc<Layout>) {
+        assert!(self.is_idle(), "the drive is not idle");
+        let old = self.layout();
+        assert!(
+            (old.cylinders(), old.surfaces(), old.sectors())
+                == (layout.cylinders(), layout.surfaces(), layout.sectors()),
+            "the layout of another drive"
+        );
+        self.set_now(now);
+        self.begin(now);
+        self.destage_all(now);
+        self.core.set_layout(now, layout);
+    }
+}
+
+impl Core {
+    fn seek(&mut self, command: &Command) -> Instant {
+        let go = self.ready(command, self.costs.read_miss.after(self.last.op));
+        let from = self.call(go);
+        let to = self.mechanism.layout.extent(command.request.start);
+        let there = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
+        self.arm = Arm::Free(Position {
+            cylinder: to.cylinder,
+            head: to.head,
+            since: there,
+        });
+        self.dirty.destaged = Lbn(u64::MAX);
+        self.last = Last::NONE;
+        let end = there.max(self.bus_free) + self.overheads.read_completion;
+        self.bus_free = end;
+        end
+    }
+
+    fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        let (old, new) = (&self.rules, &spec.buffer);
+        let segments = (old.segments, old.segment, old.dedicated_write_segment);
+        if segments != (new.segments, new.segment, new.dedicated_write_segment) {
+            self.empty(now, &spec.buffer);
+        }
+        self.buffer.set_invalidates(new.write_invalidates);
+        self.path = HostPath::new(spec);
+        self.costs = Costs::new(spec);
+        self.overheads = overheads(spec, self.mechanism.layout.physical());
+        self.rules = spec.buffer.clone();
+    }
+
+    fn set_layout(&mut self, now: Instant, layout: Arc<Layout>) {
+        let rules = self.rules.clone();
+        self.empty(now, &rules);
+        self.mechanism.layout = layout;
+        self.dirty = Dirty::none(self.dirty.on_media);
+        self.last.end = Lbn(u64::MAX);
+    }
+
+    /// Ends the pass under way and empties the buffer.
+    fn empty(&mut self, now: Instant, rules: &spec::Buffer) {
+        self.arm = Arm::Free(self.call(now));
+        self.buffer = Buffer::new(rules);
     }
 }

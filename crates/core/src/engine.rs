@@ -7,14 +7,15 @@ use std::collections::VecDeque;
 use std::iter::{Fuse, Repeat, repeat};
 
 use crate::device::{Completion, Device, SubmitError};
+use crate::random::Purpose;
 use crate::request::Request;
-use crate::units::{Instant, Span};
-use crate::workload::{Arrivals, Disk, Requests, Stream, Thinking, Times, Workload};
+use crate::units::{Instant, Lbn, SectorCount, Span};
+use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Workload};
 
 /// A source of requests.
 pub trait Load {
-    /// Returns the instant of the next known arrival. Completions may trigger others, but none
-    /// before they happen.
+    /// Returns the instant of the next known arrival; completions may trigger others, at or after
+    /// them.
     fn next_arrival(&mut self) -> Option<Instant>;
 
     /// Removes and returns the request of [`Load::next_arrival`], which must have been `Some`.
@@ -35,12 +36,9 @@ pub struct RejectedRequest {
 
 impl std::fmt::Display for RejectedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Request { start, sectors, .. } = self.request;
-        write!(
-            f,
-            "request of {} sectors at block {}: {}",
-            sectors.0, start.0, self.why
-        )
+        let (Lbn(start), SectorCount(sectors)) = (self.request.start, self.request.sectors);
+        let why = self.why;
+        write!(f, "request of {sectors} sectors at block {start}: {why}")
     }
 }
 
@@ -66,8 +64,7 @@ pub trait Observer {
 }
 
 /// Runs `load` on `device` until all requests have completed and the device is idle, or until the
-/// observer ends the run; outstanding requests then stay in the device. At the same instant
-/// completions precede arrivals.
+/// observer ends the run with requests outstanding. Completions precede simultaneous arrivals.
 ///
 /// # Errors
 /// If the device does not accept a request; earlier observations remain valid.
@@ -158,8 +155,7 @@ impl Load for ArrivalStream {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// A closed system: a fixed number of clients, each of which waits for its request, thinks, and
-/// issues the next.
+/// A closed system: clients that each wait for their request, think, and issue the next.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
     rest: I,
@@ -222,8 +218,7 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<
     }
 }
 
-/// Open arrivals, independent of the device, from an iterator of (instant, request) in ascending
-/// order of time.
+/// Open arrivals, independent of the device, from an iterator of (instant, request) in order.
 #[derive(Clone, Debug)]
 pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
     rest: Fuse<I>,
@@ -338,25 +333,19 @@ impl Streams {
     /// # Panics
     /// If the disk has no room for a request, or a share is not within 0 and 1.
     pub fn new(workload: &Workload, disk: Disk, seed: u64, count: u64) -> Self {
-        let source = |(number, (stream, requests)): (usize, (&_, Requests))| {
-            Source::new(stream, requests, seed, number)
-        };
+        let streams = workload.requests(disk, seed).enumerate();
+        let source = |(number, (stream, requests))| Source::new(stream, requests, seed, number);
         Self {
-            streams: workload
-                .requests(disk, seed)
-                .enumerate()
-                .map(source)
-                .collect(),
+            streams: streams.map(source).collect(),
             left: count,
             next: None,
         }
     }
 
     fn earliest(&mut self) -> Option<(Instant, usize)> {
-        let arrivals = self.streams.iter_mut().enumerate();
-        let arrivals =
-            arrivals.filter_map(|(number, source)| Some((source.next_arrival()?, number)));
-        arrivals.min()
+        let streams = self.streams.iter_mut().enumerate();
+        let next = streams.filter_map(|(number, source)| Some((source.next_arrival()?, number)));
+        next.min()
     }
 }
 
@@ -393,7 +382,7 @@ impl Load for Streams {
 #[derive(Clone, Debug)]
 enum Source {
     Open(ArrivalStream),
-    Closed(ClosedLoop<Requests, Thinking>),
+    Closed(ClosedLoop<Requests, PauseStream>),
 }
 
 impl Source {
@@ -404,11 +393,11 @@ impl Source {
                 Self::Open(ArrivalStream::new(times, requests, u64::MAX))
             }
             Arrivals::Closed(closed) => {
-                let thinking = Thinking::new(&closed.think, seed, number);
+                let think = PauseStream::new(&closed.think, seed, number, Purpose::Thinking);
                 Self::Closed(ClosedLoop::with_think_times(
                     requests,
                     closed.clients,
-                    thinking,
+                    think,
                 ))
             }
         }
@@ -450,7 +439,7 @@ mod tests {
     use super::*;
     use crate::device::{Breakdown, Outcome, Status};
     use crate::request::Op;
-    use crate::units::{Bytes, Lbn, SectorCount, Span};
+    use crate::units::Bytes;
 
     /// Serves each request in 1 ms, and has an event of its own at 10 ms.
     #[derive(Default)]

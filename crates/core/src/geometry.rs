@@ -64,8 +64,7 @@ pub use plan::Pba;
 /// The layout of a drive.
 ///
 /// Its tables have an entry per run of blocks between two exceptions (zones, slips, reallocations)
-/// and none for cylinders or tracks, so that a drive of terabytes takes no more memory than one of
-/// megabytes.
+/// and none for cylinders or tracks: memory does not grow with the capacity.
 #[derive(Debug)]
 pub struct Layout {
     plan: Plan,
@@ -88,20 +87,14 @@ impl Layout {
     pub fn new(g: &Geometry) -> Result<Self, InputError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
-        let grids = g
-            .zones
-            .iter()
-            .flat_map(|zone| {
-                [
-                    Grid::of_data(zone, g),
-                    Grid::of_places(zone, g.surfaces, g.order),
-                ]
-            })
-            .collect();
+        let grids = g.zones.iter().flat_map(|zone| {
+            let places = Grid::of_places(zone, g.surfaces, g.order);
+            [Grid::of_data(zone, g), places]
+        });
         let mut layout = Self {
             cylinders: g.cylinders,
             surfaces: g.surfaces,
-            grids,
+            grids: grids.collect(),
             physical: Physical::new(g.physical_sector),
             pieces: plan.pieces(),
             plan,
@@ -124,7 +117,7 @@ impl Layout {
         SectorCount(self.plan.capacity)
     }
 
-    /// Returns sectors of the zones except reserved, spare and slipped ones: those exported
+    /// Returns the sectors of the zones except reserved, spare and slipped ones: those exported
     /// ([`Self::sectors`]) and those left unused.
     pub fn mapped(&self) -> SectorCount {
         self.plan.mapped
@@ -159,8 +152,7 @@ impl Layout {
         }
     }
 
-    /// Returns the first block of the gap-free run that contains `at`: the run of [`Self::extent`],
-    /// extended backwards.
+    /// Returns the first block of the gap-free run that contains `at`, [`Self::extent`] backwards.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -211,8 +203,7 @@ fn no_such_block(at: Lbn) -> ! {
     panic!("no such block: {at:?}")
 }
 
-/// The number of blocks in a physical sector: a power of two. The first block of the drive begins
-/// one.
+/// The number of blocks in a physical sector: a power of two. Block 0 begins one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Physical {
     /// The number of blocks less one.
@@ -225,10 +216,8 @@ impl Physical {
     /// # Panics
     /// If that is not a power of two.
     pub fn new(blocks: SectorCount) -> Self {
-        assert!(
-            blocks.0.is_power_of_two(),
-            "{blocks:?} is not a power of two"
-        );
+        let is_power = blocks.0.is_power_of_two();
+        assert!(is_power, "{blocks:?} is not a power of two");
         Self { mask: blocks.0 - 1 }
     }
 

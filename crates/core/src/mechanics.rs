@@ -47,8 +47,7 @@ pub struct Position {
 pub struct Approach {
     /// Arm movement, including an overlapping head switch.
     pub seek: Span,
-    /// Head switch without arm movement, and write settle; may be negative if it is an effective
-    /// value.
+    /// Head switch without arm movement, and write settle; an effective value may be negative.
     pub settle: Span,
     /// Head in place, waiting for data to write.
     pub hold: Span,
@@ -80,8 +79,7 @@ impl Approach {
 }
 
 impl Mechanism {
-    /// Builds the mechanism of `spec` over its `layout`, the platter at angle `origin` at
-    /// [`Instant::START`].
+    /// Builds the mechanism of `spec` over its `layout`, with the platter at `origin` at the start.
     pub fn new(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self {
             layout,
@@ -98,12 +96,18 @@ impl Mechanism {
         }
     }
 
+    /// Returns the time of a movement of the head from `from` before an `op` there.
+    #[inline]
+    pub fn movement(&self, op: Op, from: Position, cylinder: Cylinder, head: Head) -> Span {
+        self.seek
+            .total(op, (from.cylinder, cylinder), from.head != head)
+    }
+
     /// Returns the total of the approach that [`Mechanism::piece`] gives, and no more, because
     /// schedulers compute it for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
-        let way = (from.cylinder, extent.cylinder);
-        let moved = self.seek.total(op, way, from.head != extent.head);
+        let moved = self.movement(op, from, extent.cylinder, extent.head);
         let there = (from.since + moved).max(ready);
         there + self.rotation.wait(there, extent.start) - from.since
     }
@@ -121,7 +125,7 @@ impl Mechanism {
     ) -> Approach {
         let way = (from.cylinder, extent.cylinder);
         let head_changes = from.head != extent.head;
-        let (seek, settle) = self.seek.any_parts(continues, op, way, head_changes);
+        let (seek, settle) = self.seek.parts(continues, op, way, head_changes);
         let there = from.since + (seek + settle);
         let hold = ready.since_or_zero(there);
         Approach {
@@ -275,60 +279,10 @@ impl Piece {
 
 impl Mechanism {
     /// Returns the blocks of `[at, end)` on one track without a gap, transferred by a head that
-    /// starts at `from`, but not before `ready`, and the head's approach.
-    #[inline]
-    pub fn piece(
-        &self,
-        from: Position,
-        op: Op,
-        blocks: (Lbn, Lbn),
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        self.any_piece(false, from, op, blocks, ready)
-    }
-
-    /// [`Mechanism::piece`] with a known extent at the first block.
-    #[inline]
-    pub fn piece_of(
-        &self,
-        from: Position,
-        op: Op,
-        blocks: (Lbn, Lbn),
-        extent: &Extent,
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        self.any_piece_of(false, from, op, blocks, extent, ready)
-    }
-
-    /// [`Mechanism::piece`] for a transfer that continues, from the end of its run on another
-    /// track: the head switches or moves on, without the settle before a request.
-    #[inline]
-    pub fn next_piece(
-        &self,
-        from: Position,
-        op: Op,
-        blocks: (Lbn, Lbn),
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        self.any_piece(true, from, op, blocks, ready)
-    }
-
-    /// [`Mechanism::next_piece`] with a known extent at the first block.
-    #[inline]
-    pub fn next_piece_of(
-        &self,
-        from: Position,
-        op: Op,
-        blocks: (Lbn, Lbn),
-        extent: &Extent,
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        self.any_piece_of(true, from, op, blocks, extent, ready)
-    }
-
-    /// [`Mechanism::next_piece`] if the transfer continues, [`Mechanism::piece`] otherwise.
+    /// starts at `from`, but not before `ready`, and the head's approach. A transfer that
+    /// `continues` from its run on another track does without the settle before a request.
     #[inline(always)]
-    pub fn any_piece(
+    pub fn piece(
         &self,
         continues: bool,
         from: Position,
@@ -337,24 +291,25 @@ impl Mechanism {
         ready: Instant,
     ) -> (Approach, Piece) {
         let extent = self.layout.extent(blocks.0);
-        self.any_piece_of(continues, from, op, blocks, &extent, ready)
+        self.piece_of(continues, from, op, blocks, &extent, ready)
     }
 
-    /// [`Mechanism::any_piece`] with a known extent at the first block.
+    /// Like [`Mechanism::piece`], with a known extent at the first block.
     #[inline(always)]
-    fn any_piece_of(
+    pub fn piece_of(
         &self,
         continues: bool,
         from: Position,
         op: Op,
-        (at, end): (Lbn, Lbn),
+        blocks: (Lbn, Lbn),
         extent: &Extent,
         ready: Instant,
     ) -> (Approach, Piece) {
         let approach = self.approach(continues, from, op, extent, ready);
-        let sectors = extent.sectors.min(end - at);
+        let (first, end) = blocks;
+        let sectors = extent.sectors.min(end - first);
         let piece = Piece {
-            first: at,
+            first,
             sectors,
             cylinder: extent.cylinder,
             head: extent.head,

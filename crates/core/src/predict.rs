@@ -23,8 +23,8 @@ use crate::sched::{Estimate, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
-/// Penalty in revolutions, about half a millisecond, for an explanation that contradicts the
-/// predicted buffer contents.
+/// Penalty in revolutions, about half a millisecond, for contradicting the predicted buffer
+/// contents.
 const SURPRISE: f64 = 0.05;
 
 /// Penalty in revolutions for a lost or gained revolution. These are common: the arm only needs to
@@ -63,7 +63,7 @@ pub struct Observation {
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
     /// The inferred correction of the platter's angle; `None` if the completion does not depend on
-    /// the angle.
+    /// it.
     pub angle: Option<AngleUpdate>,
 }
 
@@ -113,13 +113,12 @@ impl Predictor {
 
     /// Returns the predicted completion of the request that has been outstanding for longest.
     pub fn next_completion(&self) -> Option<&Completion> {
-        self.outstanding
-            .front()
-            .map(|expected| &expected.completion)
+        let oldest = self.outstanding.front();
+        oldest.map(|expected| &expected.completion)
     }
 
-    /// Predicts the completion of a request that the drive receives at `at` and serves after those
-    /// that are outstanding.
+    /// Predicts the completion of a request that the drive receives at `at`, after those
+    /// outstanding.
     ///
     /// # Panics
     /// If the drive has no such blocks.
@@ -149,8 +148,8 @@ impl Predictor {
         let mut angle = None;
         if Core::reveals_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
-            self.seen
-                .delay_media(times(self.clock.period(), revolutions));
+            let by = self.clock.period().as_ns() * revolutions;
+            self.seen.delay_media(Span::from_ns(by));
             let seen = self.clock.observe(at, off);
             angle = Some(seen);
             let late = match seen {
@@ -177,8 +176,8 @@ impl Predictor {
         }
     }
 
-    /// Records that the oldest outstanding request failed at `at`, which carries no information
-    /// about the platter.
+    /// Records that the oldest outstanding request failed at `at`. The platter's angle stays
+    /// unchanged.
     ///
     /// # Panics
     /// If nothing is outstanding.
@@ -238,11 +237,8 @@ impl Predictor {
         }
         let instead = Expected::after(&other, self.open, arrived, request);
         let cost = self.cost(&instead.completion, at) + SURPRISE;
-        if cost < unexplained {
-            instead
-        } else {
-            expected
-        }
+        let is_likelier = cost < unexplained;
+        if is_likelier { instead } else { expected }
     }
 
     /// Returns the time that an explanation leaves unexplained, as a fraction of a revolution; a
@@ -308,8 +304,4 @@ impl Estimate for Predictor {
     fn rehearse(&self) -> Rehearsal {
         self.core().rehearse_outside(self.open())
     }
-}
-
-fn times(span: Span, n: i64) -> Span {
-    Span::from_ns(span.as_ns() * n)
 }

@@ -93,8 +93,7 @@ pub struct Share<T> {
 /// A random choice among a few values with fixed shares.
 #[derive(Clone, Debug)]
 pub struct WeightedChoice<T> {
-    /// A 64-bit number below the first element selects the value, unless an earlier one was
-    /// selected.
+    /// Thresholds and values: the first threshold above a 64-bit number selects its value.
     first: Vec<(u64, T)>,
     last: T,
 }
@@ -149,8 +148,7 @@ struct Entry<T> {
 }
 
 impl<T: Copy> Alias<T> {
-    /// Creates a table for these weights, at least one, none negative; `value` creates the value at
-    /// each index.
+    /// Creates a table of `value` by index for these weights, at least one, none negative.
     pub fn new(weights: &[f64], value: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();

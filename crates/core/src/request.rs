@@ -70,8 +70,7 @@ pub enum Stroke {
 /// A request: one operation on consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Chosen by the caller and returned with the completion. Unique among the outstanding requests
-    /// of a device.
+    /// Chosen by the caller, and unique among the outstanding requests of a device.
     pub id: u64,
     /// First block; 0 for a flush.
     pub start: Lbn,
@@ -88,8 +87,8 @@ pub struct Request {
     pub priority: Priority,
     /// Number of its stream in a workload, from 0.
     pub stream: u16,
-    /// Number of its disk among several side by side, from 0 (SCSI: logical unit). Other devices
-    /// ignore it.
+    /// Number of its disk among several side by side, from 0 (SCSI: logical unit); ignored by
+    /// others.
     pub unit: u16,
 }
 
@@ -125,8 +124,7 @@ impl Request {
         self.start + self.sectors
     }
 
-    /// Returns true if a policy decides when it is served: it transfers data and has no ordering
-    /// constraint.
+    /// Returns true if a policy decides when it is served: it transfers data in any order.
     #[inline]
     pub fn is_simple_transfer(&self) -> bool {
         self.op != Op::Flush && matches!(self.ordering, Ordering::Simple(_))

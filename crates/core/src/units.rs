@@ -54,26 +54,10 @@ impl Instant {
     }
 }
 
-impl Add<Span> for Instant {
-    type Output = Self;
-    #[inline]
-    fn add(self, span: Span) -> Self {
-        Self(self.0 + span.0)
-    }
-}
-
 impl AddAssign<Span> for Instant {
     #[inline]
     fn add_assign(&mut self, span: Span) {
         *self = *self + span;
-    }
-}
-
-impl Sub<Span> for Instant {
-    type Output = Self;
-    #[inline]
-    fn sub(self, span: Span) -> Self {
-        self + -span
     }
 }
 
@@ -94,6 +78,31 @@ impl Sub for Instant {
 #[inline(never)]
 fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
     panic!("time runs backwards: {at:?} - {earlier:?}")
+}
+
+/// Implements operators on the numbers inside.
+macro_rules! operators {
+    ($($operator:ident::$function:ident($left:ident, $right:ident) = $result:expr;)+) => {$(
+        impl $operator<$right> for $left {
+            type Output = Self;
+            #[inline]
+            fn $function(self, other: $right) -> Self {
+                let result: fn(_, _) -> _ = $result;
+                Self(result(self.0, other.0))
+            }
+        }
+    )+};
+}
+
+operators! {
+    Add::add(Instant, Span) = |at, span| at + span;
+    Sub::sub(Instant, Span) = |at, span| at - span;
+    Add::add(Span, Span) = |a, b| a + b;
+    Sub::sub(Span, Span) = |a, b| a - b;
+    Add::add(Angle, Angle) = u64::wrapping_add;
+    Sub::sub(Angle, Angle) = u64::wrapping_sub;
+    Add::add(Lbn, SectorCount) = |at, sectors| at + sectors;
+    Add::add(SectorCount, SectorCount) = |a, b| a + b;
 }
 
 /// A length of time in whole nanoseconds; negative only for a model's *effective* values (such as
@@ -151,26 +160,10 @@ impl Span {
     }
 }
 
-impl Add for Span {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
 impl AddAssign for Span {
     #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
-    }
-}
-
-impl Sub for Span {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
     }
 }
 
@@ -218,8 +211,7 @@ impl Angle {
     /// The angle of the index mark.
     pub const ZERO: Self = Self(0);
 
-    /// Creates the angle of `numerator / denominator` revolutions, rounded down; whole revolutions
-    /// are dropped.
+    /// Creates the angle of `numerator / denominator` revolutions without whole ones, rounded down.
     #[inline]
     pub const fn from_fraction(numerator: u64, denominator: u64) -> Self {
         Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
@@ -240,22 +232,6 @@ impl Angle {
     /// Revolutions in `[0, 1)`, for display.
     pub fn as_revolutions(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)
-    }
-}
-
-impl Add for Angle {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        Self(self.0.wrapping_add(other.0))
-    }
-}
-
-impl Sub for Angle {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.wrapping_sub(other.0))
     }
 }
 
@@ -290,14 +266,6 @@ pub struct Head(pub u32);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bytes(pub u64);
 
-impl Add<SectorCount> for Lbn {
-    type Output = Self;
-    #[inline]
-    fn add(self, sectors: SectorCount) -> Self {
-        Self(self.0 + sectors.0)
-    }
-}
-
 /// Panics when the right side is beyond the left.
 impl Sub for Lbn {
     type Output = SectorCount;
@@ -315,14 +283,6 @@ impl Sub for Lbn {
 #[inline(never)]
 fn blocks_run_backwards(at: Lbn, lower: Lbn) -> ! {
     panic!("blocks run backwards: {at:?} - {lower:?}")
-}
-
-impl Add for SectorCount {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
 }
 
 impl Cylinder {

@@ -17,7 +17,6 @@
 
 #[cfg(feature = "toml")]
 mod document;
-mod family;
 mod requests;
 
 pub mod arrivals;
@@ -25,8 +24,7 @@ pub mod places;
 pub mod sizes;
 
 pub use crate::random::{Share, replication_seeds};
-pub use arrivals::{Arrivals, Pauses, Thinking, Times};
-pub use family::GeneratorInfo;
+pub use arrivals::{Arrivals, PauseStream, Pauses, Times};
 pub use places::{PlaceMix, Places};
 pub use requests::Requests;
 pub use sizes::Sizes;
@@ -35,7 +33,110 @@ use crate::request::Request;
 use crate::text::{self, InputError, quantity, words};
 use crate::units::{Bytes, SectorCount, Span};
 
-/// The parameters of one generator, for a disk.
+/// Documentation of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GeneratorInfo {
+    /// Its name in workloads.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// Its parameters as they are written, such as `rate=60/s`, and what each means.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// Publication that defines it, or its use.
+    pub origin: &'static str,
+}
+
+/// Generates the enumeration of a family's members, the table of their documentation, the parser
+/// that finds one by name, and functions that call the member's: each with its call arguments in
+/// braces, because a macro cannot repeat them for each member. `samplers` adds the enumeration of
+/// the members' samplers, so that a request costs predictable branches instead of indirect calls.
+macro_rules! family {
+    (
+        $(#[$about:meta])*
+        $family:ident: $member_trait:ident $members:tt
+        $(fn $function:ident($($arg:ident: $type:ty),*) $(-> $value:ty)? { $call:tt })+
+        $(samplers $samplers:ident($bounds:ty) $next:tt)?
+    ) => {
+        family! { @members $members $(#[$about])* $family $member_trait }
+        impl $family {
+            $(family! { @call $members $function($($arg: $type),*) $(-> $value)? { $call } })+
+        }
+        $(family! { @samplers $members $family $member_trait $samplers($bounds) $next })?
+    };
+    (@members [$($member:ident),+] $(#[$about:meta])* $family:ident $member_trait:ident) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $family {
+            $(
+                #[doc = concat!("See [`", stringify!($member), "`].")]
+                $member($member),
+            )+
+        }
+
+        impl $family {
+            /// The documentation of each member.
+            pub const INFOS: &'static [$crate::workload::GeneratorInfo] =
+                &[$(<$member as $member_trait>::INFO),+];
+
+            /// Parses the member that `call` names; `None` if there is none.
+            pub(in crate::workload) fn read(
+                call: &$crate::text::Call<'_>,
+                args: &mut $crate::workload::Args<'_>,
+            ) -> Option<Result<Self, $crate::text::InputError>> {
+                $(
+                    if call.name == <$member as $member_trait>::INFO.name {
+                        return Some(<$member as $member_trait>::read(args).map(Self::$member));
+                    }
+                )+
+                None
+            }
+        }
+    };
+    (
+        @call [$($member:ident),+]
+        $function:ident($($arg:ident: $type:ty),*) $(-> $value:ty)? { $call:tt }
+    ) => {
+        pub(in crate::workload) fn $function(&self, $($arg: $type),*) $(-> $value)? {
+            match self {
+                $(Self::$member(member) => member.$function $call),+
+            }
+        }
+    };
+    (
+        @samplers [$($member:ident),+] $family:ident $member_trait:ident
+        $samplers:ident($bounds:ty) { fn next($($arg:ident: $type:ty),+) -> u64 { $call:tt } }
+    ) => {
+        #[derive(Clone, Debug)]
+        pub(in crate::workload) enum $samplers {
+            $($member(<$member as $member_trait>::Draw)),+
+        }
+
+        impl $family {
+            pub(in crate::workload) fn ready(&self, bounds: $bounds) -> $samplers {
+                match self {
+                    $(Self::$member(member) => $samplers::$member(member.ready(bounds))),+
+                }
+            }
+        }
+
+        impl $samplers {
+            #[inline]
+            pub(in crate::workload) fn next(&mut self, $($arg: $type),+) -> u64 {
+                match self {
+                    $(Self::$member(draw) => draw.next $call),+
+                }
+            }
+        }
+    };
+}
+
+use family;
+
+/// Returns the names of generators.
+fn names(infos: &[GeneratorInfo]) -> Vec<&'static str> {
+    infos.iter().map(|info| info.name).collect()
+}
+
 type Args<'t> = text::Args<'t, Disk>;
 
 /// The properties of a disk that a workload depends on.
@@ -59,7 +160,6 @@ impl Disk {
         size.filter(|size| (1..=max.0).contains(&size.0))
     }
 
-    /// Returns the expectation of [`Self::size`], for errors.
     fn size_expected(self, max: SectorCount) -> String {
         let (max, bytes) = (max.0, self.sector.0);
         format!("1 to {max} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
@@ -67,14 +167,12 @@ impl Disk {
 }
 
 impl Args<'_> {
-    /// Parses a size from one sector to `max`.
     fn size(&mut self, key: &'static str, max: SectorCount) -> Result<SectorCount, InputError> {
         let expected = self.context.size_expected(max);
         let disk = self.context;
         self.need(key, &expected, |text| disk.size(text, max))
     }
 
-    /// Like [`Self::size`], for an optional parameter.
     fn maybe_size(
         &mut self,
         key: &'static str,
@@ -105,13 +203,9 @@ impl Stream {
     /// average, which keep drives of that time busy but far from saturated.
     pub fn worthington94() -> Self {
         Self {
-            arrivals: Arrivals::Open(Pauses::Poisson(arrivals::Poisson {
-                mean: Span::from_ms(31.2),
-            })),
+            arrivals: Arrivals::Open(Pauses::poisson(Span::from_ms(31.2))),
             places: PlaceMix::single(Places::Uniform(places::Uniform)),
-            sizes: Sizes::Fixed(sizes::Fixed {
-                sectors: SectorCount(16),
-            }),
+            sizes: Sizes::fixed(SectorCount(16)),
             read_share: 2.0 / 3.0,
         }
     }
@@ -159,8 +253,6 @@ pub struct Workload {
 /// Maximum number of streams of a workload: each event scans all of them.
 const MAX_STREAMS: usize = 1_000;
 
-/// # Errors
-/// If this is too many streams for a workload.
 fn check_streams(count: usize) -> Result<(), InputError> {
     if count <= MAX_STREAMS {
         return Ok(());
@@ -190,9 +282,9 @@ impl Workload {
     /// ```
     pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
         let words = words(text);
-        let streams = words.split(|word| *word == "+");
-        check_streams(streams.clone().count())?;
-        let streams = streams.map(|words| stream_of_expression(words, disk));
+        let parts = words.split(|word| *word == "+");
+        check_streams(parts.clone().count())?;
+        let streams = parts.map(|words| stream_of_expression(words, disk));
         Ok(Self {
             streams: streams.collect::<Result<_, InputError>>()?,
         })
@@ -267,7 +359,7 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
 fn is_no_arrivals(word: &str) -> bool {
     let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
     let is_setting = rest.starts_with('=');
-    let is_placement = Places::INFOS.iter().any(|info| info.name == name);
+    let is_placement = names(Places::INFOS).contains(&name);
     let is_arrivals = Arrivals::infos().any(|info| info.name == name);
     is_setting || is_placement && !(is_arrivals && rest.starts_with('('))
 }

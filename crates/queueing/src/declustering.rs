@@ -1,72 +1,26 @@
 //! Layouts that keep two copies of all data on an array of disks (liu05, chapter 9).
 //!
 //! A [`Layout`] maps each block to its two copies. Everything else is enumerated from this mapping:
-//! the failures that lose data ([`Survival`]), the load of each disk ([`Loads`]), and the time
-//! until data are lost ([`DataLoss`]). [`equations`] has the formulas printed in the thesis; tests
-//! compare them with the enumeration.
+//! the failures that lose data ([`survived`]), the load of each disk ([`loads`]), and the time
+//! until data are lost ([`mean_time_to_data_loss`]). Tests compare the formulas that the thesis
+//! prints with the enumeration.
 //!
 //! Disks are numbered from 0. Blocks are striped over all disks, so each disk has the same number
 //! of primary copies, and the same number of secondary copies.
 
 pub mod comparison;
 mod data_loss;
-pub mod equations;
 
-use std::ops::{Add, Mul};
-
-pub use data_loss::DataLoss;
+pub use data_loss::mean_time_to_data_loss;
 pub use diskarm_core::declustered::{
     CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS,
 };
 
-/// Enumerates the failures that lose no data.
-pub trait Survival {
-    /// Returns all sets of failed disks that lose no data, including the empty set.
-    fn survived(&self) -> Vec<DiskSet>;
-
-    /// Returns the number of sets of k failed disks that lose no data, for k from 0 to the number
-    /// of disks, by exact enumeration.
-    fn survived_by_number(&self) -> Vec<u64>;
-
-    /// Returns the maximum number of failures that can be survived.
-    fn most_failures(&self) -> usize;
-
-    /// Returns the number of sets of `failures` disks.
-    fn sets(&self, failures: usize) -> u64;
-
-    /// Returns the probability that `failures` failures lose no data, if all sets of this size are
-    /// equally likely; 0 for more failures than disks.
-    fn survival(&self, failures: usize) -> f64;
-}
-
-impl Survival for Layout {
-    fn survived(&self) -> Vec<DiskSet> {
-        let mut found = Vec::new();
-        extend(self, DiskSet::NONE, 0, &mut found);
-        found
-    }
-
-    fn survived_by_number(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.disks() + 1];
-        for failed in self.survived() {
-            counts[failed.len()] += 1;
-        }
-        counts
-    }
-
-    fn most_failures(&self) -> usize {
-        let counts = self.survived_by_number();
-        counts.iter().rposition(|count| *count > 0).unwrap_or(0)
-    }
-
-    fn sets(&self, failures: usize) -> u64 {
-        binomial(self.disks() as u64, failures as u64)
-    }
-
-    fn survival(&self, failures: usize) -> f64 {
-        let survived = self.survived_by_number().get(failures).copied();
-        survived.unwrap_or(0) as f64 / self.sets(failures).max(1) as f64
-    }
+/// Returns all sets of failed disks that lose no data, including the empty set.
+pub fn survived(layout: &Layout) -> Vec<DiskSet> {
+    let mut found = Vec::new();
+    extend(layout, DiskSet::NONE, 0, &mut found);
+    found
 }
 
 /// Adds to `found` all surviving sets that extend `failed` by disks from `from` on.
@@ -80,7 +34,7 @@ fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet
 }
 
 /// Returns the number of subsets of size `k` of a set of `n`.
-pub fn binomial(n: u64, k: u64) -> u64 {
+fn binomial(n: u64, k: u64) -> u64 {
     // After each step the product is a binomial coefficient, so the division is exact.
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
@@ -101,61 +55,37 @@ pub struct Load {
 }
 
 impl Load {
+    /// Without failures (liu05, equations 9.1, 9.3, 9.5 and 9.8): λ_R + 2 λ_W for all layouts.
+    const NORMAL: Self = Self {
+        reads: 1.0,
+        writes: 2.0,
+    };
+
     /// Returns the accesses per request to the data of one disk, for a share of reads from 0 to 1.
     pub fn accesses(self, read_share: f64) -> f64 {
         self.reads * read_share + self.writes * (1.0 - read_share)
     }
-}
 
-impl Add for Load {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-        }
+    fn distance(self, other: Self) -> f64 {
+        let writes = (self.writes - other.writes).abs();
+        (self.reads - other.reads).abs().max(writes)
     }
 }
 
-impl Mul<f64> for Load {
-    type Output = Self;
-
-    fn mul(self, factor: f64) -> Self {
-        Self {
-            reads: self.reads * factor,
-            writes: self.writes * factor,
-        }
-    }
+/// Returns the load of each disk, `None` for a failed one; `None` if `failed` loses data.
+///
+/// Reads are divided between the copies by [`Layout::primary_share`]; writes go to all surviving
+/// copies. No other routing of the reads has a smaller maximum load.
+pub fn loads(layout: &Layout, failed: DiskSet) -> Option<Vec<Option<Load>>> {
+    loads_by(layout, failed, |place| layout.primary_share(place, failed))
 }
 
-/// Computes the load of each disk.
-pub trait Loads {
-    /// Returns the load of each disk, `None` for a failed one; `None` if `failed` loses data.
-    ///
-    /// Reads are divided between the copies by [`Layout::primary_share`]; writes go to all
-    /// surviving copies. No other routing of the reads has a smaller maximum load.
-    fn loads(&self, failed: DiskSet) -> Option<Vec<Option<Load>>>;
-
-    /// Returns true if `failed` loses no data and leaves all other disks with the same load.
-    fn is_balanced(&self, failed: DiskSet) -> bool;
-}
-
-impl Loads for Layout {
-    fn loads(&self, failed: DiskSet) -> Option<Vec<Option<Load>>> {
-        loads_by(self, failed, |place| self.primary_share(place, failed))
-    }
-
-    fn is_balanced(&self, failed: DiskSet) -> bool {
-        let loads = self.loads(failed).unwrap_or_default();
-        let mut left = loads.into_iter().flatten();
-        let off = |one: Load, other: Load| {
-            let writes = (one.writes - other.writes).abs();
-            (one.reads - other.reads).abs().max(writes)
-        };
-        left.next()
-            .is_some_and(|first| left.all(|load| off(first, load) < 1e-9))
-    }
+/// Returns true if `failed` loses no data and leaves all other disks with the same load.
+pub fn is_balanced(layout: &Layout, failed: DiskSet) -> bool {
+    let loads = loads(layout, failed).unwrap_or_default();
+    let mut left = loads.into_iter().flatten();
+    left.next()
+        .is_some_and(|first| left.all(|load| first.distance(load) < 1e-9))
 }
 
 /// Returns the loads if `share` of the reads of data with both copies goes to the primary copy.
@@ -170,20 +100,20 @@ fn loads_by(
     let mut loads = vec![Load::default(); layout.disks()];
     let weight = 1.0 / layout.rows() as f64;
     for place in layout.period() {
-        let share = match (
-            failed.contains(place.primary),
-            failed.contains(place.secondary),
-        ) {
-            (true, _) => 0.0,
-            (_, true) => 1.0,
-            _ => share(place),
+        let share = if failed.contains(place.primary) {
+            0.0
+        } else if failed.contains(place.secondary) {
+            1.0
+        } else {
+            share(place)
         };
-        for (disk, reads) in [(place.primary, share), (place.secondary, 1.0 - share)] {
-            loads[disk] = loads[disk] + Load { reads, writes: 1.0 } * weight;
+        for (disk, share) in [(place.primary, share), (place.secondary, 1.0 - share)] {
+            loads[disk].reads += share * weight;
+            loads[disk].writes += weight;
         }
     }
-    let of = |(disk, load)| (!failed.contains(disk)).then_some(load);
-    Some(loads.into_iter().enumerate().map(of).collect())
+    let survivor = |(disk, load)| (!failed.contains(disk)).then_some(load);
+    Some(loads.into_iter().enumerate().map(survivor).collect())
 }
 
 #[cfg(test)]

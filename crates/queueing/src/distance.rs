@@ -23,11 +23,11 @@ impl Distances {
     ///
     /// Spare and reserved sectors do not count, and relocated sectors count at their new location.
     pub fn new(layout: &Layout) -> Self {
-        Self::of_blocks(layout, &(Lbn(0)..Lbn(layout.sectors().0)))
+        Self::within(&(Lbn(0)..Lbn(layout.sectors().0)), layout)
     }
 
     /// Like [`Self::new`], but for the sectors in `blocks` only.
-    pub fn of_blocks(layout: &Layout, blocks: &Range<Lbn>) -> Self {
+    pub fn within(blocks: &Range<Lbn>, layout: &Layout) -> Self {
         let mut sectors = vec![0; layout.cylinders() as usize];
         let mut at = blocks.start;
         while at < blocks.end {
@@ -110,20 +110,17 @@ impl Distances {
     /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4), in its
     /// unit.
     pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
-        let part = |distance| {
-            (
-                self.probability(distance),
-                Moments::constant(time(distance)),
-            )
-        };
-        Moments::mixture((0..self.cylinders()).map(part))
+        Moments::mixture((0..self.cylinders()).map(|distance| {
+            let time = Moments::constant(time(distance));
+            (self.probability(distance), time)
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::tests::layout_of;
+    use crate::service::tests::bare;
 
     /// Every ordered pair of cylinders, one by one.
     fn enumerated(sectors: &[u64]) -> Vec<f64> {
@@ -141,11 +138,8 @@ mod tests {
     fn assert_as_enumerated(sectors: &[u64]) {
         let found = Distances::from_cylinders(sectors);
         for (distance, expected) in (0..).zip(enumerated(sectors)) {
-            let found = found.probability(distance);
-            assert!(
-                (found - expected).abs() < 1e-15,
-                "{distance}: {found} {expected}"
-            );
+            let off = found.probability(distance) - expected;
+            assert!(off.abs() < 1e-15, "{distance}: {expected} {off:+}");
         }
     }
 
@@ -153,15 +147,15 @@ mod tests {
     fn distances_are_those_of_all_pairs() {
         assert_as_enumerated(&[7]);
         assert_as_enumerated(&[0, 3, 3, 0, 0, 5, 1, 0]);
-        let zoned: Vec<u64> = (0..300).map(|k| 400 - 100 * (k / 90)).collect();
-        assert_as_enumerated(&zoned);
-        let uneven: Vec<u64> = (0..200).map(|k| k * 7919 % 101).collect();
-        assert_as_enumerated(&uneven);
+        let zoned = (0..300).map(|k| 400 - 100 * (k / 90));
+        assert_as_enumerated(&Vec::from_iter(zoned));
+        let uneven = (0..200).map(|k| k * 7919 % 101);
+        assert_as_enumerated(&Vec::from_iter(uneven));
     }
 
     #[test]
     fn distances_of_a_drive_are_those_of_its_blocks() {
-        let layout = layout_of("hp-335h");
+        let layout = bare("hp-335h").1.layout;
         let mut sectors = vec![0; layout.cylinders() as usize];
         for lbn in 0..layout.sectors().0 {
             sectors[layout.pba(Lbn(lbn)).cylinder.0 as usize] += 1;

@@ -5,26 +5,19 @@
 //! equation. Where a printed formula is wrong or approximate, the documentation of the function
 //! says so, and a test proves it by enumeration.
 //!
-//! Queueing formulas ([`mg1`], [`exponential`], [`birth_death`]) work in any unit of time, with
-//! rates in its inverse. Times computed from a drive ([`service`], [`media`]) are in milliseconds.
+//! Queueing formulas ([`queues`]) work in any unit of time, with rates in its inverse. Times
+//! computed from a drive ([`service`]) are in milliseconds.
 
-pub mod birth_death;
 pub mod declustering;
 pub mod distance;
-pub mod exponential;
-pub mod media;
-pub mod mg1;
 pub mod mirrored;
 pub mod moments;
-pub mod pivot;
+pub mod queues;
 pub mod service;
 
 #[cfg(test)]
-mod pair;
-#[cfg(test)]
-mod queue;
+mod simulated;
 
 pub use distance::Distances;
-pub use media::Media;
 pub use moments::Moments;
 pub use service::Service;

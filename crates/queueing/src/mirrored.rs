@@ -1,70 +1,29 @@
-//! Two disks with the same data: seek distances, rotational waits and the largest load of liu05,
-//! section 3.2.
+//! Two disks with the same data: seek distances, rotational waits and the largest load (liu05,
+//! section 3.2), and reads divided between them at a pivot block (section 7.2.1).
 //!
 //! Distances are fractions of the stroke on a drive without zones, for requests uniform over it.
 
-/// The mean distance of one arm that is as likely anywhere as the request: 1/3.
-pub const SINGLE: f64 = 1.0 / 3.0;
+use std::ops::Range;
+
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Lbn, SectorCount};
+
+use crate::moments::Moments;
+use crate::queues;
+use crate::service::Service;
 
 /// The mean distance of the nearer of two arms, for a read: 5/24, if both arms are uniform and
 /// independent.
 ///
-/// The C/5 that section 3.2 cites for C cylinders ([`independent_distances`]) is 4 % lower: it
-/// takes the distances of the two arms as independent, though they lead to the same place.
+/// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it takes the distances of the two
+/// arms as independent, though they lead to the same block.
 pub const READ: f64 = 5.0 / 24.0;
 
 /// The mean distance of the farther of two arms, for a write: 11/24, if both are uniform and
-/// independent. The 7C/15 of section 3.2 ([`independent_distances`]) is 2 % higher.
+/// independent. The 7C/15 of section 3.2 is 2 % higher.
 pub const WRITE: f64 = 11.0 / 24.0;
-
-/// The mean distance of the nearer arm, if the other one is moved to [`placed_other`] at no cost
-/// after each read: 5/36.
-pub const READ_PLACED: f64 = 5.0 / 36.0;
-
-/// The mean distance of the nearer arm, if both return to 1/4 and 3/4 after each read: 1/8, the
-/// minimum for reads.
-pub const READ_AT_QUARTERS: f64 = 1.0 / 8.0;
-
-/// The shortest and the longest mean distance among `arms` whose distances are taken as
-/// independent, in strokes: 1 / (2 n + 1), and 1 minus the product of 2 k / (2 k + 1) for k from 1
-/// to n. `None` without arms.
-///
-/// For two arms these are the C/5 and 7C/15 of section 3.2. They are approximations: [`READ`] and
-/// [`WRITE`] are the exact means.
-pub fn independent_distances(arms: u32) -> Option<(f64, f64)> {
-    let share = |k: u32| f64::from(2 * k) / f64::from(2 * k + 1);
-    let longest = 1.0 - (1..=arms).map(share).product::<f64>();
-    (arms > 0).then(|| (1.0 / f64::from(2 * arms + 1), longest))
-}
-
-/// Returns the position of the other arm under the greedy policy of section 3.2, after the nearer
-/// arm has served a request at `target`: a third of the way from the farther edge. Both are
-/// fractions of the stroke, 0 to 1.
-pub fn placed_other(target: f64) -> f64 {
-    if target >= 0.5 {
-        target / 3.0
-    } else {
-        1.0 - (1.0 - target) / 3.0
-    }
-}
-
-/// Returns the best offset s of two idle arms at 1/2 - s and 1/2 + s, for a share of `writes` from
-/// 0 to 1, in strokes: s = (1 - 2 w) / 4 (1 - w), and 0 if at least half are writes.
-pub fn best_offset(writes: f64) -> f64 {
-    if writes < 0.5 {
-        0.25 * (1.0 - 2.0 * writes) / (1.0 - writes)
-    } else {
-        0.0
-    }
-}
-
-/// Returns the mean distance of two idle arms at 1/2 - s and 1/2 + s with s = `offset`, from 0 to
-/// 1/2 stroke, for a share of `writes`: reads use the nearer arm, (1/2 - s)^2 + s^2, and writes
-/// wait for the farther arm, 1/4 + s.
-pub fn distance_at_offset(offset: f64, writes: f64) -> f64 {
-    let read = (0.5 - offset).powi(2) + offset * offset;
-    (1.0 - writes) * read + writes * (0.25 + offset)
-}
 
 /// Returns the mean rotational wait of a read of the first of `copies` to arrive under its head: 1
 /// / (k + 1) of a revolution, if all heads are on their tracks at the same time and the copies are
@@ -87,9 +46,120 @@ pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
 
+/// Pivots are found to this share of the blocks.
+const PRECISION: f64 = 1e-4;
+
+/// Uniform reads of one size from two disks that have the same data in the same order.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    /// The drive.
+    pub spec: &'a Spec,
+    /// Its mechanism.
+    pub mechanism: &'a Mechanism,
+    /// The size of each read.
+    pub sectors: SectorCount,
+}
+
+/// The pivot, and the services of the two disks: the first serves the reads that begin before the
+/// pivot, the second all others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitReads {
+    /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
+    pub share: f64,
+    /// The service times of the two, in milliseconds.
+    pub services: [Moments; 2],
+}
+
+impl SplitReads {
+    /// Returns the utilisation of each disk at this total rate of reads.
+    pub fn utilisations(&self, rate: f64) -> [f64; 2] {
+        let [first, second] = self.services.map(|service| service.first);
+        [
+            rate * self.share * first,
+            rate * (1.0 - self.share) * second,
+        ]
+    }
+
+    /// Returns the mean response time in order of arrival, in milliseconds, for Poisson arrivals at
+    /// this total rate per millisecond: two M/G/1 queues. `None` if one of them is saturated.
+    pub fn response(&self, rate: f64) -> Option<f64> {
+        let shares = [self.share, 1.0 - self.share];
+        let responses = shares.into_iter().zip(&self.services);
+        responses
+            .map(|(share, service)| Some(share * queues::mg1_response(rate * share, service)?.mean))
+            .sum()
+    }
+}
+
+impl Reads<'_> {
+    /// Splits the reads at this share of the blocks. `None` if a part has no reads.
+    pub fn split(&self, share: f64) -> Option<SplitReads> {
+        let blocks = self.mechanism.layout.sectors().0;
+        let reads = blocks.checked_div(self.sectors.0)?;
+        // Between two reads, so that none is split.
+        let pivot = Lbn((reads as f64 * share).round() as u64 * self.sectors.0);
+        Some(SplitReads {
+            share: pivot.0 as f64 / blocks as f64,
+            services: [
+                self.within(Lbn(0)..pivot)?.total,
+                self.within(pivot..Lbn(blocks))?.total,
+            ],
+        })
+    }
+
+    fn within(&self, blocks: Range<Lbn>) -> Option<Service> {
+        Service::within(&blocks, self.spec, self.mechanism, Op::Read, self.sectors)
+    }
+
+    /// Returns the pivot at which both disks are equally busy (EqU): f b1 is the same for both,
+    /// independently of the rate. `None` if there are fewer than two reads.
+    pub fn equal_utilisations(&self) -> Option<SplitReads> {
+        let (mut low, mut high) = (0.0, 1.0);
+        let mut found = self.split(0.5)?;
+        while high - low > PRECISION {
+            let [first, second] = found.utilisations(1.0);
+            // A larger part is busier: it has more reads and longer seeks.
+            if first < second {
+                low = found.share;
+            } else {
+                high = found.share;
+            }
+            match self.split(f64::midpoint(low, high)) {
+                Some(next) if next.share > low && next.share < high => found = next,
+                _ => break,
+            }
+        }
+        Some(found)
+    }
+
+    /// Returns the pivot with the minimum mean response time (MOR) in order of arrival, for Poisson
+    /// arrivals at this total rate per millisecond. `None` if the disks are saturated at the
+    /// pivot of equal utilisations.
+    pub fn least_response(&self, rate: f64) -> Option<SplitReads> {
+        let mut found = self.equal_utilisations()?;
+        let mut min = found.response(rate)?;
+        let mut step = 0.1;
+        while step > PRECISION {
+            let shares = [found.share - step, found.share + step].into_iter();
+            let tried = shares
+                .filter(|share| *share > 0.0 && *share < 1.0)
+                .filter_map(|share| {
+                    let tried = self.split(share)?;
+                    Some((tried.response(rate)?, tried))
+                });
+            match tried.min_by(|one, other| one.0.total_cmp(&other.0)) {
+                Some((response, better)) if response < min => (min, found) = (response, better),
+                _ => step /= 2.0,
+            }
+        }
+        Some(found)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::tests::bare;
 
     /// The midpoints of `n` equal parts of 0 to 1.
     fn points(n: u32) -> impl Iterator<Item = f64> + Clone {
@@ -112,11 +182,8 @@ mod tests {
         let far = mean(all.clone().map(|(a, b)| f64::max(a, b)));
         assert!((near - READ).abs() < 1e-4, "{near}");
         assert!((far - WRITE).abs() < 1e-4, "{far}");
-        assert!((mean(all.map(|(a, _)| a)) - SINGLE).abs() < 1e-4);
-        let (fifth, fifteenths) = independent_distances(2).unwrap();
-        assert!((fifth - 1.0 / 5.0).abs() < 1e-12 && (fifteenths - 7.0 / 15.0).abs() < 1e-12);
         // The approximations are not within that error.
-        assert!(near - fifth > 8e-3 && fifteenths - far > 8e-3);
+        assert!(near - 1.0 / 5.0 > 8e-3 && 7.0 / 15.0 - far > 8e-3);
     }
 
     /// Distances that are independent indeed: each of two arms has a request of its own.
@@ -130,46 +197,8 @@ mod tests {
                 .iter()
                 .flat_map(|a| distances.iter().map(move |b| (*a, *b)))
         };
-        let (near, far) = independent_distances(2).unwrap();
-        assert!((mean(pairs().map(|(a, b)| a.min(b))) - near).abs() < 5e-4);
-        assert!((mean(pairs().map(|(a, b)| a.max(b))) - far).abs() < 5e-4);
-        let one = independent_distances(1).unwrap();
-        assert!((one.0 - SINGLE).abs() < 1e-12 && (one.1 - SINGLE).abs() < 1e-12);
-        assert_eq!(independent_distances(0), None);
-    }
-
-    /// Reads only, the nearer arm on the last target: the placed arm is where the next is nearest.
-    #[test]
-    fn placing_the_other_arm_is_as_good_as_printed() {
-        let next = |a: f64, b: f64| mean(points(600).map(|t| (a - t).abs().min((b - t).abs())));
-        let placed = mean(points(600).map(|target| next(target, placed_other(target))));
-        assert!((placed - READ_PLACED).abs() < 1e-4, "{placed}");
-        for target in [0.1, 0.49, 0.5, 0.8] {
-            let best = next(target, placed_other(target));
-            let others = points(100).map(|other| next(target, other));
-            assert!(others.fold(1.0, f64::min) > best - 1e-4, "{target}");
-        }
-        let quarters = next(0.25, 0.75);
-        assert!((quarters - READ_AT_QUARTERS).abs() < 1e-4, "{quarters}");
-    }
-
-    #[test]
-    fn waiting_arms_are_best_where_the_formula_puts_them() {
-        for writes in [0.0, 0.1, 0.3, 0.5, 0.7, 1.0] {
-            let of = |s: f64| {
-                mean(points(2_000).map(|t| {
-                    let arms = [(0.5 - s - t).abs(), (0.5 + s - t).abs()];
-                    let (near, far) = (arms[0].min(arms[1]), arms[0].max(arms[1]));
-                    (1.0 - writes) * near + writes * far
-                }))
-            };
-            let best = best_offset(writes);
-            assert!((of(best) - distance_at_offset(best, writes)).abs() < 1e-6);
-            let others = points(100).map(|s| of(s / 2.0));
-            assert!(others.fold(1.0, f64::min) > of(best) - 1e-6, "{writes}");
-        }
-        assert_eq!(best_offset(0.0), 0.25);
-        assert_eq!(distance_at_offset(0.25, 0.0), READ_AT_QUARTERS);
+        assert!((mean(pairs().map(|(a, b)| a.min(b))) - 1.0 / 5.0).abs() < 5e-4);
+        assert!((mean(pairs().map(|(a, b)| a.max(b))) - 7.0 / 15.0).abs() < 5e-4);
     }
 
     /// Every combination of angles of up to three copies.
@@ -194,12 +223,79 @@ mod tests {
     #[test]
     fn the_largest_rates_are_as_printed() {
         for (reads, max) in [(1.0, 2.0), (0.75, 1.6), (0.5, 1.33), (0.25, 1.14)] {
-            assert!(
-                (largest_rate(1.0 - reads, 1.0, 1.0) - max).abs() < 0.005,
-                "{reads}"
-            );
+            let found = largest_rate(1.0 - reads, 1.0, 1.0);
+            assert!((found - max).abs() < 0.005, "{reads}");
         }
         // Ten requests: five reads of 8 at two disks, and five writes of 12 at both.
         assert!((largest_rate(0.5, 8.0, 12.0) - 10.0 / 80.0).abs() < 1e-12);
+    }
+
+    const SECTORS: SectorCount = SectorCount(8);
+
+    fn response(reads: &Reads<'_>, share: f64, rate: f64) -> f64 {
+        let response = reads.split(share).and_then(|found| found.response(rate));
+        response.unwrap_or(f64::INFINITY)
+    }
+
+    fn reads<'a>((spec, mechanism): &'a (Spec, Mechanism)) -> Reads<'a> {
+        Reads {
+            spec,
+            mechanism,
+            sectors: SECTORS,
+        }
+    }
+
+    #[test]
+    fn a_part_without_reads_has_no_service() {
+        let drive = bare("hp-c2247");
+        assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
+    }
+
+    /// The two transfers of two parts make that of the whole: each read is in one of them.
+    #[test]
+    fn each_read_is_in_one_part() {
+        let drive = bare("hp-c2247");
+        let sectors = drive.1.layout.sectors();
+        let pivot = Lbn(sectors.0 / 3 / 8 * 8);
+        let transfer = |from: Lbn, to: Lbn| {
+            let service = reads(&drive).within(from..to).unwrap();
+            service.transfer.first * ((to.0 - from.0) / 8) as f64
+        };
+        let end = Lbn(sectors.0);
+        let both = transfer(Lbn(0), pivot) + transfer(pivot, end);
+        let all = transfer(Lbn(0), end);
+        assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
+    }
+
+    /// On a drive with zones the outer part has fewer cylinders and faster tracks, so it is larger.
+    /// A scan of all pivots finds none better.
+    #[test]
+    fn no_other_pivot_is_better() {
+        let drive = bare("ibm-18es");
+        let reads = reads(&drive);
+        let equal = reads.equal_utilisations().unwrap();
+        let [first, second] = equal.utilisations(1.0);
+        assert!((first / second - 1.0).abs() < 1e-3, "{equal:?}");
+        assert!(equal.share > 0.505 && equal.share < 0.6, "{equal:?}");
+        for rate in [0.02, 0.17] {
+            let min = reads.least_response(rate).unwrap();
+            let found = min.response(rate).unwrap();
+            for percent in (2..=98).step_by(4) {
+                let other = response(&reads, f64::from(percent) / 100.0, rate);
+                assert!(found <= other, "{percent} %: {other} before {found}");
+            }
+        }
+        assert_eq!(reads.least_response(0.25), None);
+    }
+
+    /// Cylinders of equal capacity: the halves are equal.
+    #[test]
+    fn without_zones_the_pivot_is_in_the_middle() {
+        let drive = bare("hp-97560");
+        let reads = reads(&drive);
+        let equal = reads.equal_utilisations().unwrap();
+        assert!((equal.share - 0.5).abs() < 1e-3, "{equal:?}");
+        let min = reads.least_response(0.05).unwrap();
+        assert!((min.share - 0.5).abs() < 2e-3, "{min:?}");
     }
 }

@@ -1,14 +1,17 @@
-//! The service time of independent, uniform requests in order of arrival.
+//! The service time of independent, uniform requests in order of arrival: the movement of the arm,
+//! the rotational wait and the transfer.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Buffer, Bus, Mechanics, Overheads, Queue, Spec};
-use diskarm_core::units::{Cylinder, Lbn, SectorCount};
+use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount};
 
 use crate::distance::Distances;
-use crate::media::Media;
 use crate::moments::Moments;
 
 /// The components of the mechanical service time, in milliseconds.
@@ -25,68 +28,52 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service of `op` over `sectors` at the multiples of `sectors`, all equally likely, on the
-    /// drive `spec` with this `mechanism` and these `distances`: liu05, section 4.1.
+    /// Returns the service of `op` over `sectors` at the multiples of `sectors`, all equally likely,
+    /// on the drive `spec` with this `mechanism`: liu05, section 4.1.
     ///
     /// Positioning starts from a request with the same distribution and from each surface alike,
     /// and ends at any angle, independently; so seek and rotation are taken as independent (section
     /// 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the service
     /// of [`mechanism_alone`]. `None` if no such request fits on the drive.
-    pub fn new(
-        spec: &Spec,
-        mechanism: &Mechanism,
-        distances: &Distances,
-        op: Op,
-        sectors: SectorCount,
-    ) -> Option<Self> {
-        let zero_latency = has_zero_latency(spec, op);
-        let media = Media::new(mechanism, op, sectors, zero_latency)?;
-        Some(Self::with(media, seek(mechanism, distances, op)))
+    pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
+        let blocks = all_blocks(&mechanism.layout);
+        Self::within(&blocks, spec, mechanism, op, sectors)
     }
 
-    /// Like [`Self::new`], but for the requests within `blocks` and the distances between these.
-    pub fn of_blocks(
-        spec: &Spec,
-        mechanism: &Mechanism,
-        op: Op,
-        sectors: SectorCount,
+    /// Returns the service of the requests within `blocks` only, with the distances between them.
+    pub fn within(
         blocks: &Range<Lbn>,
+        spec: &Spec,
+        mechanism: &Mechanism,
+        op: Op,
+        sectors: SectorCount,
     ) -> Option<Self> {
-        let zero_latency = has_zero_latency(spec, op);
-        let media = Media::of_blocks(mechanism, op, sectors, zero_latency, blocks)?;
-        let distances = Distances::of_blocks(&mechanism.layout, blocks);
-        Some(Self::with(media, seek(mechanism, &distances, op)))
-    }
-
-    fn with(media: Media, seek: Moments) -> Self {
-        Self {
+        let zero_latency = if op.is_read() {
+            spec.buffer.read_on_arrival
+        } else {
+            spec.buffer.write_on_arrival
+        };
+        let media = Media::new(blocks, mechanism, op, sectors, zero_latency)?;
+        let seek = seek(mechanism, &Distances::within(blocks, &mechanism.layout), op);
+        Some(Self {
             seek,
             rotation: media.rotation,
             transfer: media.transfer,
             total: seek.plus(media.both),
-        }
+        })
     }
 
     /// Returns the service of a mixture of two kinds of requests, each with its share.
     pub fn mixture(parts: [(f64, Self); 2]) -> Self {
-        let of = |part: fn(&Self) -> Moments| {
-            Moments::mixture(parts.iter().map(|(share, service)| (*share, part(service))))
+        let mixture = |component: fn(&Self) -> Moments| {
+            Moments::mixture(parts.iter().map(|(share, part)| (*share, component(part))))
         };
         Self {
-            seek: of(|service| service.seek),
-            rotation: of(|service| service.rotation),
-            transfer: of(|service| service.transfer),
-            total: of(|service| service.total),
+            seek: mixture(|service| service.seek),
+            rotation: mixture(|service| service.rotation),
+            transfer: mixture(|service| service.transfer),
+            total: mixture(|service| service.total),
         }
-    }
-}
-
-/// Returns true if the drive serves `op` with zero latency.
-fn has_zero_latency(spec: &Spec, op: Op) -> bool {
-    if op.is_read() {
-        spec.buffer.read_on_arrival
-    } else {
-        spec.buffer.write_on_arrival
     }
 }
 
@@ -131,28 +118,215 @@ pub fn mechanism_alone(spec: &Spec) -> Spec {
     }
 }
 
+/// The rotational wait and the transfer of requests of one size, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Media {
+    /// From the head's arrival on the track to the first sector; with zero latency, what the
+    /// request takes beyond its transfer.
+    rotation: Moments,
+    /// From the first sector to the end of the last, including the way to another track.
+    transfer: Moments,
+    /// The sum of both.
+    both: Moments,
+}
+
+/// Requests that transfer in the same way: the width of a sector and, where tracks change, the
+/// whole transfer, both in raw units of [`Angle`].
+type Pass = (u64, u128);
+
+/// The tolerance for a sector whose start has just passed, as in the mechanism
+/// ([`diskarm_core::mechanics::Rotation`]): 2^-20 revolutions.
+const GRACE: u64 = 1 << 44;
+
+/// Raw units of a revolution.
+const REVOLUTION: u128 = 1 << 64;
+
+impl Media {
+    /// Requests of `sectors` at the multiples of `sectors` within `blocks`, all equally likely,
+    /// which the head finds at any angle. `zero_latency` if a request on one track may begin with
+    /// any of its sectors; one that continues to another waits for its first.
+    ///
+    /// The transfers are those of every request, counted over the runs of the layout: exact where
+    /// liu05, equations 4.6 and 4.7, give a request the sectors of its track and no change of
+    /// tracks. `None` if there is no such request.
+    fn new(
+        blocks: &Range<Lbn>,
+        mechanism: &Mechanism,
+        op: Op,
+        sectors: SectorCount,
+        zero_latency: bool,
+    ) -> Option<Self> {
+        let revolution = mechanism.rotation.period().as_ms();
+        let ms = |raw: u128| raw as f64 / REVOLUTION as f64 * revolution;
+        let passes = passes(mechanism, op, sectors, blocks)?;
+        let part = |((sector, all), count): (&Pass, &u64)| {
+            let is_whole = *all == width(*sector) * u128::from(sectors.0);
+            let rotation = if zero_latency && is_whole {
+                zero_latency_wait(revolution, ms(*all), ms(width(*sector)))
+            } else {
+                // A first sector anywhere on the track (liu05, equation 4.5).
+                Moments::uniform(revolution)
+            };
+            (*count as f64, rotation, Moments::constant(ms(*all)))
+        };
+        let parts: Vec<(f64, Moments, Moments)> = passes.iter().map(part).collect();
+        let mixture = |time: fn(Moments, Moments) -> Moments| {
+            Moments::mixture(parts.iter().map(|(n, wait, pass)| (*n, time(*wait, *pass))))
+        };
+        Some(Self {
+            rotation: mixture(|wait, _| wait),
+            transfer: mixture(|_, pass| pass),
+            both: mixture(Moments::plus),
+        })
+    }
+}
+
+fn all_blocks(layout: &Layout) -> Range<Lbn> {
+    Lbn(0)..Lbn(layout.sectors().0)
+}
+
+/// A sector's width in raw units; an angle of zero is a whole revolution.
+fn width(sector: u64) -> u128 {
+    match sector {
+        0 => REVOLUTION,
+        sector => u128::from(sector),
+    }
+}
+
+/// Counts the requests by the way in which they transfer.
+fn passes(
+    mechanism: &Mechanism,
+    op: Op,
+    sectors: SectorCount,
+    blocks: &Range<Lbn>,
+) -> Option<BTreeMap<Pass, u64>> {
+    let layout = &mechanism.layout;
+    let end = blocks.end.0.checked_div(sectors.0)? * sectors.0;
+    let mut passes = BTreeMap::new();
+    let mut at = blocks.start.0;
+    while at < end {
+        let run = layout.extent(Lbn(at));
+        let next = end.min(at + run.sectors.0);
+        let sector = run.sector_angle.as_raw();
+        let first = at.next_multiple_of(sectors.0);
+        let whole = next.saturating_sub(first) / sectors.0;
+        let divided = first + whole * sectors.0;
+        let pass = (sector, width(sector) * u128::from(sectors.0));
+        *passes.entry(pass).or_default() += whole;
+        if divided < next && divided < end {
+            let pass = (sector, divided_pass(mechanism, op, Lbn(divided), sectors));
+            *passes.entry(pass).or_default() += 1;
+        }
+        at = next;
+    }
+    passes.retain(|_, count| *count > 0);
+    (!passes.is_empty()).then_some(passes)
+}
+
+/// Returns the transfer time of a request over several runs: each starts when the head has changed
+/// to its track and the first sector arrives.
+fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
+    let mut run = mechanism.layout.extent(start);
+    let (mut at, mut left) = (start, sectors.0);
+    let (mut angle, mut passed) = (run.start, 0);
+    loop {
+        let taken = run.sectors.0.min(left);
+        let sector = run.sector_angle.as_raw();
+        passed += width(sector) * u128::from(taken);
+        angle = angle + Angle::from_raw(sector) * taken;
+        at = at + SectorCount(taken);
+        left -= taken;
+        if left == 0 {
+            return passed;
+        }
+        let next = mechanism.layout.extent(at);
+        let moved = change(mechanism, op, &run, &next);
+        angle = angle + Angle::from_raw(moved as u64);
+        let wait = (next.start - angle).as_raw();
+        let wait = if wait > u64::MAX - GRACE { 0 } else { wait };
+        passed += moved + u128::from(wait);
+        angle = next.start;
+        run = next;
+    }
+}
+
+/// Returns the rotation of the platter during the change from one run to the next, in raw units.
+fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
+    let way = (from.cylinder, to.cylinder);
+    let (arm, rest) = mechanism.seek.parts(true, op, way, from.head != to.head);
+    let turned = (arm + rest).as_ms() / mechanism.rotation.period().as_ms();
+    (turned * REVOLUTION as f64) as u128
+}
+
+/// Returns the bytes per second of a drive that reads all of its blocks in order, by the times of
+/// media and track changes alone; `None` if the geometry is invalid.
+pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
+    let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
+    let sectors = layout.sectors();
+    let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
+    let blocks = all_blocks(&mechanism.layout);
+    let media = Media::new(&blocks, &mechanism, Op::Read, sectors, false)?;
+    let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
+    Some(bytes as f64 / (media.transfer.first / 1e3))
+}
+
+/// Returns the time of a zero-latency request beyond its `transfer`, all in one unit of time: a
+/// head that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
+///
+/// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
+/// waits uniformly over the rest of the revolution. Otherwise it waits for all of the rest, plus up
+/// to one `sector` because it arrived within one. The mean is
+/// q (T - x + s / 2) + (1 - q) (T - x) / 2. A block of at least a revolution waits up to a sector.
+fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
+    let rest = (revolution - transfer).max(0.0);
+    let within = (transfer / revolution).clamp(0.0, 1.0);
+    let lands_within = Moments::constant(rest).plus(Moments::uniform(sector));
+    Moments::mixture([
+        (1.0 - within, Moments::uniform(rest)),
+        (within, lands_within),
+    ])
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::Arc;
-
-    use diskarm_core::geometry::Layout;
     use diskarm_core::mechanics::Position;
-    use diskarm_core::units::{Angle, Instant, Lbn};
+    use diskarm_core::units::Instant;
 
     use super::*;
-    use crate::queue::{Random, means};
+    use crate::simulated::{Random, means};
 
     /// A drive of the catalogue without what the theory leaves out.
     pub fn bare(name: &str) -> (Spec, Mechanism) {
-        let entry = diskarm_drives::find(name).expect("a drive");
-        let spec = mechanism_alone(&diskarm_core::spec::parse(entry.text, name).unwrap());
+        bare_spec(diskarm_drives::find(name).expect("a drive").text)
+    }
+
+    fn bare_spec(text: &str) -> (Spec, Mechanism) {
+        let spec = mechanism_alone(&diskarm_core::spec::parse(text, "drive").unwrap());
         let layout = Arc::new(Layout::new(&spec.geometry).unwrap());
         let mechanism = Mechanism::new(&spec, layout, Angle::ZERO);
         (spec, mechanism)
     }
 
-    pub fn layout_of(name: &str) -> Arc<Layout> {
-        bare(name).1.layout
+    fn media(mechanism: &Mechanism, op: Op, sectors: u64) -> Option<Media> {
+        let blocks = all_blocks(&mechanism.layout);
+        Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
+    }
+
+    /// Transfers the blocks; returns when the first begins, and the head's last position.
+    fn transferred(
+        mechanism: &Mechanism,
+        mut head: Position,
+        op: Op,
+        blocks: Range<Lbn>,
+    ) -> (Instant, Position) {
+        let (mut at, end, start) = (blocks.start, blocks.end, head.since);
+        let mut begin = None;
+        while at < end {
+            let (_, piece) = mechanism.piece(begin.is_some(), head, op, (at, end), start);
+            begin.get_or_insert(piece.begin);
+            (at, head) = (piece.end_lbn(), piece.position_after());
+        }
+        (begin.expect("a request has a piece"), head)
     }
 
     /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, of equal capacity.
@@ -167,9 +341,7 @@ pub(crate) mod tests {
             .replace("[0, 1449]", "[0, 40]")
             .replace("1_309_896", "36_160")
             .replace("head_switch = \"1 ms\"", "head_switch = \"30 ms\"");
-        let spec = mechanism_alone(&diskarm_core::spec::parse(&text, "small").unwrap());
-        let layout = Arc::new(Layout::new(&spec.geometry).unwrap());
-        let mechanism = Mechanism::new(&spec, Arc::clone(&layout), Angle::ZERO);
+        let (_, mechanism) = bare_spec(&text);
         let tracks: Vec<(Cylinder, u32)> = (0..40)
             .flat_map(|cylinder| (0..8).map(move |head| (Cylinder(cylinder), head)))
             .collect();
@@ -177,26 +349,22 @@ pub(crate) mod tests {
             .iter()
             .flat_map(|from| tracks.iter().map(move |to| (from, to)));
         let movements = pairs.map(|(from, to)| {
-            let time = mechanism
-                .seek
-                .total(Op::Read, (from.0, to.0), from.1 != to.1);
+            let way = (from.0, to.0);
+            let time = mechanism.seek.total(Op::Read, way, from.1 != to.1);
             (1.0, Moments::constant(time.as_ms()))
         });
         let enumerated = Moments::mixture(movements);
-        let found = seek(&mechanism, &Distances::new(&layout), Op::Read);
+        let found = seek(&mechanism, &Distances::new(&mechanism.layout), Op::Read);
         assert!(enumerated.first > 0.8 * 30.0, "{enumerated:?}");
-        assert!((found.first / enumerated.first - 1.0).abs() < 1e-9);
-        assert!((found.second / enumerated.second - 1.0).abs() < 1e-9);
-        assert!((found.third / enumerated.third - 1.0).abs() < 1e-9);
+        found.assert_near(enumerated, 1e-9);
     }
 
     /// Services one after another at random, each beginning where the last ended, timed by the
-    /// mechanism. 20 means of 20,000 each; see [`crate::queue::Mean::assert_near`] for the level.
+    /// mechanism. 20 means of 20,000 each; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn services_are_those_of_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
             let (spec, mechanism) = bare(drive);
-            let distances = Distances::new(&mechanism.layout);
             let sectors = SectorCount(8);
             let units = mechanism.layout.sectors().0 / sectors.0;
             let run = |seed| {
@@ -209,14 +377,8 @@ pub(crate) mod tests {
                 };
                 let (mut sums, count) = ([0.0; 2], 20_000);
                 for _ in 0..count {
-                    let (mut at, begin) = (draw(), head.since);
-                    let end = at + sectors;
-                    let first = mechanism.piece(head, op, (at, end), begin).1;
-                    (at, head) = (first.end_lbn(), first.position_after());
-                    while at < end {
-                        let next = mechanism.next_piece(head, op, (at, end), begin).1;
-                        (at, head) = (next.end_lbn(), next.position_after());
-                    }
+                    let (at, begin) = (draw(), head.since);
+                    head = transferred(&mechanism, head, op, at..at + sectors).1;
                     let time = (head.since - begin).as_ms();
                     sums[0] += time;
                     sums[1] += time * time;
@@ -224,7 +386,7 @@ pub(crate) mod tests {
                 sums.map(|sum| sum / f64::from(count))
             };
             let [first, second] = means((1..=20).map(run));
-            let service = Service::new(&spec, &mechanism, &distances, op, sectors).unwrap();
+            let service = Service::new(&spec, &mechanism, op, sectors).unwrap();
             first.assert_near(service.total.first);
             second.assert_near(service.total.second);
         }
@@ -235,10 +397,117 @@ pub(crate) mod tests {
     fn the_thesis_mean_services_are_near() {
         for (drive, printed) in [("ibm-18es", 11.55), ("ibm-lightning", 16.72)] {
             let (spec, mechanism) = bare(drive);
-            let distances = Distances::new(&mechanism.layout);
-            let of = |op| Service::new(&spec, &mechanism, &distances, op, SectorCount(8)).unwrap();
-            let found = of(Op::Read).total.first;
+            let service = Service::new(&spec, &mechanism, Op::Read, SectorCount(8)).unwrap();
+            let found = service.total.first;
             assert!((found / printed - 1.0).abs() < 0.01, "{drive} {found}");
         }
+    }
+
+    /// Every request of a drive, transferred by its mechanism from its first sector on.
+    fn enumerated(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Moments {
+        let each = (0..mechanism.layout.sectors().0 / sectors.0).map(|unit| {
+            let (at, end) = (Lbn(unit * sectors.0), Lbn((unit + 1) * sectors.0));
+            let run = mechanism.layout.extent(at);
+            let head = Position {
+                cylinder: run.cylinder,
+                head: run.head,
+                since: Instant::START,
+            };
+            let (begin, head) = transferred(mechanism, head, op, at..end);
+            (1.0, Moments::constant((head.since - begin).as_ms()))
+        });
+        Moments::mixture(each)
+    }
+
+    #[test]
+    fn transfers_are_those_of_every_request() {
+        for (drive, sectors) in [("hp-335h", 16), ("hp-c2247", 16), ("hp-c2247", 200)] {
+            let mechanism = bare(drive).1;
+            for op in [Op::Read, Op::Write] {
+                let sectors = SectorCount(sectors);
+                let found = media(&mechanism, op, sectors.0).unwrap().transfer;
+                // Times of the mechanism are in nanoseconds.
+                found.assert_near(enumerated(&mechanism, op, sectors), 1e-5);
+            }
+        }
+    }
+
+    /// Equation 4.7 is exact if no request changes tracks: 4 KiB on the Lightning, whose 96
+    /// sectors are twelve requests.
+    #[test]
+    fn requests_that_divide_the_track_transfer_as_printed() {
+        let mechanism = bare("ibm-lightning").1;
+        let found = media(&mechanism, Op::Read, 8).unwrap();
+        let revolution = mechanism.rotation.period().as_ms();
+        assert!((found.transfer.first - revolution / 12.0).abs() < 1e-5);
+        assert!(found.transfer.variance().abs() < 1e-9);
+        assert!((found.rotation.first - revolution / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn requests_that_do_not_fit_have_no_moments() {
+        let mechanism = bare("hp-335h").1;
+        let all = mechanism.layout.sectors().0;
+        assert_eq!(media(&mechanism, Op::Read, 0), None);
+        assert_eq!(media(&mechanism, Op::Read, all + 1), None);
+        assert!(media(&mechanism, Op::Read, all).is_some());
+    }
+
+    /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
+    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
+    /// revolution.
+    #[test]
+    fn the_streaming_rate_follows_from_the_skews() {
+        let text = include_str!("../../scan/tests/scan/small.toml");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
+            10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
+        };
+        let min_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
+        let ms = 6600.0 * 512.0 / streaming_bytes_per_s(&spec).expect("a sound layout") * 1e3;
+        assert!((min_ms..min_ms + 10.0).contains(&ms), "{ms} {min_ms}");
+    }
+
+    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47.
+    #[test]
+    fn the_lightning_waits_as_printed() {
+        let revolution = 60_000.0 / 8635.6;
+        let with = zero_latency_wait(revolution, revolution / 12.0, revolution / 96.0);
+        assert!((with.first - 3.45).abs() < 0.005, "{with:?}");
+        assert!((Moments::uniform(revolution).first - 3.47).abs() < 0.005);
+    }
+
+    /// Lands at every hundredth of each of 20 sectors, the block being the first `k`, and reads
+    /// what passes until it has all.
+    #[test]
+    fn zero_latency_is_what_landing_everywhere_takes() {
+        let (sectors, parts) = (20, 100);
+        for k in [1, 3, 19, 20] {
+            let of = |at: u32| {
+                let position = (f64::from(at) + 0.5) / f64::from(parts);
+                // Whole sectors from the next one on, until every one of the block has passed.
+                let first = position.ceil();
+                let mut last = first;
+                for sector in 0..k {
+                    let mut begins = f64::from(sector);
+                    while begins < first {
+                        begins += f64::from(sectors);
+                    }
+                    last = last.max(begins + 1.0);
+                }
+                Moments::constant(last - position - f64::from(k))
+            };
+            let landed = Moments::mixture((0..sectors * parts).map(|at| (1.0, of(at))));
+            landed.assert_near(
+                zero_latency_wait(f64::from(sectors), f64::from(k), 1.0),
+                1e-3,
+            );
+        }
+    }
+
+    #[test]
+    fn a_whole_track_waits_for_a_sector() {
+        let whole = zero_latency_wait(10.0, 10.0, 0.5);
+        assert!((whole.first - 0.25).abs() < 1e-12);
     }
 }

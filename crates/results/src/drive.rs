@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::prose;
 
 fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
-    let (arm, settle) = seek.parts(op, (Cylinder(0), Cylinder(distance)), false);
+    let (arm, settle) = seek.parts(false, op, (Cylinder(0), Cylinder(distance)), false);
     (arm + settle).as_ms()
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
-use diskarm_queueing::media::streaming_bytes_per_s;
+use diskarm_queueing::service::streaming_bytes_per_s;
 use diskarm_scan::{
     BackgroundSettings, CHUNK, ForegroundReport, Observations, PARTS, Scan, ScanRecord,
     ScanReport as ScanOutcome, SchedulerLocation,

@@ -9,10 +9,11 @@ use diskarm_core::engine::{
     self, ArrivalStream, ClosedLoop, Load, OpenLoop, Replay, ReplayStep, Streams,
 };
 use diskarm_core::host::Host;
+use diskarm_core::random::Purpose;
 use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
 use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount, Span};
-use diskarm_core::workload::{Arrivals, Thinking, Times};
+use diskarm_core::workload::{Arrivals, PauseStream, Times};
 
 use crate::error::Error;
 use crate::input::{GeneratedRequests, Input, Issue, MAX_DISKS, TraceReplay};
@@ -145,7 +146,7 @@ impl<'a> Simulation<'a> {
                 self.serve(device, &mut load, observer)?
             }
             Some((requests, Arrivals::Closed(clients))) => {
-                let thinking = Thinking::new(&clients.think, seed, 0);
+                let thinking = PauseStream::new(&clients.think, seed, 0, Purpose::Thinking);
                 let requests = requests.take(total as usize);
                 let mut load = ClosedLoop::with_think_times(requests, clients.clients, thinking);
                 self.serve(device, &mut load, observer)?

@@ -14,10 +14,11 @@ use diskarm_core::device::Breakdown;
 use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_queueing::mg1::{self, Class};
-use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
-use diskarm_queueing::pivot::{Reads, SplitReads};
-use diskarm_queueing::{Distances, Moments, Service, birth_death, exponential};
+use diskarm_queueing::mirrored::{
+    READ, Reads, SplitReads, WRITE, largest_rate, read_wait, write_wait,
+};
+use diskarm_queueing::queues::{self, Class};
+use diskarm_queueing::{Distances, Moments, Service};
 
 use crate::{Error, Model, Run};
 use simulation::{Counter, Runs, SimulatedMean, Simulator};
@@ -70,7 +71,7 @@ pub fn compare(
     let done = &AtomicU64::new(0);
     let simulator = &Simulator::new(model, parameters, Counter { done, on_each });
     let theory = &Theory::new(&simulator.system.drive, parameters)?;
-    let largest = mg1::largest_rate(&theory.any.total);
+    let largest = queues::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
     let pauses = match &parameters.pauses[..] {
         [] => &default,
@@ -105,7 +106,7 @@ impl Theory {
     fn new(model: &Model, parameters: &Parameters) -> Result<Self, Error> {
         let (spec, mechanism) = (&model.spec, &model.mechanism);
         let distances = Distances::new(&mechanism.layout);
-        let of = |op| Service::new(spec, mechanism, &distances, op, parameters.sectors);
+        let of = |op| Service::new(spec, mechanism, op, parameters.sectors);
         let (Some(read), Some(write)) = (of(Op::Read), of(Op::Write)) else {
             let found = format!("{} sectors", parameters.sectors.0);
             return Err(Error::argument(
@@ -173,7 +174,7 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
         let transfer = Value::new("transfer_ms", "transfer, ms", any.transfer.first);
         values.push(transfer.with_simulation(part(|parts| parts.transfer)));
     }
-    let largest = 1_000.0 * mg1::largest_rate(&any.total);
+    let largest = 1_000.0 * queues::largest_rate(&any.total);
     values.extend([
         Value::new("total_ms", "all of it, ms", any.total.first)
             .with_simulation(alone.mean(response_of_all)),
@@ -205,7 +206,7 @@ fn variation(service: &Service, alone: &Runs, model: &Model) -> Value {
 
 fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let value = |rate: &Rate| {
-        let found = mg1::response(rate.per_ms(), &theory.any.total);
+        let found = queues::mg1_response(rate.per_ms(), &theory.any.total);
         let load = 100.0 * rate.per_ms() * theory.any.total.first;
         let label = format!("at {:.1} requests/s, {load:.0} % busy", rate.per_s());
         let value = Value::new("response_ms", label, found.map(|found| found.mean));
@@ -229,7 +230,7 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
             rate: share[op] * rate.per_ms(),
             service: theory.each[op].total,
         });
-        let waits = mg1::priority_waits(&reads, &writes);
+        let waits = queues::priority_waits(&reads, &writes);
         let runs = simulator.open("hol", rate.pause)?;
         let of = |op| runs.steady(move |run| response_ms(run.report.of(op)));
         let label = |kind| format!("{kind} at {:.1} requests/s", rate.per_s());
@@ -248,7 +249,7 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
 }
 
 /// The numbers of requests to choose from at which services are simulated, besides one.
-const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, birth_death::MAX];
+const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, queues::MAX_CHOICE];
 
 fn shortest_access(
     theory: &Theory,
@@ -262,7 +263,7 @@ fn shortest_access(
         measured.push((clients, runs.mean(|run| run.report.throughput_per_s())));
     }
     let power = power(alone, &measured);
-    let services = birth_death::services(alone, power);
+    let services = queues::satf_services(alone, power);
     let max = 1_000.0 * services.last().map_or(0.0, |last| 1.0 / last);
     let mut values = vec![
         Value::new("power", "power p in x[m] = x[1] / m^p, fitted", power),
@@ -271,7 +272,7 @@ fn shortest_access(
             .approximate(),
     ];
     for rate in rates {
-        let found = birth_death::response(rate.per_ms(), &services);
+        let found = queues::satf_response(rate.per_ms(), &services);
         let label = format!("response at {:.1} requests/s, ms", rate.per_s());
         let runs = simulator.open("satf", rate.pause)?;
         let value = Value::new("response_ms", label, found).approximate();
@@ -323,7 +324,7 @@ fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Erro
     let turn = theory.revolution_ms;
     let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
     let rate = largest_rate(1.0 - theory.read_share, read, write);
-    let ratio = rate / mg1::largest_rate(&theory.any.total);
+    let ratio = rate / queues::largest_rate(&theory.any.total);
     let value = |name, label, theory| Value::new(name, label, theory);
     let writes = simulator.pair("routing=cyclic", 0.0)?.closed("fcfs", 1)?;
     let busy = simulator.pair("queue=shared", theory.read_share)?;
@@ -373,15 +374,15 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
         };
         let label = |way| format!("{both:.1}/s, {way}");
         let value = |name, way, theory| Value::new(name, label(way), theory).with_rate(both);
-        let mean = |service| mg1::response(each, service).map(|response| response.mean);
+        let mean = |service| queues::mg1_response(each, service).map(|response| response.mean);
         let random = found("routing=uniform")?;
         let way = "a disk at random (M/G/1)";
         values.push(value("random_response_ms", way, mean(service)).with_simulation(random));
         let way = "the same (M/M/1)";
         let simple = value("random_exponential_response_ms", way, mean(&exponential));
-        let cyclic = exponential::e2m1_response(each, service.first);
+        let cyclic = queues::e2m1_response(each, service.first);
         let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
-        let shared = exponential::mmc_response(2, 2.0 * each, service.first);
+        let shared = queues::mmc_response(2, 2.0 * each, service.first);
         let shared = value("shared_response_ms", "one queue (M/M/2)", shared);
         values.extend([
             simple.with_simulation(random).approximate(),

@@ -7,19 +7,18 @@ mod papers;
 mod validation;
 
 use std::path::Path;
-use std::process::ExitCode;
 
-use crate::program;
+use crate::{Error, program};
 pub use validation::DRIVES;
 
-const USAGE: &str = "\
-usage: cargo xtask docs [PAGE]
+pub const PAGES: &str = "\
+[PAGE]
   validation             docs/validation.md from data/validation (the default, with the reference)
   reference              docs/reference, from the tables of the program
   papers                 docs/papers: runs every study in full (with ../shared/traces; hours)
   extraction [DRIVE...]  docs/extraction.md: measures all drives from nothing (or prints DRIVE...)";
 
-pub fn run(arguments: &[String]) -> ExitCode {
+pub fn run(arguments: &[String]) -> Result<(), Error> {
     let root = crate::root();
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let written = match names[..] {
@@ -28,39 +27,29 @@ pub fn run(arguments: &[String]) -> ExitCode {
         ["reference"] => reference(&root),
         ["papers"] => papers::write(&root),
         ["extraction", ..] => extraction::write(&root, &arguments[1..]),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(crate::USAGE);
-        }
+        _ => return Err(Error::InvalidArguments),
     };
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("docs: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Ok(written?)
 }
 
 /// Runs the example of the command line that writes the reference.
 fn reference(root: &Path) -> Result<(), String> {
-    let mut example = program::cargo(root);
-    example.args([
+    let arguments = [
         "run",
         "--quiet",
         "--package",
         "diskarm",
         "--example",
         "reference",
-    ]);
-    match example.status() {
+    ];
+    match program::cargo(root).args(arguments).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the example `reference`: {status}")),
         Err(error) => Err(format!("cargo: {error}")),
     }
 }
 
-/// A Markdown table: the first `texts` columns are aligned left, the others, numbers, right.
+/// Returns a Markdown table: the first `texts` columns are aligned left, the others, numbers, right.
 pub fn table(texts: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<String> = (0..head.len())
@@ -106,10 +95,8 @@ mod tests {
     #[test]
     fn prose_is_wrapped() {
         let ab = ["ab"; 33].join(" ");
-        assert_eq!(
-            filled(&format!("{ab}\nc d"), MAX_COLUMNS),
-            format!("{ab} c\nd")
-        );
+        let text = format!("{ab}\nc d");
+        assert_eq!(filled(&text, MAX_COLUMNS), format!("{ab} c\nd"));
         assert_eq!(filled("a\n b", MAX_COLUMNS), "a b");
     }
 }

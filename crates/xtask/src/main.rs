@@ -3,12 +3,9 @@
 mod calibrate;
 mod digests;
 mod docs;
-mod fuzz;
-mod mutants;
 mod program;
 mod speed;
 mod tidy;
-mod traces;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,49 +13,58 @@ use std::process::ExitCode;
 /// A subcommand of `cargo xtask`.
 struct Command {
     name: &'static str,
+    /// Its arguments, for the message on an invalid command line.
+    arguments: &'static str,
     summary: &'static str,
-    /// Runs it with the arguments after the name.
-    run: fn(&[String]) -> ExitCode,
+    run: fn(&[String]) -> Result<(), Error>,
+}
+
+/// A failed command.
+enum Error {
+    InvalidArguments,
+    Failed(String),
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
 }
 
 const COMMANDS: &[Command] = &[
     Command {
         name: "tidy",
+        arguments: "[--list]",
         summary: "check the style of the tree (--list: list the checks)",
         run: tidy::run,
     },
     Command {
         name: "docs",
+        arguments: docs::PAGES,
         summary: "generate pages of the book (--help: list them)",
         run: docs::run,
     },
     Command {
         name: "calibrate",
+        arguments: "",
         summary: "fit the measured drives of the catalogue to their traces in data/validation",
         run: calibrate::run,
     },
     Command {
         name: "counts",
+        arguments: "[--record]",
         summary: "compare instructions per request with their record (--record: renew it)",
         run: speed::counts,
     },
     Command {
         name: "digests",
+        arguments: "[--record] [--study=NAME] [PROGRAM]",
         summary: "compare computed numbers with their record, to the bit (--record, --study=NAME)",
         run: digests::run,
     },
     Command {
-        name: "fuzz",
-        summary: "feed random input to every parser (an argument: seconds for each)",
-        run: fuzz::run,
-    },
-    Command {
-        name: "mutants",
-        summary: "change lines of core and see whether a test fails (an argument: the seed)",
-        run: mutants::run,
-    },
-    Command {
         name: "bench",
+        arguments: "",
         summary: "print the performance table",
         run: speed::bench,
     },
@@ -72,12 +78,27 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+/// Renders an error of a file for a message.
+fn at(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
+    format!("{}: {error}", path.as_ref().display())
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some((name, rest)) = arguments.split_first()
         && let Some(command) = COMMANDS.iter().find(|command| command.name == name)
     {
-        return (command.run)(rest);
+        return match (command.run)(rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Error::Failed(message)) => {
+                eprintln!("{name}: {message}");
+                ExitCode::FAILURE
+            }
+            Err(Error::InvalidArguments) => {
+                eprintln!("usage: cargo xtask {name} {}", command.arguments);
+                ExitCode::from(USAGE)
+            }
+        };
     }
     eprintln!("usage: cargo xtask <command>");
     for command in COMMANDS {

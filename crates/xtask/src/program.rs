@@ -1,13 +1,14 @@
-//! The command line, built as it is shipped, and what it prints.
+//! The command line, built as it is shipped, and its outputs; the traces of measured drives.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// The profile of what is shipped; also the name of its folder in the target folder.
-pub const PROFILE: &str = "release-lto";
+const PROFILE: &str = "release-lto";
 
 /// Returns the target folder of builds at `root`.
 pub fn target_folder(root: &Path) -> PathBuf {
@@ -26,24 +27,28 @@ pub fn cargo(root: &Path) -> Command {
 /// again, also if a generator has changed a source in the meantime.
 pub fn build() -> Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PROGRAM.get_or_init(build_once).clone()
+    PROGRAM
+        .get_or_init(|| Ok(build_package(&["diskarm"])?.join("diskarm")))
+        .clone()
 }
 
-fn build_once() -> Result<PathBuf, String> {
+/// Builds a package, or an example of it (`--example` and its name), and returns the folder of the
+/// programs.
+pub fn build_package(package: &[&str]) -> Result<PathBuf, String> {
     let root = crate::root();
     let built = cargo(&root)
-        .args(["build", "--profile", PROFILE, "--quiet"])
-        .args(["--package", "diskarm"])
+        .args(["build", "--profile", PROFILE, "--quiet", "--package"])
+        .args(package)
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     if !built.success() {
         return Err(format!("the build failed: {built}"));
     }
-    Ok(target_folder(&root).join(PROFILE).join("diskarm"))
+    Ok(target_folder(&root).join(PROFILE))
 }
 
-/// Runs `diskarm` with `arguments` at `root` and returns what it prints. Failing claims and checks,
-/// exit code 1, are not an error here: the pages show them.
+/// Runs `diskarm` with `arguments` at `root` and returns its standard output. Failing claims and
+/// checks, exit code 1, are not an error here: the pages show them.
 pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let shown = arguments.join(" ");
     let output = Command::new(build()?)
@@ -58,9 +63,34 @@ pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Runs `diskarm` with `arguments` and `--json`, and parses what it prints.
+/// Runs `diskarm` with `arguments` and `--json`, and parses its output.
 pub fn json<T: DeserializeOwned>(root: &Path, arguments: &[&str]) -> Result<T, String> {
     let output = output(root, &[arguments, &["--json"]].concat())?;
     serde_json::from_slice(&output)
         .map_err(|error| format!("diskarm {}: {error}", arguments.join(" ")))
+}
+
+/// The folder of the traces, from the root of the workspace.
+pub const MEASUREMENTS: &str = "data/validation";
+
+/// Returns the trace of a drive, from the root of the workspace.
+pub fn trace(drive: &str) -> String {
+    format!("{MEASUREMENTS}/{drive}.csv.gz")
+}
+
+/// Returns the name of the variant of a drive that is fitted to the first half of its trace.
+pub fn calibrated(drive: &str) -> String {
+    format!("{drive}-calibrated")
+}
+
+/// Returns the row at which the second half of a drive's trace begins: half of the rows, rounded
+/// down.
+pub fn middle(root: &Path, drive: &str) -> Result<u64, String> {
+    /// The used part of `diskarm trace info --json`.
+    #[derive(Deserialize)]
+    struct Info {
+        requests: u64,
+    }
+    let info: Info = json(root, &["trace", "info", &trace(drive)])?;
+    Ok(info.requests / 2)
 }

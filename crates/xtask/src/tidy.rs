@@ -1,20 +1,16 @@
 //! The style checks that rustfmt, clippy and cargo do not have.
 //!
-//! A check is one file below this module and one line of [`CHECKS`]. It takes the tracked files
-//! and returns findings; it reads and changes nothing itself, so its tests need no disk.
+//! A check is a line of [`CHECKS`]. It takes the tracked files and returns findings; it reads and
+//! changes nothing itself, so its tests need no disk.
 
 mod bare_quantities;
-mod book;
-mod crate_layers;
 mod files;
+mod layers;
 mod lines;
-mod markdown;
-mod module_layers;
 mod policy_docs;
 mod tree;
 
-use std::process::ExitCode;
-
+use crate::Error;
 use tree::Tree;
 
 /// One rule for the tree.
@@ -47,79 +43,58 @@ impl Finding {
     }
 }
 
-/// One line per check.
 const CHECKS: &[Check] = &[
     lines::CHECK,
     files::CHECK,
     policy_docs::CHECK,
     bare_quantities::CHECK,
-    book::CHECK,
-    crate_layers::CHECK,
-    module_layers::CHECK,
+    files::BOOK,
+    layers::CRATES,
+    layers::MODULES,
 ];
 
 /// `cargo xtask tidy`: succeeds when there are no findings.
-pub fn run(arguments: &[String]) -> ExitCode {
+pub fn run(arguments: &[String]) -> Result<(), Error> {
     match arguments {
         [] => {}
         [flag] if flag == "--list" => {
             for check in CHECKS {
                 println!("{:<16} {}", check.name, check.summary);
             }
-            return ExitCode::SUCCESS;
+            return Ok(());
         }
-        _ => {
-            eprintln!("usage: cargo xtask tidy [--list]");
-            return ExitCode::from(crate::USAGE);
-        }
+        _ => return Err(Error::InvalidArguments),
     }
-    let tree = match Tree::tracked() {
-        Ok(tree) => tree,
-        Err(error) => {
-            eprintln!("tidy: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let tree = Tree::tracked()?;
     let findings = report(&tree);
     for line in &findings {
         println!("{line}");
     }
+    let files = tree.files().count();
     match findings.len() {
         0 => {
-            println!("tidy: {} files, no findings", tree.len());
-            ExitCode::SUCCESS
+            println!("tidy: {files} files, no findings");
+            Ok(())
         }
-        count => {
-            println!("tidy: {} files, findings: {count}", tree.len());
-            ExitCode::FAILURE
-        }
+        count => Err(format!("{files} files, findings: {count}").into()),
     }
 }
 
-/// Every finding of every check as `path:line: check: message`, sorted by place.
+/// Returns every finding of every check as `path:line: check: message`, sorted by place.
 fn report(tree: &Tree) -> Vec<String> {
-    let mut findings: Vec<(Finding, &str)> = CHECKS
-        .iter()
-        .flat_map(|check| {
+    let mut findings = Vec::new();
+    for check in CHECKS {
+        findings.extend(
             (check.run)(tree)
                 .into_iter()
-                .map(|finding| (finding, check.name))
-        })
-        .collect();
+                .map(|found| (found, check.name)),
+        );
+    }
     findings.sort();
-    findings
-        .into_iter()
-        .map(
-            |(
-                Finding {
-                    path,
-                    line,
-                    message,
-                },
-                check,
-            )| format!("{path}:{line}: {check}: {message}"),
-        )
-        .collect()
+    let lines = findings
+        .iter()
+        .map(|(found, check)| format!("{}:{}: {check}: {}", found.path, found.line, found.message));
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -128,12 +103,9 @@ mod tests {
 
     #[test]
     fn findings_are_sorted_by_place() {
-        let long = format!(
-            "//! Fine.\n{}\n// {}\n",
-            "/".repeat(101),
-            concat!("FIX", "ME")
-        );
-        let tree = Tree::of(&[("b/src/lib.rs", &long), ("a/src/x.rs", "")]);
+        let long = "/".repeat(101);
+        let long = format!("//! Fine.\n{long}\n// {}\n", concat!("FIX", "ME"));
+        let tree = Tree::new(&[("b/src/lib.rs", &long), ("a/src/x.rs", "")]);
         let places: Vec<String> = report(&tree)
             .iter()
             .map(|line| line.splitn(4, ':').take(3).collect())

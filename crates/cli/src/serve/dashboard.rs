@@ -199,7 +199,7 @@ mod tests {
             ..Statistics::default()
         };
         for us in late {
-            served.left_late(Span::from_us(*us));
+            served.record_lateness(Span::from_us(*us));
         }
         served.counts.reads = late.len() as u64;
         setting.statistics(pace, Bytes(1 << 20), &served)

@@ -8,7 +8,6 @@ use crate::request::Op;
 use crate::spec::{self, DeliveredBlocks, ReadAhead};
 use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-/// The activity of the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
     /// Idle from this position's instant on; until then it finishes a write.
@@ -18,8 +17,8 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Calls the head at `at` and returns its position from the instant on when it is free to move.
-    /// Until then it completes the sector under it, or required read-ahead.
+    /// Calls the head at `at` and returns its position once it is free to move: after the sector
+    /// under it, or after required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -29,8 +28,8 @@ impl Arm {
         self.position(at, rules)
     }
 
-    /// Returns the result of [`Self::call`] on a copy. No copy is made while the pass is still in
-    /// the run that was located last.
+    /// Returns the result of [`Self::call`] on a copy, which is made only if the pass has left its
+    /// run.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
@@ -123,11 +122,9 @@ impl Arm {
     }
 }
 
-/// A pass that reads into a segment, and continues with read-ahead until another request needs the
-/// arm.
+/// A pass that reads into a segment, with read-ahead until another request needs the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
-    /// Destination of the blocks.
     pub segment: SegmentId,
     /// One past the last requested block.
     pub requested: Lbn,
@@ -139,7 +136,6 @@ pub(super) struct Reading {
     in_place: Instant,
     /// The instant at which the pass resumed after its end.
     resumed: Instant,
-    /// The tracks that read-ahead may enter.
     reach: Reach,
 }
 
@@ -154,15 +150,15 @@ struct Reach {
 }
 
 impl Reach {
+    /// Creates the reach of read-ahead after the run `last`; `follows_buffered` if the track before
+    /// that of the last requested block is in the buffer.
     #[inline]
-    fn from(scheme: ReadAheadScheme, last: &Piece) -> Self {
-        let is_one_track = scheme.scheme == ReadAhead::OneTrack;
-        let tracks = u32::from(is_one_track && scheme.follows_buffered);
+    fn new(scheme: ReadAhead, follows_buffered: bool, last: &Piece) -> Self {
         Self {
-            scheme: scheme.scheme,
+            scheme,
             cylinder: last.cylinder,
             head: last.head,
-            tracks,
+            tracks: u32::from(scheme == ReadAhead::OneTrack && follows_buffered),
         }
     }
 
@@ -200,20 +196,11 @@ pub(super) struct Goal {
     pub end: Lbn,
 }
 
-/// The newest located run of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocatedRun {
     pub piece: Piece,
     /// The instant at which the head is in place for it.
     pub in_place: Instant,
-}
-
-/// The rule for read-ahead after a request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReadAheadScheme {
-    pub scheme: ReadAhead,
-    /// The track before the last requested block's track is in the buffer.
-    pub follows_buffered: bool,
 }
 
 impl Reading {
@@ -223,9 +210,9 @@ impl Reading {
         segment: SegmentId,
         Goal { requested, end }: Goal,
         LocatedRun { piece, in_place }: LocatedRun,
-        scheme: ReadAheadScheme,
+        scheme: ReadAhead,
+        follows_buffered: bool,
     ) -> Self {
-        let reach = Reach::from(scheme, &piece);
         Self {
             segment,
             requested,
@@ -233,11 +220,10 @@ impl Reading {
             piece,
             in_place,
             resumed: Instant::START,
-            reach,
+            reach: Reach::new(scheme, follows_buffered, &piece),
         }
     }
 
-    /// Delays the whole pass by `by`.
     pub fn delay(&mut self, by: Span) {
         for at in [&mut self.piece.begin, &mut self.in_place, &mut self.resumed] {
             *at = at.shifted(by);
@@ -261,9 +247,8 @@ impl Reading {
             since: after.since.max(self.resumed),
             ..after
         };
-        let until = (next, self.end);
-        let (approach, piece) =
-            mechanism.next_piece_of(from, Op::Read, until, &extent, Instant::START);
+        let (blocks, start) = ((next, self.end), Instant::START);
+        let (approach, piece) = mechanism.piece_of(true, from, Op::Read, blocks, &extent, start);
         self.in_place = piece.begin - approach.wait;
         self.piece = piece;
         true
@@ -317,10 +302,8 @@ impl Reading {
 
     /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
-        let reached = self.read_end(at);
-        !self.is_over(at)
-            && at >= self.piece.begin
-            && mechanism.layout.physical().first(next) == reached
+        let is_under_way = !self.is_over(at) && at >= self.piece.begin;
+        is_under_way && mechanism.layout.physical().first(next) == self.read_end(at)
     }
 
     /// Returns the position of the head if the pass is stopped at `at`, after [`Self::advance`]; at
@@ -332,10 +315,9 @@ impl Reading {
             at
         } else if whole_sectors && at > self.piece.begin {
             let done = self.piece.done(at);
-            if at <= self.piece.after(done) {
-                at
-            } else {
-                self.piece.after(done + SectorCount(1))
+            match self.piece.after(done) {
+                end if at <= end => at,
+                _ => self.piece.after(done + SectorCount(1)),
             }
         } else {
             at.max(self.in_place)
@@ -347,8 +329,8 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if an earlier run than
-    /// the newest contained them.
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if an earlier run has
+    /// them.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {
@@ -388,10 +370,6 @@ impl Reading {
         while self.piece.end_lbn() < requested && self.step(mechanism) {
             pieces.push(self.piece);
         }
-        let scheme = ReadAheadScheme {
-            scheme,
-            follows_buffered,
-        };
-        self.reach = Reach::from(scheme, &self.piece);
+        self.reach = Reach::new(scheme, follows_buffered, &self.piece);
     }
 }

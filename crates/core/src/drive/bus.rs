@@ -16,7 +16,7 @@ pub(super) struct HostPath {
     pub write_sector: Span,
     /// First and later reconnections, data preparation included.
     pub reselect: [Span; 2],
-    /// OverheadByLast each bus acquisition, before data move.
+    /// After each bus acquisition, before data move.
     pub preparation: Span,
     /// A read keeps the bus once it has started sending.
     pub hold_read: bool,
@@ -33,8 +33,8 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns when the first `sectors` blocks, at least one, are in the buffer; `None` if they
-    /// already are.
+    /// Returns when the first `sectors` blocks, at least one, arrive; `None` if they are in the
+    /// buffer.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -51,11 +51,10 @@ impl HostPath {
     pub fn new(spec: &Spec) -> Self {
         let o = &spec.overheads;
         let connected = spec.bus.never_disconnect;
-        let reselect = |cost: Span| {
+        let reselect = [o.first_reselect, o.other_reselect].map(|cost| {
             let cost = if connected { Span::ZERO } else { cost };
             cost + o.data_preparation
-        };
-        let reselect = [reselect(o.first_reselect), reselect(o.other_reselect)];
+        });
         // Disconnecting for each sector at no cost is equivalent to staying connected.
         let free = reselect == [Span::ZERO; 2] && spec.buffer.read_watermark == 0.0;
         Self {
@@ -107,8 +106,8 @@ impl HostPath {
     }
 
     /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
-    /// reconnects when it holds `watermark` sectors, or all that are left; it has already
-    /// reconnected `connections` times.
+    /// reconnects, `connections` times so far, when it holds `watermark` sectors, or all that are
+    /// left.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
@@ -132,7 +131,6 @@ impl HostPath {
         sending.now
     }
 
-    /// Sends the next sector.
     pub fn send_next(&self, data: &Arrivals<'_>, sending: &mut Sending) {
         let next = sending.sent + SectorCount(1);
         if let Some(there) = data.after(next).filter(|&there| there > sending.now) {
@@ -173,9 +171,8 @@ impl From<Instant> for Sending {
     }
 }
 
-/// Returns the number of sectors of `piece` that are written at the first pass: those of the
-/// physical sectors that are in the buffer in time. `come` returns when all blocks before its
-/// argument have arrived.
+/// Returns the number of sectors of `piece` written at the first pass: of the physical sectors that
+/// are in the buffer in time. `come` returns when all blocks before its argument have arrived.
 #[inline]
 pub(super) fn in_time(
     piece: &Piece,
@@ -201,11 +198,12 @@ pub(super) fn in_time(
     }
     while taken + 1 < late {
         let middle = taken.midpoint(late);
-        *(if is_late(middle) {
+        let end = if is_late(middle) {
             &mut late
         } else {
             &mut taken
-        }) = middle;
+        };
+        *end = middle;
     }
     SectorCount(late * size)
 }
@@ -258,17 +256,17 @@ impl Flow<'_> {
     fn receive(&self) -> Instant {
         let next = self.written.len();
         let sector = self.path.write_sector;
-        let full = next
-            .checked_sub(self.capacity)
-            .map(|freed| (freed, self.written[freed]));
-        match (full, self.resume_below) {
-            (Some((_, room)), None) if room > self.received => room + sector,
-            (Some((freed, room)), Some(left)) if room > self.received => {
+        let Some(freed) = next.checked_sub(self.capacity) else {
+            return self.received + sector;
+        };
+        match (self.written[freed], self.resume_below) {
+            (room, _) if room <= self.received => self.received + sector,
+            (room, None) => room + sector,
+            (_, Some(left)) => {
                 // Until only `left` of the sectors in the buffer are still to be written.
                 let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
                 self.written[low] + self.path.reselect[1] + sector
             }
-            _ => self.received + sector,
         }
     }
 }

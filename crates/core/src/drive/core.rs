@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use super::arm::Arm;
 use super::bus::HostPath;
-use super::costs::Costs;
-use super::costs::Fate;
-use super::persist_log::PersistLog;
+use super::costs::{Costs, Fate};
+use super::ranges::PersistLog;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::geometry::{Layout, Physical};
@@ -65,6 +64,20 @@ pub(super) struct Dirty {
     pub waits: bool,
 }
 
+impl Dirty {
+    /// Returns no data; earlier data are on the media at `on_media`.
+    pub fn none(on_media: Instant) -> Self {
+        Self {
+            end: Lbn(u64::MAX),
+            on_media,
+            runs: Vec::new(),
+            tail: None,
+            destaged: Lbn(u64::MAX),
+            waits: false,
+        }
+    }
+}
+
 /// The planned run of dirty data that end within a physical sector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
@@ -87,12 +100,19 @@ pub(super) struct Lacks {
     pub behind: bool,
 }
 
-/// The most recently served command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     pub op: Op,
     /// One past its last block.
     pub end: Lbn,
+}
+
+impl Last {
+    /// No command: nothing continues it.
+    pub const NONE: Self = Self {
+        op: Op::Read,
+        end: Lbn(u64::MAX),
+    };
 }
 
 /// The future of one command.
@@ -108,26 +128,31 @@ pub(super) struct Service {
 pub(super) struct Command {
     pub request: Request,
     pub arrived: Instant,
-    /// Instant at which the drive may turn to it after the previous command, depending on
-    /// pre-seeking.
+    /// Instant at which the drive may turn to it after the previous command (see `PreSeek`).
     pub open: Instant,
 }
 
 impl Command {
-    /// Returns when the drive begins to process it.
+    #[inline(always)]
+    pub fn new(request: Request, arrived: Instant, open: Instant) -> Self {
+        Self {
+            request,
+            arrived,
+            open,
+        }
+    }
+
     #[inline]
     pub fn begin(&self) -> Instant {
         self.arrived.max(self.open)
     }
 
-    /// Returns when `overhead` of processing, which starts on arrival, has ended and the drive may
-    /// continue.
+    /// Returns when processing, which starts on arrival, has ended and the drive may continue.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
     }
 
-    /// Returns its completion at `at`.
     #[inline]
     pub fn completed(&self, at: Instant, breakdown: Breakdown, outcome: Outcome) -> Completion {
         Completion {
@@ -160,19 +185,9 @@ impl Core {
             preseek: spec.queue.preseek,
             buffer: Buffer::new(&spec.buffer),
             arm: Arm::Free(position),
-            dirty: Dirty {
-                end: Lbn(u64::MAX),
-                on_media: Instant::START,
-                runs: Vec::new(),
-                tail: None,
-                destaged: Lbn(u64::MAX),
-                waits: false,
-            },
+            dirty: Dirty::none(Instant::START),
             bus_free: Instant::START,
-            last: Last {
-                op: Op::Read,
-                end: Lbn(u64::MAX),
-            },
+            last: Last::NONE,
             pieces: Vec::new(),
             fate: None,
             persist_log: None,
@@ -203,8 +218,7 @@ impl Core {
     }
 
     /// Moves the arm, called at `at`, to the stops that a policy requires first: full seeks without
-    /// a write's settle. A write that continues the previous one then does not find the arm in
-    /// place.
+    /// a write's settle, after which no write finds the arm in place.
     #[cold]
     #[inline(never)]
     pub(super) fn go_by(&mut self, stroke: Stroke, at: Instant) {
@@ -231,13 +245,10 @@ impl Core {
     /// Calls the arm at `at` and returns its position from the instant on when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
-        let position = self.arm.call(&self.mechanism, at, &self.rules);
-        self.arm.keep(
-            &self.mechanism,
-            &mut self.buffer,
-            position.since,
-            &self.rules,
-        );
+        let (mechanism, rules) = (&self.mechanism, &self.rules);
+        let position = self.arm.call(mechanism, at, rules);
+        self.arm
+            .keep(mechanism, &mut self.buffer, position.since, rules);
         position
     }
 
@@ -251,8 +262,7 @@ impl Core {
         }
     }
 
-    /// Returns how long a command waits before it is processed: for earlier commands, and for their
-    /// required read-ahead after their completion.
+    /// Returns how long a command waits: for earlier commands, and for their required read-ahead.
     #[inline(always)]
     pub(super) fn waits(&self, command: &Command, overhead: Span) -> (Span, Span) {
         let early = command.arrived + overhead;
@@ -264,8 +274,15 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// Returns when the data that must reach the media before a command begun at `now` is served
-    /// are flushed.
+    /// Returns when a command is processed, which takes `overhead`, and earlier data are flushed.
+    #[inline]
+    pub(super) fn ready(&self, command: &Command, overhead: Span) -> Instant {
+        command
+            .processed(overhead)
+            .max(self.flushed(command.begin()))
+    }
+
+    /// Returns when the data that a command begun at `now` waits for are flushed.
     #[inline]
     pub(super) fn flushed(&self, now: Instant) -> Instant {
         self.dirty.on_media.max(now)
@@ -285,8 +302,7 @@ impl Core {
             WriteCache::Off => false,
             WriteCache::Always => self.rules.caching,
             WriteCache::Streams => {
-                let clean = self.flushed(now) == now;
-                self.rules.caching && (clean || self.appends(request, now))
+                self.rules.caching && (self.flushed(now) == now || self.appends(request, now))
             }
             WriteCache::Deferred => self.rules.caching && request.sectors <= self.rules.dirty_max,
         }
@@ -318,8 +334,7 @@ impl Core {
             return Span::ZERO;
         };
         let to = self.mechanism.layout.extent(block);
-        let way = (from.cylinder, to.cylinder);
-        let mean = self.mechanism.seek.total(op, way, from.head != to.head);
+        let mean = self.mechanism.movement(op, from, to.cylinder, to.head);
         fate.scatter(op, from, to.cylinder, mean)
     }
 
@@ -330,8 +345,7 @@ impl Core {
     }
 }
 
-/// Returns the overheads of a specification; a write starts when whole physical sectors have
-/// arrived.
+/// Returns the overheads of a specification, where writes start with whole physical sectors.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;
@@ -370,11 +384,8 @@ impl Core {
             open: self.next_open(on_media, message, at),
         }
     }
-}
 
-impl Core {
-    /// Creates the drive of `spec` over its layout, its platter at angle zero at
-    /// [`Instant::START`].
+    /// Creates the drive of `spec` over its layout, its platter at angle zero at the start.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
@@ -391,15 +402,9 @@ impl Core {
         core
     }
 
-    /// Serves a command that reaches an idle drive at `arrived`, no earlier than the last
-    /// completion.
+    /// Serves a command that reaches the idle drive at `arrived`, after the last completion.
     pub fn serve_alone(&mut self, request: Request, arrived: Instant) -> Completion {
-        let command = Command {
-            request,
-            arrived,
-            open: arrived,
-        };
-        self.serve(&command).completion
+        self.serve_queued(request, arrived, arrived).0
     }
 
     /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, the end
@@ -410,11 +415,7 @@ impl Core {
         arrived: Instant,
         open: Instant,
     ) -> (Completion, Instant) {
-        let served = self.serve(&Command {
-            request,
-            arrived,
-            open,
-        });
+        let served = self.serve(&Command::new(request, arrived, open));
         (served.completion, served.open)
     }
 
@@ -436,8 +437,8 @@ impl Core {
         &self.mechanism.rotation
     }
 
-    /// Corrects the platter at `at`: it lags by `late` and has another period. Transfers under way
-    /// are delayed accordingly.
+    /// Corrects the platter at `at`: it lags by `late`, as do transfers under way, and has another
+    /// period.
     pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
         self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
         self.delay_media(late);
@@ -451,8 +452,8 @@ impl Core {
         }
     }
 
-    /// Records that the most recently served command completed at `at`. Unless the write cache
-    /// absorbed it, all dirty data are on the media by then.
+    /// Records that the last command served completed at `at`. Unless the write cache absorbed it,
+    /// all dirty data are then on the media.
     pub fn completed_at(&mut self, at: Instant, outcome: Outcome) {
         self.bus_free = at;
         if outcome != Outcome::Absorbed && self.dirty.on_media > at {

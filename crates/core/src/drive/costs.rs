@@ -14,7 +14,6 @@ use crate::units::{Cylinder, SectorCount, Span};
 pub(super) struct OverheadByLast([Span; 2]);
 
 impl OverheadByLast {
-    /// Returns the time after a command of direction `last`.
     #[inline]
     pub fn after(&self, last: Op) -> Span {
         self.0[usize::from(!last.is_read())]
@@ -32,8 +31,8 @@ pub(super) struct Costs {
     pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
-    /// Extra time of an absorbed write on another cylinder of the same zone, and in another zone;
-    /// `None` if zero.
+    /// Extra time of an absorbed write on another cylinder of its zone, and in another; `None` if
+    /// zero.
     pub write_hit_moves: Option<[Span; 2]>,
     /// The first cylinders of all zones except the first.
     zones: Box<[Cylinder]>,
@@ -43,33 +42,22 @@ impl Costs {
     pub fn new(spec: &Spec) -> Self {
         let o: &Overheads = &spec.overheads;
         let moved = o.write_hit_seek + o.write_hit_zone;
-        let leaves = |cost: Span| {
-            if spec.bus.never_disconnect {
-                Span::ZERO
-            } else {
-                cost
-            }
+        let disconnect = if spec.bus.never_disconnect {
+            [Span::ZERO; 2]
+        } else {
+            [o.read_disconnect_after_read, o.read_disconnect_after_write]
         };
-        let buffer = &spec.buffer;
+        let (buffer, zones) = (&spec.buffer, spec.geometry.zones.iter().skip(1));
         Self {
             read_hit: OverheadByLast([o.read_hit_after_read, o.read_hit_after_write]),
             read_miss: OverheadByLast([o.read_miss_after_read, o.read_miss_after_write]),
             write_hit: OverheadByLast([o.write_hit_after_read, o.write_hit_after_write]),
             write_miss: OverheadByLast([o.write_miss_after_read, o.write_miss_after_write]),
-            read_disconnect: OverheadByLast([
-                leaves(o.read_disconnect_after_read),
-                leaves(o.read_disconnect_after_write),
-            ]),
+            read_disconnect: OverheadByLast(disconnect),
             read_mark: Watermark::new(buffer.read_watermark, buffer),
             write_mark: Watermark::new(buffer.write_watermark, buffer),
             write_hit_moves: (moved > Span::ZERO).then_some([o.write_hit_seek, moved]),
-            zones: spec
-                .geometry
-                .zones
-                .iter()
-                .skip(1)
-                .map(|zone| Cylinder(zone.first_cylinder))
-                .collect(),
+            zones: zones.map(|zone| Cylinder(zone.first_cylinder)).collect(),
         }
     }
 
@@ -145,7 +133,6 @@ impl Fate {
         })
     }
 
-    /// Starts anew with this seed.
     pub fn seed(&mut self, seed: u64) {
         self.generator = generator(seed, 0, Purpose::Drive);
     }
@@ -156,7 +143,7 @@ impl Fate {
         failures.is_some_and(|share| share.hits(&mut self.generator))
     }
 
-    /// Returns the deviation of an arm movement from its mean `mean`; not below `-mean`.
+    /// Returns the deviation of an arm movement; not below `-mean`.
     pub fn scatter(&mut self, op: Op, from: Position, to: Cylinder, mean: Span) -> Span {
         let distance = from.cylinder.distance(to) as usize;
         let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
@@ -166,8 +153,7 @@ impl Fate {
         self.late(deviation_ns, mean)
     }
 
-    /// Returns the deviation of the overhead of a sequential read miss from its mean `mean`; not
-    /// below `-mean`.
+    /// Returns the deviation of the overhead of a sequential read miss; not below `-mean`.
     pub fn in_sequence(&mut self, mean: Span) -> Span {
         self.late(self.in_sequence.as_ns() as f64, mean)
     }

@@ -35,12 +35,9 @@ use crate::sched::{Pending, Policy};
 use crate::spec::{Spec, WriteCache};
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// The cache and the writes that wait for it.
 pub(super) struct Deferred {
-    /// Chooses among the ranges.
     policy: Box<dyn Policy<Core>>,
     pub(super) ranges: Ranges,
-    /// Room for dirty data.
     room: SectorCount,
     /// Maximum length of a range merged from touching ones.
     longest: SectorCount,
@@ -93,14 +90,12 @@ impl Deferred {
 
     /// Returns the number of dirty blocks that are not being destaged.
     fn waiting(&self) -> u64 {
-        let arriving = self
-            .arriving
-            .map_or(0, |(write, _)| write.request.sectors.0);
-        self.ranges.sectors().0 + arriving
+        let arriving = self.arriving.map(|(write, _)| write.request.sectors);
+        (self.ranges.sectors() + arriving.unwrap_or_default()).0
     }
 
-    /// Returns when there is room for another write of `sectors`; `None` if a range must be
-    /// destaged first.
+    /// Returns when there is room for a write of `sectors`; `None` if a range must be destaged
+    /// first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {
@@ -161,7 +156,6 @@ impl Deferred {
         self.figures.destaged.0 += request.sectors.0;
     }
 
-    /// Destages everything, from `now` on.
     fn destage_all(&mut self, now: Instant, core: &mut Core) {
         let come = self.arriving.map_or(now, |(_, at)| at.max(now));
         self.settle(come, core);
@@ -192,11 +186,9 @@ impl Deferred {
     fn covers(&self, request: &Request) -> bool {
         let mut at = request.start;
         while at < request.end() {
-            let writing = self
-                .writing
-                .filter(|((first, end), _)| (*first..*end).contains(&at));
-            let end = writing.map(|((_, end), _)| end);
-            match self.ranges.holding(at).or(end) {
+            let writing = self.writing.map(|(blocks, _)| blocks);
+            let holding = writing.filter(|(first, end)| (*first..*end).contains(&at));
+            match self.ranges.holding(at).or(holding.map(|(_, end)| end)) {
                 Some(end) => at = end,
                 None => return false,
             }
@@ -204,7 +196,6 @@ impl Deferred {
         !request.force_unit_access
     }
 
-    /// Marks the arm as busy until `end`.
     pub fn arm_is_busy(&mut self, end: Instant) {
         self.arm_open = self.arm_open.max(end);
     }
@@ -243,14 +234,12 @@ impl Drive {
             }
             _ if commands => {
                 let ordered = if is_ordered { self.last } else { clock };
+                let mut open = self.open.max(ordered).max(clock);
                 // A flush does not need the arm to itself.
-                let arm = if queue.next_is_flush() {
-                    clock
-                } else {
-                    deferred.arm_open
-                };
-                let open = self.open.max(arm).max(ordered);
-                Some((open.max(clock), Start::Command))
+                if !queue.next_is_flush() {
+                    open = open.max(deferred.arm_open);
+                }
+                Some((open, Start::Command))
             }
             _ => None,
         };
@@ -277,7 +266,6 @@ impl Drive {
         completes.into_iter().chain(next).chain(come).min()
     }
 
-    /// Starts all operations that are due by `now`.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_deferred(&mut self, now: Instant) {
@@ -295,12 +283,10 @@ impl Drive {
     /// arrived come first: they may overlap others and so make room.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
-        let come = deferred
-            .arriving
-            .map(|(_, come)| come)
-            .filter(|come| next.is_none_or(|(at, _)| *come <= at));
-        if come.is_some() {
-            return come.filter(|come| *come <= now);
+        if let Some((_, come)) = deferred.arriving
+            && next.is_none_or(|(at, _)| come <= at)
+        {
+            return (come <= now).then_some(come);
         }
         let (at, start) = next.filter(|(at, _)| *at <= now)?;
         deferred.settle(at, &mut self.core);
@@ -326,10 +312,8 @@ impl Drive {
     #[cold]
     #[inline(never)]
     pub(super) fn submit_deferred(&mut self, now: Instant, request: Request) {
-        let pending = Pending {
-            request,
-            arrived: now,
-        };
+        let arrived = now;
+        let pending = Pending { request, arrived };
         let is_simple = request.is_simple_transfer();
         let Some(mut deferred) = self.deferred.take() else {
             return;
@@ -370,7 +354,6 @@ impl Drive {
         deferred.arriving = Some((write, received));
     }
 
-    /// Starts a command of the queue at `at`.
     fn begin_command(&mut self, deferred: &mut Deferred, command: Pending, at: Instant) {
         let request = &command.request;
         if !request.is_simple_transfer() {
@@ -400,8 +383,7 @@ impl Drive {
                     deferred.destage(next, core);
                     room = deferred.room_for(request.sectors);
                 }
-                let room = room.map_or(at, |room| room.max(at));
-                return self.absorb(deferred, command, room);
+                return self.absorb(deferred, command, room.map_or(at, |room| room.max(at)));
             }
             Op::Flush => {
                 deferred.destage_all(at, core);
@@ -416,11 +398,7 @@ impl Drive {
         dirty.on_media = at.max(dirty.on_media);
         dirty.waits = deferred.is_dirty(at);
         if self.core.rules.destage_in_gaps {
-            let command = Command {
-                request,
-                arrived,
-                open: self.open,
-            };
+            let command = Command::new(request, arrived, self.open);
             deferred.destage_in_gap(&command, at, &mut self.core);
         }
         let (outcome, _) = self.begin_apart(request, arrived);
@@ -485,8 +463,7 @@ impl Drive {
 const WRITES: usize = 5;
 
 impl Deferred {
-    /// Destages ranges in the gap of a command that begins at `at` and needs the media, without
-    /// delaying it.
+    /// Destages ranges in the gap of a command that begins at `at`, without delaying the command.
     ///
     /// Planned movements take their mean times. If the head arrives late for a write, it begins
     /// with the next sector, and the blocks that have passed stay dirty.
@@ -551,8 +528,7 @@ impl Core {
         self.complete_write(command, setup, position, &transfer)
     }
 
-    /// Serves a request whose data the cache holds: a read, or, on a trial copy, the destaging of a
-    /// range.
+    /// Serves a request from the cache: a read, or, on a trial copy, the destaging of a range.
     #[cold]
     #[inline(never)]
     pub(super) fn serve_from_cache(&mut self, command: &Command) -> Service {
@@ -592,13 +568,9 @@ impl Core {
         let (mut first, end) = (physical.first(media.first), physical.end(media.end));
         let mut position = media.from;
         while first < end {
-            let (approach, mut piece) = self.mechanism.any_piece(
-                continues,
-                position,
-                Op::Write,
-                (first, end),
-                Instant::START,
-            );
+            let (blocks, start) = ((first, end), Instant::START);
+            let (approach, mut piece) =
+                (self.mechanism).piece(continues, position, Op::Write, blocks, start);
             if media.reads(&piece) {
                 piece = piece.next_time(period);
             } else if self.rules.write_on_arrival {
@@ -637,11 +609,8 @@ mod tests {
         let mut core = Drive::new(&spec, Angle::ZERO).expect("a layout").core;
         core.from_cache = true;
         let range = Request::new(0, Op::Write, Lbn(at), SectorCount(1));
-        let end = core.destage(
-            &range,
-            Instant::START + Span::from_ms(0.3),
-            &Writes::default(),
-        );
+        let begin = Instant::START + Span::from_ms(0.3);
+        let end = core.destage(&range, begin, &Writes::default());
         (core, end)
     }
 
@@ -656,11 +625,8 @@ mod tests {
             let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));
             let place = core.locate(&range);
             let estimate = now + core.outlook(now).access(&range, &place);
-            let tried = core.clone().serve_from_cache(&Command {
-                request: range,
-                arrived: Instant::START,
-                open: now,
-            });
+            let command = Command::new(range, Instant::START, now);
+            let tried = core.clone().serve_from_cache(&command);
             let end = core.destage(&range, now, &Writes::default());
             assert_eq!((estimate, tried.open), (end, end), "{at} {start}");
         }
@@ -673,10 +639,8 @@ mod tests {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));
             let taken = core.destage(&range, now, &Writes::default()) - now;
-            assert!(
-                (taken - Span::from_ms(ms)).as_ns().abs() < 10,
-                "{at} {taken}"
-            );
+            let off = taken - Span::from_ms(ms);
+            assert!(off.as_ns().abs() < 10, "{at} {taken}");
         }
     }
 }

@@ -13,8 +13,7 @@ pub struct View<'a> {
     core: &'a Core,
     /// Position of the head if the arm is called for a read.
     read_from: Position,
-    /// Position of the head if the arm is called for a write. Read-ahead may have moved to another
-    /// cylinder in between.
+    /// Like `read_from`, for a write; read-ahead may have moved to another cylinder in between.
     write_from: Position,
     /// Maximum distance in cylinders between the position for reads and one for writes.
     apart: u32,
@@ -54,7 +53,7 @@ impl Estimate for Core {
     }
 
     fn rehearse(&self) -> Rehearsal {
-        Rehearsal::inside(self)
+        Rehearsal::new(self, true, Instant::START)
     }
 }
 
@@ -63,20 +62,13 @@ impl Core {
     /// assuming that it is not in the buffer and does not continue the previous one.
     pub fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
         let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
-        let command = Command {
-            request,
-            arrived,
-            open: now,
-        };
+        let command = Command::new(request, arrived, now);
         let write = self.write_setup(&command, Span::ZERO);
         let read = command.processed(self.costs.read_miss.after(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         let read_from = called(read.max(self.flushed(now)));
-        let write_from = called(if self.from_cache {
-            now
-        } else {
-            write.arm_called
-        });
+        let from_cache = self.from_cache;
+        let write_from = called(if from_cache { now } else { write.arm_called });
         let moved = self.costs.write_hit_moves.map(|moves| {
             moves.map(|extra| {
                 let write = self.write_setup(&command, extra);
@@ -91,7 +83,7 @@ impl Core {
             write_from,
             apart: away(write_from).max(farthest.unwrap_or(0)),
             write_data: write.data,
-            is_plain: !self.from_cache && moved.is_none() && self.writes_blocks(),
+            is_plain: !from_cache && moved.is_none() && self.writes_blocks(),
             moved,
             begin: command.begin(),
         }
@@ -99,7 +91,7 @@ impl Core {
 }
 
 impl View<'_> {
-    /// Returns the position of the head for a request at `place`, and the earliest start of the
+    /// Returns the head's position for a request at `place`, and the earliest start of the
     /// transfer.
     pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
         let (from, ready, _) = self.start(request, place);
@@ -117,9 +109,8 @@ impl View<'_> {
         if !self.is_plain {
             return self.start_write(request, place);
         }
-        let ready = self
-            .core
-            .write_ready(request.sectors, false, self.write_data);
+        let data = self.write_data;
+        let ready = self.core.write_ready(request.sectors, false, data);
         (self.write_from, ready, Span::ZERO)
     }
 
@@ -151,11 +142,8 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn angle(&self, op: Op) -> Angle {
-        let from = if op.is_read() {
-            self.read_from
-        } else {
-            self.write_from
-        };
+        let (read, write) = (&self.read_from, &self.write_from);
+        let from = if op.is_read() { read } else { write };
         self.core.mechanism.rotation.angle(from.since)
     }
 
@@ -172,22 +160,18 @@ impl Outlook for View<'_> {
         let physical = mechanism.layout.physical();
         let op = request.op;
         let (start, end) = (physical.first(request.start), physical.end(request.end()));
-        let (_, mut piece) = mechanism.piece_of(from, op, (start, end), place, ready);
+        let (_, mut piece) = mechanism.piece_of(false, from, op, (start, end), place, ready);
         while piece.end_lbn() < end {
             let rest = (piece.end_lbn(), end);
-            (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
+            (_, piece) = mechanism.piece(true, piece.position_after(), op, rest, ready);
         }
         late + (piece.end() - from.since)
     }
 
     fn seek(&self, request: &Request, place: &Extent) -> Span {
         let (from, ..) = self.start(request, place);
-        let way = (from.cylinder, place.cylinder);
-        let head_changes = from.head != place.head;
-        self.core
-            .mechanism
-            .seek
-            .total(request.op, way, head_changes)
+        let mechanism = &self.core.mechanism;
+        mechanism.movement(request.op, from, place.cylinder, place.head)
     }
 
     fn is_buffered(&self, request: &Request) -> bool {
@@ -202,10 +186,10 @@ impl Outlook for View<'_> {
 }
 
 impl Core {
-    /// Returns a copy on which to try requests that come one at a time from outside; the drive may
-    /// not begin with one before `open`.
+    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
+    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
     pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
-        Rehearsal::outside(self, open)
+        Rehearsal::new(self, false, open)
     }
 }
 
@@ -223,25 +207,17 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// For a scheduler in the drive.
-    pub(super) fn inside(core: &Core) -> Self {
+    fn new(core: &Core, is_inside: bool, open: Instant) -> Self {
         Self {
             core: core.without_fate(),
-            is_inside: true,
-            open: Instant::START,
+            is_inside,
+            open,
             over: Instant::START,
         }
     }
 
-    /// For a scheduler that submits a request when the drive has completed the previous one. The
-    /// drive may not begin before `open`: a write that it completed early keeps it busy longer.
-    pub(super) fn outside(core: &Core, open: Instant) -> Self {
-        Self {
-            core: core.without_fate(),
-            is_inside: false,
-            open,
-            over: Instant::START,
-        }
+    fn arrival(&self, now: Instant) -> Instant {
+        if self.is_inside { Instant::START } else { now }
     }
 }
 
@@ -260,8 +236,7 @@ impl Estimate for Rehearsal {
 
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {
-        let arrived = if self.is_inside { Instant::START } else { now };
-        self.core.view(arrived, now)
+        self.core.view(self.arrival(now), now)
     }
 
     fn rehearse(&self) -> Self {
@@ -271,12 +246,8 @@ impl Estimate for Rehearsal {
 
 impl Rehearse for Rehearsal {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
-        let arrived = if self.is_inside { Instant::START } else { now };
-        let served = self.core.serve(&Command {
-            request: *request,
-            arrived,
-            open: now.max(self.open),
-        });
+        let command = Command::new(*request, self.arrival(now), now.max(self.open));
+        let served = self.core.serve(&command);
         self.open = served.open;
         self.over = served.completion.at;
         if self.is_inside { self.open } else { self.over }

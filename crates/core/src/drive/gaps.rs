@@ -112,18 +112,13 @@ impl Drive {
         self.gaps.as_deref()
     }
 
-    /// Reads in the gap of the command that begins now.
     #[cold]
     #[inline(never)]
     pub(super) fn read_in_gap(&mut self, request: &Request, arrived: Instant) {
         let Some(gaps) = &mut self.gaps else {
             return;
         };
-        let command = Command {
-            request: *request,
-            arrived,
-            open: self.open,
-        };
+        let command = Command::new(*request, arrived, self.open);
         let Some((found, mut at)) = gaps.choose(&self.core, &command) else {
             return;
         };
@@ -182,11 +177,8 @@ impl Core {
                 at = trial.pass_in_gap(at, find, op).end;
             }
             let done = trial.serve(command).completion;
-            let late = [
-                done.at.after(alone.0.at),
-                trial.transferred().after(alone.1),
-            ];
-            if late.into_iter().all(|late| late <= rounding) {
+            let late = done.at.after(alone.0.at);
+            if late.max(trial.transferred().after(alone.1)) <= rounding {
                 break;
             }
             found.pop();
@@ -200,9 +192,8 @@ impl Core {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);
         from.since = from.since.shifted(late);
-        let way = (from.cylinder, find.track.cylinder);
-        let moved = (self.mechanism.seek).total(op, way, from.head != find.track.head);
-        let there = from.since + moved;
+        let Track { cylinder, head } = find.track;
+        let there = from.since + self.mechanism.movement(op, from, cylinder, head);
         let rounding = self.mechanism.rotation.rounding();
         let missed = there.since_or_zero(find.begin + rounding);
         let physical = self.mechanism.layout.physical();
@@ -217,20 +208,18 @@ impl Core {
                 (whole + SectorCount(physical.blocks().0 * passed as u64)).min(end)
             }
         };
-        let mut position = Position {
-            cylinder: find.track.cylinder,
-            head: find.track.head,
+        let arrived = Position {
+            cylinder,
+            head,
             since: there,
         };
         let piece = (first < end).then(|| {
-            let start = Instant::START;
             let blocks = (physical.first(first), whole_end);
-            let (_, piece) = (self.mechanism).next_piece(position, op, blocks, start);
-            piece
+            (self.mechanism)
+                .piece(true, arrived, op, blocks, Instant::START)
+                .1
         });
-        if let Some(piece) = piece {
-            position = piece.position_after();
-        }
+        let position = piece.map_or(arrived, |piece| piece.position_after());
         self.arm = Arm::Free(position);
         GapResult {
             first,
@@ -246,6 +235,5 @@ pub(super) struct GapResult {
     pub first: Lbn,
     /// The transferred run; `None` if the head was too late for all of it.
     pub piece: Option<Piece>,
-    /// End of the transfer.
     pub end: Instant,
 }

@@ -1,14 +1,17 @@
-//! The dirty ranges of a write cache, except those being destaged.
+//! The dirty ranges of a write cache, except those being destaged, and the log of the runs with
+//! which written data reach the media.
 //!
 //! Ranges never overlap. A write is merged with the ranges that it overlaps, and with those that it
 //! touches as long as the result is not too long. Each range is a request for the policy that
 //! chooses among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use crate::device::Persisted;
+use crate::mechanics::Piece;
 use crate::request::{Op, Request};
 use crate::sched::Pending;
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// First and one past the last block.
 pub(super) type Blocks = (Lbn, Lbn);
@@ -17,9 +20,8 @@ pub(super) type Blocks = (Lbn, Lbn);
 pub(super) struct Ranges {
     /// By their first blocks.
     ranges: BTreeMap<Lbn, Range>,
-    /// Blocks in all of them.
+    /// Blocks in all ranges.
     sectors: u64,
-    /// The id of the next range.
     next: u64,
 }
 
@@ -51,12 +53,10 @@ impl Range {
 }
 
 impl Ranges {
-    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Blocks in all of them.
     pub fn sectors(&self) -> SectorCount {
         SectorCount(self.sectors)
     }
@@ -69,12 +69,9 @@ impl Ranges {
 
     /// Returns the first range that ends after block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
-        let before = self
-            .ranges
-            .range(..=at)
-            .next_back()
-            .filter(|(_, range)| range.end > at);
-        let found = before.or_else(|| self.ranges.range(at..).next());
+        let before = self.ranges.range(..=at).next_back();
+        let holding = before.filter(|(_, range)| range.end > at);
+        let found = holding.or_else(|| self.ranges.range(at..).next());
         found.map(|(first, range)| (*first, range))
     }
 
@@ -91,8 +88,7 @@ impl Ranges {
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`. Ranges that only touch are merged up to a length
-    /// of `longest`.
+    /// Adds a write whose data arrived at `now`, and merges ranges that touch up to `longest`.
     pub fn add(
         &mut self,
         now: Instant,
@@ -113,22 +109,13 @@ impl Ranges {
             return change;
         }
         let mut first = blocks.0;
-        let mut all = Range {
-            end: blocks.1,
-            id: self.next,
-            arrived: now,
-            writes: Writes::default(),
-        };
-        self.next += 1;
+        let mut all = self.new_range(blocks.1, now);
         for other in overlapping {
             self.join(&mut first, &mut all, other, &mut change);
         }
-        let before = self
-            .ranges
-            .range(..first)
-            .next_back()
-            .filter(|(_, range)| range.end == first);
-        let touching = [before.map(|(other, _)| *other), Some(all.end)];
+        let before = self.ranges.range(..first).next_back();
+        let adjacent = before.filter(|(_, range)| range.end == first);
+        let touching = [adjacent.map(|(other, _)| *other), Some(all.end)];
         for other in touching.into_iter().flatten() {
             let length = |range: &Range| range.end.0 - other.0 + (all.end.0 - first.0);
             let range = self.ranges.get(&other);
@@ -144,15 +131,25 @@ impl Ranges {
         change
     }
 
+    fn new_range(&mut self, end: Lbn, arrived: Instant) -> Range {
+        let (id, writes) = (self.next, Writes::default());
+        self.next += 1;
+        Range {
+            end,
+            id,
+            arrived,
+            writes,
+        }
+    }
+
     /// Merges the range at `other` into the one at `first`.
     fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
-        let Some(range) = self.take(other) else {
-            return;
-        };
-        change.gone.push(range.id);
-        *first = other.min(*first);
-        all.end = all.end.max(range.end);
-        all.writes.add_all(range.writes.runs());
+        if let Some(range) = self.take(other) {
+            change.gone.push(range.id);
+            *first = other.min(*first);
+            all.end = all.end.max(range.end);
+            all.writes.add_all(range.writes.runs());
+        }
     }
 
     fn insert(&mut self, first: Lbn, range: Range) {
@@ -184,14 +181,8 @@ impl Ranges {
             replaced.add_all(range.writes.runs_in(blocks));
             for rest in [(first, blocks.0), (blocks.1, range.end)] {
                 if rest.0 < rest.1 {
-                    let mut left = Range {
-                        end: rest.1,
-                        id: self.next,
-                        arrived: now,
-                        writes: Writes::default(),
-                    };
+                    let mut left = self.new_range(rest.1, now);
                     left.writes.add_all(range.writes.runs_in(rest));
-                    self.next += 1;
                     change.new.push(left.pending(rest.0));
                     self.insert(rest.0, left);
                 }
@@ -227,29 +218,22 @@ impl Writes {
 
     /// Returns the number of writes of the block preceding `at`.
     fn before(&self, at: Lbn) -> u64 {
-        self.steps
-            .range(..at)
-            .next_back()
-            .map_or(0, |(_, times)| *times)
+        let before = self.steps.range(..at).next_back();
+        before.map_or(0, |(_, times)| *times)
     }
 
     /// Returns the ranges of blocks with equal numbers of writes, and these numbers, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
-        let ends = self.steps.keys().skip(1);
-        let runs = self
-            .steps
-            .iter()
-            .zip(ends)
-            .map(|((first, times), end)| ((*first, *end), *times));
-        runs.filter(|(_, times)| *times > 0)
+        let runs = self.steps.iter().zip(self.steps.keys().skip(1));
+        runs.map(|((first, times), end)| ((*first, *end), *times))
+            .filter(|(_, times)| *times > 0)
     }
 
     /// Like [`Self::runs`], but restricted to `within`.
     pub fn runs_in(&self, within: Blocks) -> impl Iterator<Item = (Blocks, u64)> {
-        let runs = self.runs();
-        let runs =
-            runs.map(move |(run, times)| ((run.0.max(within.0), run.1.min(within.1)), times));
-        runs.filter(|(run, _)| run.0 < run.1)
+        let cut =
+            move |(run, times): (Blocks, u64)| ((run.0.max(within.0), run.1.min(within.1)), times);
+        self.runs().map(cut).filter(|(run, _)| run.0 < run.1)
     }
 
     /// Adds the writes of others.
@@ -268,6 +252,95 @@ impl Writes {
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
+}
+
+/// The runs of writes that have begun and are not yet reported as persisted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PersistLog {
+    /// In order of writing; simultaneous runs of the same blocks are adjacent.
+    runs: VecDeque<Run>,
+    /// Older writes replaced by the next runs: their blocks are persisted together with these.
+    pub replaced: Writes,
+}
+
+/// A run, and its blocks that the host wrote: the rest of a physical sector is written with them.
+#[derive(Clone, Debug)]
+struct Run {
+    piece: Piece,
+    /// First and one past the last block.
+    written: Blocks,
+    times: u64,
+    /// Number of sectors of the piece already reported.
+    reported: SectorCount,
+}
+
+impl PersistLog {
+    /// Adds a run that is written after all earlier ones; `written` are the blocks that the host
+    /// wrote. A revolution takes `period`.
+    pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
+        for piece in parts(run, period) {
+            push(&mut self.runs, piece, &self.replaced);
+            self.runs.push_back(Run::new(piece, (written, 1)));
+        }
+    }
+
+    /// Adds a run of blocks of several writes, each of which is reported.
+    pub fn add_all(&mut self, run: Piece, writes: &Writes, period: Span) {
+        for piece in parts(run, period) {
+            push(&mut self.runs, piece, writes);
+        }
+    }
+
+    /// Removes the most recently added run, which has not begun.
+    pub fn retract(&mut self, run: Piece, period: Span) {
+        let left = self.runs.len() - parts(run, period).count();
+        self.runs.truncate(left);
+    }
+
+    /// Returns and marks as reported the runs that have reached the media by `now`.
+    pub fn by(&mut self, now: Instant) -> Vec<Persisted> {
+        let mut persisted = Vec::new();
+        let mut over = 0;
+        for run in &mut self.runs {
+            let (piece, done) = (run.piece, run.piece.done(now));
+            if done == SectorCount(0) {
+                break;
+            }
+            let first = (piece.first + run.reported).max(run.written.0);
+            let end = (piece.first + done).min(run.written.1);
+            if first < end {
+                let sectors = end - first;
+                persisted.extend((0..run.times).map(|_| Persisted { first, sectors }));
+            }
+            run.reported = done;
+            over += usize::from(done == piece.sectors);
+        }
+        self.runs.drain(..over);
+        persisted
+    }
+}
+
+impl Run {
+    fn new(piece: Piece, (written, times): (Blocks, u64)) -> Self {
+        Self {
+            piece,
+            written,
+            times,
+            reported: SectorCount(0),
+        }
+    }
+}
+
+/// Adds a run for each range of blocks with the same number of writes.
+fn push(runs: &mut VecDeque<Run>, piece: Piece, writes: &Writes) {
+    let written = writes.runs_in((piece.first, piece.end_lbn()));
+    runs.extend(written.map(|written| Run::new(piece, written)));
+}
+
+/// Splits a run into parts in the order in which they pass the head.
+fn parts(run: Piece, period: Span) -> impl Iterator<Item = Piece> {
+    let parts = run.in_passing_order(period).into_iter().flatten();
+    parts.filter(|part| part.sectors > SectorCount(0))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A read larger than its segment stalls: the media run ahead of the bus by no more than the
 //! segment.
 
-use super::arm::{Arm, Goal, LocatedRun, ReadAheadScheme, Reading};
+use super::arm::{Arm, Goal, LocatedRun, Reading};
 use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
@@ -15,7 +15,6 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// The media transfer of a read.
 struct Media {
-    /// Call of the arm.
     called: Instant,
     /// Its approach to the first piece.
     approach: Approach,
@@ -104,10 +103,9 @@ impl Core {
         pass: Option<&Reading>,
     ) -> Option<(SegmentId, Lbn)> {
         if request.force_unit_access {
-            None
-        } else {
-            self.held(request.start, begin, pass)
+            return None;
         }
+        self.held(request.start, begin, pass)
     }
 
     /// Like [`Self::buffered`], for any request that may use the buffer, from block `start` on.
@@ -126,8 +124,7 @@ impl Core {
                 let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
                 let end = pass.read_end(begin);
-                self.buffer
-                    .holding_once_filled(start, pass.segment, end, dropped)
+                (self.buffer).holding_once_filled(start, pass.segment, end, dropped)
             }
             None => self.buffer.holding(start),
         };
@@ -136,8 +133,8 @@ impl Core {
         held.or_else(|| arriving.map(|pass| (pass.segment, start)))
     }
 
-    /// Returns true if the buffer would hold the first block of a read begun at `begin`, or be just
-    /// receiving it.
+    /// Returns true if the buffer would hold, or just receive, the first block of a read begun at
+    /// `begin`.
     pub(super) fn is_buffered(&self, request: &Request, begin: Instant) -> bool {
         let Arm::Reading(mut pass) = self.arm else {
             return self.buffered(request, begin, None).is_some();
@@ -152,15 +149,17 @@ impl Core {
     /// Returns true if the buffer would hold all blocks of a read begun at `begin`.
     #[cold]
     pub(super) fn is_held(&self, request: &Request, begin: Instant) -> bool {
-        let pass = match self.arm {
-            Arm::Free(_) => None,
-            Arm::Reading(mut pass) => {
-                pass.advance(&self.mechanism, begin);
-                Some(pass)
-            }
-        };
-        let held = self.buffered(request, begin, pass.as_ref());
+        let held = self.buffered(request, begin, self.pass_at(begin).as_ref());
         held.is_some_and(|(_, end)| end >= request.end())
+    }
+
+    /// Returns the pass under way, advanced to `at`.
+    pub(super) fn pass_at(&self, at: Instant) -> Option<Reading> {
+        let Arm::Reading(mut pass) = self.arm else {
+            return None;
+        };
+        pass.advance(&self.mechanism, at);
+        Some(pass)
     }
 
     /// Returns true if a pass, advanced to `begin`, would add the first block of a read with the
@@ -176,8 +175,7 @@ impl Core {
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 
-    /// Returns one past the last block of read-ahead after a read, at least the end of its last
-    /// physical sector.
+    /// Returns one past the last block of read-ahead, at least the end of the last physical sector.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
@@ -223,14 +221,6 @@ impl Core {
         }
     }
 
-    #[inline]
-    fn read_ahead_scheme(&self, request: &Request) -> ReadAheadScheme {
-        ReadAheadScheme {
-            scheme: self.rules.read_ahead,
-            follows_buffered: self.follows_buffered_track(request),
-        }
-    }
-
     fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Service {
         let request = &command.request;
         let times = self.hit_times(command);
@@ -258,7 +248,6 @@ impl Core {
         }
     }
 
-    /// Returns the result of a buffer hit.
     #[inline(always)]
     pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Service {
         let HitTimes {
@@ -306,16 +295,10 @@ impl Core {
                 };
                 let blocks = (held.1, goal.end);
                 let start = Instant::START;
-                let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, start);
-                let newest = LocatedRun {
-                    piece,
-                    in_place: piece.begin - approach.wait,
-                };
-                let scheme = ReadAheadScheme {
-                    scheme: self.rules.read_ahead,
-                    follows_buffered: follows,
-                };
-                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme));
+                let (approach, piece) = self.mechanism.piece(false, from, Op::Read, blocks, start);
+                let in_place = piece.begin - approach.wait;
+                let (newest, scheme) = (LocatedRun { piece, in_place }, self.rules.read_ahead);
+                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme, follows));
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
@@ -326,24 +309,13 @@ impl Core {
         let request = &command.request;
         let mark = self.costs.read_mark.sectors(request.sectors);
         let at_once = self.rules.partial_hits_at_once || held - request.start >= mark;
-        let overheads = if at_once {
-            &self.costs.read_hit
-        } else {
-            &self.costs.read_miss
-        };
-        let overhead = overheads.after(self.last.op);
-        let go = command
-            .processed(overhead)
-            .max(self.flushed(command.begin()));
+        let [hit, miss] = [self.costs.read_hit, self.costs.read_miss];
+        let overhead = if at_once { hit } else { miss }.after(self.last.op);
+        let go = self.ready(command, overhead);
         self.buffer.touch(segment);
         let media = self.rest_from_media(command, segment, held, go);
-        self.deliver(
-            command,
-            overhead,
-            &media,
-            at_once.then_some(go),
-            Outcome::PartialHit,
-        )
+        let at_once = at_once.then_some(go);
+        self.deliver(command, overhead, &media, at_once, Outcome::PartialHit)
     }
 
     /// Reads the blocks of a partial hit that the segment does not hold yet.
@@ -364,9 +336,8 @@ impl Core {
                 let pieces = &mut self.pieces;
                 pieces.clear();
                 reading.extend(&self.mechanism, now, held, goal, follows, pieces);
-                let wait = pieces[0].begin.since_or_zero(go);
                 let approach = Approach {
-                    wait,
+                    wait: pieces[0].begin.since_or_zero(go),
                     ..Approach::default()
                 };
                 let done = reading.when(&self.mechanism, request.end());
@@ -393,9 +364,7 @@ impl Core {
                 overhead += fate.in_sequence(overhead);
             }
         }
-        let go = command
-            .processed(overhead)
-            .max(self.flushed(command.begin()));
+        let go = self.ready(command, overhead);
         let start = command.request.start;
         // Blocks read until the arm is called enter the buffer before the oldest segment is
         // emptied.
@@ -442,9 +411,9 @@ impl Core {
             self.keep_what_passes_before(segment, &piece, from, approach.wait);
         }
         let end = piece.after(request.end() - piece.first);
-        let scheme = self.read_ahead_scheme(request);
+        let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
         let newest = LocatedRun { piece, in_place };
-        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme));
+        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme, follows));
         Media {
             called: position.since,
             approach,
@@ -462,9 +431,8 @@ impl Core {
         request: &Request,
     ) -> (Approach, Piece) {
         let continues = !self.pieces.is_empty();
-        let (approach, piece) =
-            self.mechanism
-                .any_piece(continues, from, Op::Read, blocks, Instant::START);
+        let start = Instant::START;
+        let (approach, piece) = (self.mechanism).piece(continues, from, Op::Read, blocks, start);
         // A segment that cannot hold all of it holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
@@ -488,8 +456,8 @@ impl Core {
         self.buffer.fill_before(segment, first);
     }
 
-    /// Adds the bus transfer, from `at_once` on or when enough blocks are buffered, and completes
-    /// the read.
+    /// Completes a read with the bus transfer, from `at_once` on or when enough blocks are
+    /// buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -525,8 +493,7 @@ impl Core {
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
-            self.path
-                .delivered_in_turns(&data, start, mark, connections)
+            (self.path).delivered_in_turns(&data, start, mark, connections)
         };
         let at = sent + self.overheads.read_completion;
         // Only the part of the connection after the media transfer is on the critical path.
@@ -549,7 +516,7 @@ impl Core {
         let open = match self.preseek {
             PreSeek::Acknowledged => at,
             PreSeek::CompletionReady => sent,
-            // OverheadByLast the required read-ahead.
+            // After the required read-ahead.
             PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
         let completion = command.completed(at, breakdown, outcome);
@@ -575,11 +542,7 @@ impl Core {
         let mut last = 0;
         let mut block = physical.first(request.start) + self.rules.segment;
         while block < request.end() {
-            let data = Arrivals {
-                first: request.start,
-                end: request.end(),
-                pieces: &self.pieces,
-            };
+            let data = self.arrivals(request);
             // The room of a physical sector is free when its last block has been sent.
             let freed = Lbn(block.0 - self.rules.segment.0) + physical.blocks() - request.start;
             while sending.sent < freed {
@@ -621,22 +584,18 @@ impl Core {
         let (mut at, mut ready) = (block, room);
         let newest = loop {
             let blocks = (at, goal.end);
-            let (approach, piece) = self.mechanism.next_piece(from, Op::Read, blocks, ready);
+            let (approach, piece) = self.mechanism.piece(true, from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
-                break LocatedRun {
-                    piece,
-                    in_place: piece.begin - approach.wait,
-                };
+                let in_place = piece.begin - approach.wait;
+                break LocatedRun { piece, in_place };
             }
             (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
         };
-        let scheme = self.read_ahead_scheme(request);
-        let reading = Reading::new(reading.segment, goal, newest, scheme);
-        self.arm = Arm::Reading(reading);
+        let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
+        self.arm = Arm::Reading(Reading::new(reading.segment, goal, newest, scheme, follows));
     }
 
-    /// Returns true if a request does not fit in a segment.
     #[inline]
     pub(super) fn outgrows(&self, sectors: SectorCount) -> bool {
         sectors > self.rules.segment

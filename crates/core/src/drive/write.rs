@@ -9,8 +9,7 @@
 //! A write that appends to dirty data in the write cache joins them: a run that ends within a
 //! physical sector and has not begun is planned again together with the new data.
 
-use super::arm::Arm;
-use super::arm::Reading;
+use super::arm::{Arm, Reading};
 use super::bus::{Flow, in_time};
 use super::core::{Command, Core, Lacks, Service, Tail};
 use crate::device::{Breakdown, Outcome};
@@ -28,7 +27,6 @@ pub(super) struct Setup {
     go: Instant,
     /// Start of the bus transfer.
     pub data: Instant,
-    /// Call of the arm.
     pub arm_called: Instant,
     /// The media are not touched before this.
     pub ready: Instant,
@@ -59,10 +57,8 @@ impl Core {
         let (appends, absorbed) = (self.appends(request, begin), self.absorbs(request, begin));
         let after_write = self.last.op == Op::Write;
         // worthington94 appendix A: of two non-sequential writes the second has it.
-        let extra = self
-            .overheads
-            .extra_write_disconnect
-            .filter(|_| after_write && !sequential);
+        let has_extra = after_write && !sequential;
+        let extra = (self.overheads.extra_write_disconnect).filter(|_| has_extra);
         let overhead = match extra {
             Some(extra) => extra.command,
             None if absorbed => self.costs.write_hit.after(self.last.op) + extra_hit,
@@ -73,11 +69,8 @@ impl Core {
         let go = processed.max(owed);
         let (data, arm_called) = match extra {
             Some(extra) => {
-                let back = go + extra.disconnect + extra.duration;
-                (
-                    back.max(self.bus_free) + self.path.reselect[0],
-                    go + extra.seek_delay,
-                )
+                let back = (go + extra.disconnect + extra.duration).max(self.bus_free);
+                (back + self.path.reselect[0], go + extra.seek_delay)
             }
             None => (go.max(self.bus_free) + self.path.preparation, go),
         };
@@ -138,22 +131,16 @@ impl Core {
         } else {
             setup.arm_called
         };
-        let from = self.call(stop);
-        let from = Position {
-            since: from.since.max(setup.arm_called),
-            ..from
-        };
+        let mut from = self.call(stop);
+        from.since = from.since.max(setup.arm_called);
         if !setup.appends {
             self.dirty.runs.clear();
         }
         let mut media = self.media_of(request, from);
         let mut late = Span::ZERO;
-        let joining = if self.dirty.tail.is_some() {
-            self.joining(request, &setup)
-        } else {
-            None
-        };
-        if let Some(joining) = joining {
+        if self.dirty.tail.is_some()
+            && let Some(joining) = self.joining(request, &setup)
+        {
             media = joining;
         } else {
             late = self.scatter(Op::Write, from, request.start);
@@ -172,16 +159,15 @@ impl Core {
         self.complete_write(command, &setup, from, &transfer)
     }
 
-    /// Returns the setup of an absorbed write for the current position of the arm; `setup` if it is
-    /// on the cylinder.
+    /// Returns the setup of an absorbed write for the arm's position; `setup` if it is on the
+    /// cylinder.
     #[inline(never)]
     fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
         let Some(moves) = self.costs.write_hit_moves else {
             return setup;
         };
-        let from = self
-            .arm
-            .if_called(&self.mechanism, setup.arm_called, &self.rules);
+        let (at, rules) = (setup.arm_called, &self.rules);
+        let from = self.arm.if_called(&self.mechanism, at, rules);
         let to = self.mechanism.layout.extent(command.request.start);
         match self.costs.moves(from.cylinder, to.cylinder) {
             Some(far) => self.write_setup(command, moves[usize::from(far)]),
@@ -244,7 +230,10 @@ impl Core {
         let end = transfer.end.since;
         let stays = match self.write_leaves {
             WriteLeaves::AfterData => false,
-            WriteLeaves::IfSeeking => transfer.arm_rests_at(setup) <= transfer.received,
+            WriteLeaves::IfSeeking => {
+                let Approach { seek, settle, .. } = transfer.approach;
+                setup.arm_called + (seek + settle) <= transfer.received
+            }
         };
         if self.never_disconnect || stays {
             return end;
@@ -292,7 +281,8 @@ impl Core {
         }
     }
 
-    /// Returns sectors that the write appends to and that are not on the media when its data come.
+    /// Returns the sectors that the write appends to and that are not on the media when its data
+    /// come.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {
@@ -300,10 +290,8 @@ impl Core {
         }
         let runs = &mut self.dirty.runs;
         runs.retain(|run| run.end() > setup.data);
-        let left = runs
-            .iter()
-            .map(|run| run.sectors.0 - run.done(setup.data).0);
-        SectorCount(left.sum())
+        let left = |run: &Piece| run.sectors.0 - run.done(setup.data).0;
+        SectorCount(runs.iter().map(left).sum())
     }
 
     /// Transfers a write in the common case: the segment has room for all, so the bus never waits.
@@ -331,8 +319,7 @@ impl Core {
         while at < end {
             let continues = media.continues || first.is_some();
             let (mut approach, mut piece) =
-                self.mechanism
-                    .any_piece(continues, position, Op::Write, (at, end), ready);
+                (self.mechanism).piece(continues, position, Op::Write, (at, end), ready);
             if ends_within {
                 self.dirty.tail = Some(media.tail(position, continues, at));
             }
@@ -373,8 +360,8 @@ impl Core {
         }
     }
 
-    /// Records a run, absorbed by the write cache or not, of which the host wrote the blocks
-    /// `written`.
+    /// Records a run of which the host wrote the blocks `written`, absorbed by the write cache or
+    /// not.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
@@ -394,8 +381,8 @@ impl Core {
         }
     }
 
-    /// Transfers a write sector by sector: when the segment is full, a sector is accepted from the
-    /// host only when there is room again.
+    /// Transfers a write sector by sector: a full segment accepts a sector when there is room
+    /// again.
     #[cold]
     fn transfer_in_step(&mut self, request: &Request, setup: &Setup, mut media: Media) -> Transfer {
         let physical = self.mechanism.layout.physical();
@@ -409,8 +396,8 @@ impl Core {
         // Data that it appends to occupy room in the same segment.
         for run in &self.dirty.runs {
             let done = run.done(setup.data).0;
-            flow.written
-                .extend((done..run.sectors.0).map(|k| run.after(SectorCount(k + 1))));
+            let left = done..run.sectors.0;
+            (flow.written).extend(left.map(|k| run.after(SectorCount(k + 1))));
         }
         let (mut at, end) = (physical.first(media.first), physical.end(media.end));
         let (mut position, mut ready) = (media.from, setup.ready);
@@ -418,8 +405,7 @@ impl Core {
         let mut runs = Vec::new();
         while at < end {
             let (mut approach, mut piece) =
-                self.mechanism
-                    .any_piece(first.is_some(), position, Op::Write, (at, end), ready);
+                (self.mechanism).piece(first.is_some(), position, Op::Write, (at, end), ready);
             if media.reads(&piece) {
                 let period = self.mechanism.rotation.period();
                 piece = piece.next_time(period);
@@ -439,13 +425,12 @@ impl Core {
             // The media may have overtaken the bus: the rest waits for a revolution.
             ready = late.unwrap_or(ready);
         }
-        let approach = first.unwrap_or_default();
         let received = flow.received;
         for run in runs {
             self.put_on_media(run, (media.first, media.end), setup.absorbed);
         }
         Transfer {
-            approach,
+            approach: first.unwrap_or_default(),
             end: position,
             received,
         }
@@ -460,25 +445,9 @@ impl Core {
     }
 }
 
-impl Setup {
-    /// Returns true if it may be merged with the data that it appends to.
-    pub fn joins(&self) -> bool {
-        self.appends && self.absorbed
-    }
-}
-
-impl Transfer {
-    /// Returns the instant at which the arm arrived at the first track.
-    fn arm_rests_at(&self, setup: &Setup) -> Instant {
-        setup.arm_called + (self.approach.seek + self.approach.settle)
-    }
-}
-
-/// The blocks `first` to `end` that a write transfers to the media, possibly including preceding
-/// dirty data.
+/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Media {
-    /// Start position of the head.
     pub from: Position,
     /// True if it continues from a run on another track.
     pub continues: bool,
@@ -539,8 +508,8 @@ impl Core {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// Returns the parts of physical sectors that a write begun at `begin` lacks. `pass` has
-    /// advanced to `begin`.
+    /// Returns the parts that a write begun at `begin`, to which `pass` has advanced, must read
+    /// first.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {
@@ -564,14 +533,7 @@ impl Core {
         if request.op != Op::Write || self.writes_blocks() {
             return Span::ZERO;
         }
-        let pass = match self.arm {
-            Arm::Free(_) => None,
-            Arm::Reading(mut pass) => {
-                pass.advance(&self.mechanism, begin);
-                Some(pass)
-            }
-        };
-        let lacks = self.lacks(request, begin, pass.as_ref());
+        let lacks = self.lacks(request, begin, self.pass_at(begin).as_ref());
         if lacks.before || lacks.behind {
             self.mechanism.rotation.period()
         } else {
@@ -589,7 +551,7 @@ impl Core {
         let fits = self.unwritten(setup) + request.sectors <= self.rules.segment;
         let period = self.mechanism.rotation.period();
         let begins = run.in_passing_order(period)[0].map(|part| part.begin);
-        if !setup.joins() || begins <= Some(setup.ready) || !fits {
+        if !(setup.appends && setup.absorbed) || begins <= Some(setup.ready) || !fits {
             return None;
         }
         self.dirty.runs.pop();

@@ -78,7 +78,7 @@ impl Run {
         let extent = self.extent(track, index);
         let blocks = (Lbn(self.first.0 + index), self.end());
         let start = Instant::START;
-        let (_, piece) = mechanism.next_piece_of(from, op, blocks, &extent, start);
+        let (_, piece) = mechanism.piece_of(true, from, op, blocks, &extent, start);
         piece
     }
 }

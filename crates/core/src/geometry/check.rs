@@ -5,8 +5,7 @@ use std::fmt;
 use crate::spec::{Geometry, Sparing, Zone};
 use crate::text::InputError;
 
-/// Returns the error that `field` of zone `zone`, counted from 0, has a `value` where something
-/// else was `expected`.
+/// Returns the error that `field` of zone `zone`, from 0, has a `value` other than `expected`.
 pub(super) fn zone_error(
     zone: usize,
     field: &str,
@@ -30,11 +29,8 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     }
     let physical = g.physical_sector.0;
     if !physical.is_power_of_two() || physical > Geometry::MAX_PHYSICAL {
-        return Err(InputError::shown(
-            "geometry.physical_sector",
-            format!("{physical} sectors"),
-            Geometry::PHYSICAL,
-        ));
+        let (field, found) = ("geometry.physical_sector", format!("{physical} sectors"));
+        return Err(InputError::shown(field, found, Geometry::PHYSICAL));
     }
     for (field, value) in [
         ("geometry.sectors", g.sectors.0),
@@ -45,18 +41,12 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
         }
     }
     if g.zones.is_empty() {
-        return Err(InputError::shown(
-            "geometry.zones",
-            "[]",
-            "at least one zone",
-        ));
+        let expected = "at least one zone";
+        return Err(InputError::shown("geometry.zones", "[]", expected));
     }
     if g.sparing == Sparing::SectorsPerRange && g.sparing_range == 0 {
-        return Err(InputError::shown(
-            "geometry.sparing_range",
-            "0 cylinders",
-            "at least 1 cylinder",
-        ));
+        let (field, expected) = ("geometry.sparing_range", "at least 1 cylinder");
+        return Err(InputError::shown(field, "0 cylinders", expected));
     }
     let mut free = 0;
     for (index, zone) in g.zones.iter().enumerate() {
@@ -88,24 +78,16 @@ fn check_physical(index: usize, zone: &Zone, physical: u64) -> Result<(), InputE
 }
 
 fn check_cylinders(index: usize, zone: &Zone, free: u32, cylinders: u32) -> Result<(), InputError> {
-    if zone.first_cylinder < free {
-        return Err(zone_error(
-            index,
-            "first_cylinder",
-            zone.first_cylinder,
-            format!("at least {free}, the end of the previous zone"),
-        ));
+    let (first, end) = (zone.first_cylinder, zone.end_cylinder);
+    if first < free {
+        let expected = format!("at least {free}, the end of the previous zone");
+        return Err(zone_error(index, "first_cylinder", first, expected));
     }
-    if zone.end_cylinder <= zone.first_cylinder || zone.end_cylinder > cylinders {
-        return Err(zone_error(
-            index,
-            "end_cylinder",
-            zone.end_cylinder,
-            format!(
-                "more than first_cylinder = {} and at most geometry.cylinders = {cylinders}",
-                zone.first_cylinder
-            ),
-        ));
+    if end <= first || end > cylinders {
+        let expected = format!(
+            "more than first_cylinder = {first} and at most geometry.cylinders = {cylinders}"
+        );
+        return Err(zone_error(index, "end_cylinder", end, expected));
     }
     Ok(())
 }
@@ -121,12 +103,8 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
     ] {
         // More sectors than a track can have would lose the fraction.
         if !(0.0..=f64::from(u32::MAX)).contains(&value) {
-            return Err(zone_error(
-                index,
-                field,
-                value,
-                "a number of sectors from 0 to 2^32 - 1",
-            ));
+            let expected = "a number of sectors from 0 to 2^32 - 1";
+            return Err(zone_error(index, field, value, expected));
         }
     }
     Ok(())
@@ -141,23 +119,17 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError
         Sparing::SectorsPerRange => u64::from(g.sparing_range),
         _ => 1,
     };
-    let places = cylinder.checked_mul(cylinders);
-    let region = cylinder.checked_mul(region_cylinders);
-    let countable = places
-        .zip(region)
-        .is_some_and(|(places, region)| places.checked_mul(region).is_some());
-    match places {
-        Some(places) if countable => Ok(places),
-        _ => Err(zone_error(
-            index,
-            "sectors_per_track",
-            spt,
-            format!(
-                "a zone of {cylinders} cylinders whose sectors, times those of a region of \
-                 {region_cylinders} cylinders, stay below 2^64"
-            ),
-        )),
+    if let Some(places) = cylinder.checked_mul(cylinders)
+        && let Some(region) = cylinder.checked_mul(region_cylinders)
+        && places.checked_mul(region).is_some()
+    {
+        return Ok(places);
     }
+    let expected = format!(
+        "a zone of {cylinders} cylinders whose sectors, times those of a region of \
+         {region_cylinders} cylinders, stay below 2^64"
+    );
+    Err(zone_error(index, "sectors_per_track", spt, expected))
 }
 
 fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result<(), InputError> {
@@ -174,26 +146,18 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
     let (units, region) = (places / unit, region / unit);
     let shared = matches!(g.sparing, Sparing::None | Sparing::SectorsPerDisk);
     if shared && zone.spares != 0 {
-        return Err(zone_error(
-            index,
-            "spares",
-            zone.spares,
-            "0: this sparing scheme sets nothing aside in a zone",
-        ));
+        let expected = "0: this sparing scheme sets nothing aside in a zone";
+        return Err(zone_error(index, "spares", zone.spares, expected));
     }
     // The last range may be shorter than the others, but has the same number of spares.
-    let smallest = if units % region == 0 {
-        region
-    } else {
-        units % region
+    let smallest = match units % region {
+        0 => region,
+        rest => rest,
     };
     if zone.spares >= smallest {
-        return Err(zone_error(
-            index,
-            "spares",
-            zone.spares,
-            format!("fewer than the {smallest} of the smallest region of the sparing scheme"),
-        ));
+        let expected =
+            format!("fewer than the {smallest} of the smallest region of the sparing scheme");
+        return Err(zone_error(index, "spares", zone.spares, expected));
     }
     let spares = if shared { units - 1 } else { zone.spares };
     check_slips(index, zone, units, region, spares)

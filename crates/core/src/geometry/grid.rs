@@ -157,11 +157,8 @@ impl Grid {
     #[inline]
     pub(super) fn head(&self, cylinder: u32, track: u32) -> Head {
         let down = cylinder.wrapping_add(self.phase) & self.turns;
-        Head(if down != 0 {
-            self.last_head - track
-        } else {
-            track
-        })
+        let from_last = self.last_head.wrapping_sub(track);
+        Head(if down != 0 { from_last } else { track })
     }
 }
 
@@ -185,8 +182,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Blocks `start..end`, the first of which is sector `x` of `grid`, on tracks rotated by
-    /// `turned` sectors.
+    /// Blocks `start..end` from sector `x` of `grid` on, on tracks rotated by `turned` sectors.
     pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
         Self {
             start,
@@ -202,7 +198,6 @@ impl Piece {
         (self.shift, self.grid, self.turned) == (next.shift, next.grid, next.turned)
     }
 
-    /// Returns the grid sector of block `lbn`.
     #[inline]
     pub(super) fn sector(&self, lbn: u64) -> u64 {
         lbn.wrapping_add(self.shift)
@@ -217,14 +212,11 @@ impl PieceList {
     /// Appends a piece, or extends the last one if the new one only continues it.
     pub(super) fn push(&mut self, piece: Piece) {
         match self.0.last_mut() {
-            Some(last) if last.is_continued_by(&piece) => {
-                last.end = piece.end;
-            }
+            Some(last) if last.is_continued_by(&piece) => last.end = piece.end,
             _ => self.0.push(piece),
         }
     }
 
-    /// Returns all pieces, at least one.
     pub(super) fn finish(self) -> Pieces {
         Pieces::new(self.0)
     }
@@ -280,8 +272,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the same pieces with some blocks moved; `moved` is in ascending order, without
-    /// overlap.
+    /// Returns the pieces with some blocks `moved`, which are in ascending order, without overlap.
     pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
@@ -297,8 +288,7 @@ impl Pieces {
     }
 
     /// Appends the pieces of `from..to`; no piece before `next` contains any of them.
-    fn copy(&self, all: &mut PieceList, next: &mut usize, from: u64, to: u64) {
-        let mut from = from;
+    fn copy(&self, all: &mut PieceList, next: &mut usize, mut from: u64, to: u64) {
         while from < to {
             while self.pieces[*next].end <= from {
                 *next += 1;
@@ -314,7 +304,6 @@ impl Pieces {
         }
     }
 
-    /// Bytes of the tables.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.pieces.as_slice()) + size_of_val(self.buckets.as_slice())

@@ -5,8 +5,7 @@ use super::Layout;
 use super::plan::{Pba, Role, ZonePlace, places_grid};
 use crate::units::{Angle, Cylinder, Lbn};
 
-/// A unit of sparing, a physical sector or a track, as [`Zone::slips`] and [`Zone::defects`] count
-/// them.
+/// A unit of sparing: a physical sector or a track, as in [`Zone::slips`] and [`Zone::defects`].
 ///
 /// [`Zone::slips`]: crate::spec::Zone::slips
 /// [`Zone::defects`]: crate::spec::Zone::defects
@@ -19,13 +18,13 @@ pub struct Unit {
 }
 
 impl Layout {
-    /// Slipped units, in the order of their places.
+    /// Returns the slipped units, in the order of their places.
     pub fn slipped(&self) -> impl Iterator<Item = Unit> {
         let zones = self.plan.zones.iter().enumerate();
         zones.flat_map(|(zone, z)| z.slips.iter().map(move |&number| Unit { zone, number }))
     }
 
-    /// Reallocated units with their spares, in the order of their places.
+    /// Returns the reallocated units with their spares, in the order of their places.
     pub fn reallocated(&self) -> impl Iterator<Item = (Unit, Unit)> {
         let pairs = self.reallocations.pairs().iter();
         pairs.map(|&(from, to)| (self.unit(from), self.unit(to)))
@@ -38,6 +37,11 @@ impl Layout {
         }
     }
 
+    fn unit_place(&self, Unit { zone, number }: Unit) -> ZonePlace {
+        let place = number * self.plan.zones[zone].unit;
+        ZonePlace { zone, place }
+    }
+
     /// Returns the unit that an address belongs to; `None` if no such place exists.
     pub fn unit_at(&self, at: Pba) -> Option<Unit> {
         self.plan.place(at).map(|place| self.unit(place))
@@ -48,8 +52,8 @@ impl Layout {
     /// # Panics
     /// If there is no such unit.
     pub fn address(&self, unit: Unit) -> Pba {
-        let place = unit.number * self.plan.zones[unit.zone].unit;
-        let place = self.grids[places_grid(unit.zone) as usize].place(place);
+        let at = self.unit_place(unit);
+        let place = self.grids[places_grid(at.zone) as usize].place(at.place);
         Pba {
             cylinder: place.cylinder,
             head: place.head,
@@ -60,61 +64,22 @@ impl Layout {
     /// Returns the first block that was numbered in a unit, though it may be reallocated; `None` if
     /// the unit has no block.
     pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
-        let zone = &self.plan.zones[unit.zone];
-        let at = ZonePlace {
-            zone: unit.zone,
-            place: unit.number * zone.unit,
-        };
-        self.plan.blocks_of_unit(at).map(|(first, ..)| first)
+        let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
+        blocks.map(|(first, ..)| first)
     }
 
     /// Returns the first spare in the region of a unit that is not in use and not among `dead`;
     /// `None` if there is none.
     pub fn spare(&self, of: Unit, dead: &[Unit]) -> Option<Unit> {
-        let zones = &self.plan.zones;
-        let last = Lbn(self.plan.capacity - 1);
-        let (first, end) = if self.plan.spares_at_disk_end {
-            let last = self.plan.place(self.pba(last))?;
-            let end = ZonePlace {
-                zone: zones.len() - 1,
-                place: zones[zones.len() - 1].places,
-            };
-            (last, end)
-        } else {
-            let zone = &zones[of.zone];
-            let region = of.number * zone.unit / zone.region;
-            let (first, end) = zone.spare_bounds(region);
-            let place = |place| ZonePlace {
-                zone: of.zone,
-                place,
-            };
-            (place(first), place(end))
+        let last = self.plan.place(self.pba(Lbn(self.plan.capacity - 1)))?;
+        let (first, end) = self.plan.spares_for(self.unit_place(of), last);
+        let is_free = |at: &ZonePlace| {
+            self.plan.role(*at) == Role::Spare
+                && self.reallocations.original(&self.plan, *at) == Some(*at)
+                && !dead.contains(&self.unit(*at))
         };
-        let is_free = |at: ZonePlace| {
-            self.plan.role(at) == Role::Spare
-                && self.reallocations.original(&self.plan, at) == Some(at)
-                && !dead.contains(&self.unit(at))
-        };
-        (first.zone..=end.zone).find_map(|zone| {
-            let unit = zones[zone].unit;
-            let from = if zone == first.zone {
-                first.place - first.place % unit
-            } else {
-                0
-            };
-            let to = if zone == end.zone {
-                end.place
-            } else {
-                zones[zone].places
-            };
-            let places = (from..to)
-                .step_by(unit as usize)
-                .map(|place| ZonePlace { zone, place });
-            places
-                .into_iter()
-                .find(|at| is_free(*at))
-                .map(|at| self.unit(at))
-        })
+        let free = self.plan.units(first, end).find(is_free);
+        free.map(|at| self.unit(at))
     }
 
     /// Returns the start angle and width of the sector at an address, whether or not it holds a
@@ -127,7 +92,8 @@ impl Layout {
         Some((start, grid.sector_angle))
     }
 
-    /// Returns sectors on a track of a cylinder; `None` between zones and beyond the last.
+    /// Returns the number of sectors on a track of a cylinder; `None` between zones and beyond the
+    /// last.
     pub fn track_sectors(&self, at: Cylinder) -> Option<u64> {
         let zone = self.plan.zones.partition_point(|z| z.end_cylinder <= at.0);
         let zone = self.plan.zones.get(zone)?;
@@ -149,14 +115,11 @@ impl Layout {
     /// # Panics
     /// If `at` is beyond the capacity.
     pub fn is_reallocated(&self, at: Lbn) -> bool {
-        let pba = self.pba(at);
-        self.plan
-            .place(pba)
-            .is_some_and(|place| self.reallocations.original(&self.plan, place) != Some(place))
+        let moved = |place| self.reallocations.original(&self.plan, place) != Some(place);
+        self.plan.place(self.pba(at)).is_some_and(moved)
     }
 
-    /// Returns one past the last block of the cylinder on which `at` was numbered, be it
-    /// reallocated or not.
+    /// Returns one past the last block of the cylinder on which `at` was numbered.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.

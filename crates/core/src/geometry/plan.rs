@@ -20,7 +20,6 @@ pub struct Pba {
     pub sector: u32,
 }
 
-/// The role of a physical place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Holds this block, unless it was reallocated.
@@ -41,7 +40,7 @@ pub(super) struct ZonePlace {
     pub(super) place: u64,
 }
 
-/// One zone.
+/// The regions of one zone.
 ///
 /// Its places fall into regions of one size (the last may be shorter); each region sets aside the
 /// same number of places, and slipping uses these up. A region's data are its first places that are
@@ -52,11 +51,9 @@ pub(super) struct ZonePlan {
     pub(super) first_cylinder: u32,
     pub(super) end_cylinder: u32,
     pub(super) sectors_per_track: u64,
-    /// Places in the zone.
     pub(super) places: u64,
     /// Places in a unit of sparing.
     pub(super) unit: u64,
-    /// Places in a region.
     pub(super) region: u64,
     /// Places in each region that hold no data.
     spares: u64,
@@ -71,12 +68,12 @@ pub(super) struct ZonePlan {
 }
 
 /// A stretch of a zone's data.
-#[derive(Clone, Copy)]
-enum Stretch {
-    /// In regions without slips, counted over their data.
-    Data { first: u64, sectors: u64 },
-    /// In one region with slips, counted over the zone's places.
-    Places { first: u64, sectors: u64 },
+struct Stretch {
+    /// True in one region with slips, counted over the zone's places; false in regions without
+    /// slips, counted over their data.
+    is_slipped: bool,
+    first: u64,
+    sectors: u64,
 }
 
 impl ZonePlan {
@@ -96,10 +93,7 @@ impl ZonePlan {
             Sparing::SectorsPerTrack => spt,
             Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => cylinder,
             Sparing::SectorsPerRange => cylinder * u64::from(g.sparing_range),
-            Sparing::None
-            | Sparing::SectorsPerZone
-            | Sparing::TracksPerZone
-            | Sparing::SectorsPerDisk => places,
+            _ => places,
         };
         let spares = match by {
             // The zone sets nothing aside: slipped sectors are missing, or replaced from the spare
@@ -129,7 +123,7 @@ impl ZonePlan {
         (first, self.region.min(self.places - first))
     }
 
-    /// Slipped units in `places`.
+    /// Returns the slipped units between two places.
     fn slipped(&self, first: u64, end: u64) -> &[u64] {
         let from = self.slips.partition_point(|&s| s < first / self.unit);
         let to = self.slips.partition_point(|&s| s < end / self.unit);
@@ -145,7 +139,7 @@ impl ZonePlan {
         (self.slipped(0, region).len() as u64 * self.unit) as u32
     }
 
-    /// Places that hold data, including reserved ones.
+    /// Returns the number of places that hold data, including reserved ones.
     fn mapped(&self) -> u64 {
         let regions = self.places.div_ceil(self.region);
         self.places - regions * self.spares
@@ -169,7 +163,7 @@ impl ZonePlan {
         }
     }
 
-    /// Remaining spare places in front of a region's data.
+    /// Returns the number of remaining spare places in front of a region's data.
     fn lead(&self, first: u64, places: u64) -> u64 {
         if self.spares_in_front {
             self.spares - self.slipped(first, first + places).len() as u64 * self.unit
@@ -178,7 +172,7 @@ impl ZonePlan {
         }
     }
 
-    /// Bounds of the places that contain all spares of a region.
+    /// Returns the bounds of the places that contain all spares of a region.
     pub(super) fn spare_bounds(&self, region: u64) -> (u64, u64) {
         let (first, places) = self.region(region);
         if self.spares_in_front {
@@ -198,7 +192,8 @@ impl ZonePlan {
             if region < next {
                 continue;
             }
-            stretches.push(Stretch::Data {
+            stretches.push(Stretch {
+                is_slipped: false,
                 first: next * data,
                 sectors: (region - next) * data,
             });
@@ -207,7 +202,8 @@ impl ZonePlan {
         }
         // Nothing follows a slip in a short last region.
         let first = next * data;
-        stretches.push(Stretch::Data {
+        stretches.push(Stretch {
+            is_slipped: false,
             first,
             sectors: self.mapped().saturating_sub(first),
         });
@@ -226,7 +222,8 @@ impl ZonePlan {
             lead -= dropped;
             let sectors = left.min(gap - from - dropped);
             left -= sectors;
-            stretches.push(Stretch::Places {
+            stretches.push(Stretch {
+                is_slipped: true,
                 first: from + dropped,
                 sectors,
             });
@@ -255,14 +252,15 @@ impl Plan {
         for (index, zone) in zones.iter_mut().enumerate() {
             let mapped = zone.mapped();
             if zone.reserved > mapped {
+                let spares = g.zones[index].spares;
+                let expected = format!(
+                    "at most {mapped}, which is all that spares = {spares} leave of the zone"
+                );
                 return Err(zone_error(
                     index,
                     "reserved_sectors",
                     zone.reserved,
-                    format!(
-                        "at most {mapped}, which is all that spares = {} leave of the zone",
-                        g.zones[index].spares
-                    ),
+                    expected,
                 ));
             }
             zone.first_block = block;
@@ -316,12 +314,9 @@ impl Plan {
             TrackOrder::SerpentinePerZone => in_zone % 2 == 1,
             TrackOrder::Serpentine => cylinder % 2 == 1,
         };
-        let track = if down {
-            self.surfaces - 1 - at.head.0
-        } else {
-            at.head.0
-        };
-        let track = u64::from(in_zone) * u64::from(self.surfaces) + u64::from(track);
+        let Head(head) = at.head;
+        let in_cylinder = if down { self.surfaces - 1 - head } else { head };
+        let track = u64::from(in_zone) * u64::from(self.surfaces) + u64::from(in_cylinder);
         Some(ZonePlace {
             zone,
             place: track * z.sectors_per_track + u64::from(at.sector),
@@ -352,6 +347,43 @@ impl Plan {
         None
     }
 
+    /// Returns the first place of the unit of `at`.
+    pub(super) fn unit_start(&self, at: ZonePlace) -> ZonePlace {
+        let place = at.place - at.place % self.zones[at.zone].unit;
+        ZonePlace { place, ..at }
+    }
+
+    /// Returns the bounds of the units among which a spare for the unit of `defect` is to be found.
+    /// `last` is the place of the last block.
+    pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
+        if self.spares_at_disk_end {
+            let (zone, place) = (self.zones.len(), 0);
+            return (self.unit_start(last), ZonePlace { zone, place });
+        }
+        let zone = &self.zones[defect.zone];
+        let (first, end) = zone.spare_bounds(defect.place / zone.region);
+        let in_zone = |place| ZonePlace { place, ..defect };
+        (in_zone(first), in_zone(end))
+    }
+
+    /// Returns the first places of the units from `first` to `end`, in order.
+    pub(super) fn units(
+        &self,
+        first: ZonePlace,
+        end: ZonePlace,
+    ) -> impl Iterator<Item = ZonePlace> {
+        let mut at = first;
+        std::iter::from_fn(move || {
+            if at < end && at.place >= self.zones[at.zone].places {
+                let (zone, place) = (at.zone + 1, 0);
+                at = ZonePlace { zone, place };
+            }
+            let unit = (at < end).then_some(at)?;
+            at.place += self.zones[at.zone].unit;
+            Some(unit)
+        })
+    }
+
     /// Returns all exported blocks in order, each counted by a grid of its zone.
     pub(super) fn pieces(&self) -> Pieces {
         let mut list = PieceList::default();
@@ -359,18 +391,16 @@ impl Plan {
         for (index, zone) in self.zones.iter().enumerate() {
             let mut reserved = zone.reserved;
             for stretch in zone.stretches() {
-                let (grid, first, sectors, place) = match stretch {
-                    Stretch::Data { first, sectors } => {
-                        let region = first / (zone.region - zone.spares).max(1);
-                        (data_grid(index), first, sectors, region * zone.region)
-                    }
-                    Stretch::Places { first, sectors } => {
-                        (places_grid(index), first, sectors, first)
-                    }
+                let first = stretch.first;
+                let (grid, place) = if stretch.is_slipped {
+                    (places_grid(index), first)
+                } else {
+                    let region = first / (zone.region - zone.spares).max(1);
+                    (data_grid(index), region * zone.region)
                 };
-                let dropped = reserved.min(sectors);
+                let dropped = reserved.min(stretch.sectors);
                 reserved -= dropped;
-                let sectors = (sectors - dropped).min(self.capacity - block);
+                let sectors = (stretch.sectors - dropped).min(self.capacity - block);
                 if sectors > 0 {
                     let end = block + sectors;
                     let turned = zone.turned(place);
@@ -390,28 +420,26 @@ impl Plan {
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
+        let expected = format!("fewer than the {mapped} that the zones map");
         return Err(InputError::shown(
             "geometry.unused_sectors",
             unused,
-            format!("fewer than the {mapped} that the zones map"),
+            expected,
         ));
     };
     if g.sectors.0 == exported {
         return Ok(());
     }
-    Err(InputError::shown(
-        "geometry.sectors",
-        g.sectors.0,
-        format!("{exported}: the zones map {mapped}, less unused_sectors = {unused}"),
-    ))
+    let expected = format!("{exported}: the zones map {mapped}, less unused_sectors = {unused}");
+    Err(InputError::shown("geometry.sectors", g.sectors.0, expected))
 }
 
-/// Index of the grid that counts a zone's data.
+/// Returns the index of the grid that counts a zone's data.
 pub(super) fn data_grid(zone: usize) -> u32 {
     2 * zone as u32
 }
 
-/// Index of the grid that counts all places of a zone.
+/// Returns the index of the grid that counts all places of a zone.
 pub(super) fn places_grid(zone: usize) -> u32 {
     2 * zone as u32 + 1
 }

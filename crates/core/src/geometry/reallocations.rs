@@ -44,17 +44,18 @@ impl Reallocations {
 
     /// Returns the moved blocks, in ascending order.
     pub(super) fn pieces(&self, plan: &Plan) -> Vec<Piece> {
-        let mut pieces: Vec<_> = self
-            .by_defective
-            .iter()
-            .filter_map(|&(from, to)| {
-                let (start, end, skipped) = plan.blocks_of_unit(from)?;
-                let grid = places_grid(to.zone);
-                let turned = plan.zones[to.zone].turned(to.place);
-                let blocks = (start.0, end.0);
-                Some(Piece::new(blocks, to.place + skipped, grid, turned))
-            })
-            .collect();
+        let moved = self.by_defective.iter().filter_map(|&(from, to)| {
+            let (start, end, skipped) = plan.blocks_of_unit(from)?;
+            let turned = plan.zones[to.zone].turned(to.place);
+            let blocks = (start.0, end.0);
+            Some(Piece::new(
+                blocks,
+                to.place + skipped,
+                places_grid(to.zone),
+                turned,
+            ))
+        });
+        let mut pieces: Vec<_> = moved.collect();
         pieces.sort_unstable_by_key(|piece| piece.start);
         pieces
     }
@@ -62,12 +63,8 @@ impl Reallocations {
     /// Returns the place at which to look up the contents of `at`: for a spare place its defective
     /// place, for a defective place none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
-        let unit = plan.zones[at.zone].unit;
-        let within = at.place % unit;
-        let first = ZonePlace {
-            place: at.place - within,
-            ..at
-        };
+        let first = plan.unit_start(at);
+        let within = at.place - first.place;
         if let Ok(n) = find(&self.by_spare, first) {
             let (_, defective) = self.by_spare[n];
             return Some(ZonePlace {
@@ -83,7 +80,6 @@ impl Reallocations {
         &self.by_defective
     }
 
-    /// Bytes of the tables.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         2 * size_of_val(self.by_defective.as_slice())
@@ -100,8 +96,8 @@ struct Ledger<'a> {
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
-    /// Start of the search for the next free spare, by zone and region.
-    cursors: BTreeMap<(usize, u64), ZonePlace>,
+    /// Start of the search for the next free spare, by the first place that may hold one.
+    cursors: BTreeMap<ZonePlace, ZonePlace>,
 }
 
 impl<'a> Ledger<'a> {
@@ -121,12 +117,8 @@ impl<'a> Ledger<'a> {
     /// Adds defect `at` of a zone's list.
     fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
         let wrong = |expected: String| {
-            zone_error(
-                zone,
-                &format!("defects[{at}]"),
-                format!("({}, {})", pair.0, pair.1),
-                expected,
-            )
+            let found = format!("({}, {})", pair.0, pair.1);
+            zone_error(zone, &format!("defects[{at}]"), found, expected)
         };
         let z = &self.plan.zones[zone];
         let of_zone = |n: u64| {
@@ -141,8 +133,8 @@ impl<'a> Ledger<'a> {
         } else {
             of_zone(pair.1)
         };
-        let to =
-            to.ok_or_else(|| wrong("a spare place that is on the disk and in the zone".into()))?;
+        let place_expected = "a spare place that is on the disk and in the zone";
+        let to = to.ok_or_else(|| wrong(place_expected.into()))?;
         if self.plan.role(to) != Role::Spare {
             return Err(wrong("a spare place".into()));
         }
@@ -153,9 +145,8 @@ impl<'a> Ledger<'a> {
             match self.plan.role(from) {
                 Role::Slipped => return Err(wrong("a defect that was not slipped".into())),
                 Role::Spare => {
-                    return Err(wrong(
-                        "a defect in a place with data, or a spare paired with itself".into(),
-                    ));
+                    let expected = "a defect in a place with data, or a spare paired with itself";
+                    return Err(wrong(expected.into()));
                 }
                 Role::Block(_) | Role::Reserved | Role::Beyond => {}
             }
@@ -177,11 +168,8 @@ impl<'a> Ledger<'a> {
                 self.reallocation(Lbn((draw >> 64) as u64), pba)
             });
             let (from, to) = found.ok_or_else(|| {
-                InputError::shown(
-                    "geometry.grown_defects.count",
-                    grown.count,
-                    format!("at most {n}: after that no random block had a free spare"),
-                )
+                let expected = format!("at most {n}: after that no random block had a free spare");
+                InputError::shown("geometry.grown_defects.count", grown.count, expected)
             })?;
             self.stand_ins.insert(from, to);
             self.used.insert(to);
@@ -195,11 +183,7 @@ impl<'a> Ledger<'a> {
         lbn: Lbn,
         pba: &dyn Fn(Lbn) -> Pba,
     ) -> Option<(ZonePlace, ZonePlace)> {
-        let at = self.plan.place(pba(lbn))?;
-        let from = ZonePlace {
-            place: at.place - at.place % self.plan.zones[at.zone].unit,
-            ..at
-        };
+        let from = self.plan.unit_start(self.plan.place(pba(lbn))?);
         if self.stand_ins.contains_key(&from) {
             return None;
         }
@@ -208,44 +192,13 @@ impl<'a> Ledger<'a> {
 
     /// Returns the first free spare in the region of `defect`.
     fn free_spare(&mut self, defect: ZonePlace, pba: &dyn Fn(Lbn) -> Pba) -> Option<ZonePlace> {
-        let z = &self.plan.zones[defect.zone];
-        let (key, first, end) = if self.plan.spares_at_disk_end {
-            let last = self.plan.place(pba(Lbn(self.plan.capacity - 1)))?;
-            let last = ZonePlace {
-                place: last.place - last.place % self.plan.zones[last.zone].unit,
-                ..last
-            };
-            let zones = self.plan.zones.len();
-            (
-                (zones, 0),
-                last,
-                ZonePlace {
-                    zone: zones,
-                    place: 0,
-                },
-            )
-        } else {
-            let region = defect.place / z.region;
-            let (first, end) = z.spare_bounds(region);
-            let in_zone = |place| ZonePlace { place, ..defect };
-            ((defect.zone, region), in_zone(first), in_zone(end))
-        };
-        let mut at = self.cursors.get(&key).copied().unwrap_or(first);
-        let mut free = None;
-        while at < end && free.is_none() {
-            if at.place >= self.plan.zones[at.zone].places {
-                at = ZonePlace {
-                    zone: at.zone + 1,
-                    place: 0,
-                };
-                continue;
-            }
-            if self.plan.role(at) == Role::Spare && !self.used.contains(&at) {
-                free = Some(at);
-            }
-            at.place += self.plan.zones[at.zone].unit;
-        }
-        self.cursors.insert(key, at);
+        let last = self.plan.place(pba(Lbn(self.plan.capacity - 1)))?;
+        let (first, end) = self.plan.spares_for(defect, last);
+        let from = self.cursors.get(&first).copied().unwrap_or(first);
+        let is_free =
+            |at: &ZonePlace| self.plan.role(*at) == Role::Spare && !self.used.contains(at);
+        let free = self.plan.units(from, end).find(is_free);
+        self.cursors.insert(first, free.unwrap_or(end));
         free
     }
 }

@@ -34,10 +34,8 @@ impl Rotation {
     /// Creates a platter with a period of `period_ns` nanoseconds (between a microsecond and ten
     /// seconds), at angle `origin` at [`Instant::START`].
     pub fn new(period_ns: f64, origin: Angle) -> Self {
-        assert!(
-            (1e3..=1e10).contains(&period_ns),
-            "period out of range: {period_ns} ns"
-        );
+        let is_in_range = (1e3..=1e10).contains(&period_ns);
+        assert!(is_in_range, "period out of range: {period_ns} ns");
         Self {
             rate: (2f64.powi(64) / period_ns).round() as u64,
             period: (period_ns * f64::from(1 << FRACTION_BITS)).round() as u64,
@@ -138,16 +136,13 @@ mod tests {
             .map(|i| rotation.wait(at, Angle::from_fraction(i, n)))
             .sum();
         let mean_ns = sum.as_ns() as f64 / n as f64;
-        assert!(
-            (mean_ns - PERIOD_NS / 2.0).abs() < PERIOD_NS / n as f64,
-            "{mean_ns}"
-        );
+        let off = mean_ns - PERIOD_NS / 2.0;
+        assert!(off.abs() < PERIOD_NS / n as f64, "{mean_ns}");
     }
 
     #[test]
     fn the_phase_holds_over_a_hundred_hours() {
-        // 5400 rpm is 90 revolutions per second: after whole seconds the platter has the same
-        // angle.
+        // 5400 rpm is 90 revolutions per second, so whole seconds do not change the angle.
         let rotation = Rotation::new(PERIOD_NS, Angle::from_fraction(1, 3));
         let later = rotation.angle(Instant::from_ns(360_000_000_000_000));
         let off = (later - Angle::from_fraction(1, 3)).as_revolutions();
@@ -174,11 +169,9 @@ mod tests {
         let at = Instant::from_ns(77_777_777);
         let here = rotation.angle(at);
         assert_eq!(rotation.wait(at, here), Span::ZERO);
-        assert_eq!(
-            rotation.wait(at, here - Angle::from_raw(GRACE / 2)),
-            Span::ZERO
-        );
-        assert!(rotation.wait(at, here - Angle::from_raw(GRACE * 2)) > Span::from_ms(11.0));
+        let missed_by = |angle| rotation.wait(at, here - Angle::from_raw(angle));
+        assert_eq!(missed_by(GRACE / 2), Span::ZERO);
+        assert!(missed_by(GRACE * 2) > Span::from_ms(11.0));
     }
 
     #[test]
@@ -188,9 +181,7 @@ mod tests {
         for k in 0..=96 {
             assert_eq!(sectors_within(sector, sectors_span(sector, k)), k);
         }
-        assert_eq!(
-            sectors_within(sector, sectors_span(sector, 5) - Span::from_ns(2)),
-            4
-        );
+        let before_the_fifth_end = sectors_span(sector, 5) - Span::from_ns(2);
+        assert_eq!(sectors_within(sector, before_the_fifth_end), 4);
     }
 }

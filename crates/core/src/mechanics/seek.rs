@@ -38,13 +38,7 @@ impl SeekTimes {
         let rows: Arc<[SeekEntry]> = ways
             .map(|(d, uneven)| SeekEntry::new(mechanics, d, uneven, cylinders))
             .collect();
-        let shortest = |way: usize| {
-            rows[way]
-                .total
-                .into_iter()
-                .flatten()
-                .fold(u32::MAX, u32::min)
-        };
+        let shortest = |way: usize| *rows[way].total.as_flattened().iter().min().expect("four");
         let without = Mechanics {
             track_settle: Span::ZERO,
             cylinder_settle: Span::ZERO,
@@ -70,21 +64,10 @@ impl SeekTimes {
         &self.rows[(self.rest + to.0 - from.0) as usize]
     }
 
-    /// Movement from one cylinder to another: (arm, additional head switch and settle). The sum is
-    /// never negative.
+    /// Returns the movement from one cylinder to another: (arm, additional head switch and settle).
+    /// The sum is never negative. A transfer that `continues` takes no settle of a request.
     #[inline]
     pub fn parts(
-        &self,
-        op: Op,
-        (from, to): (Cylinder, Cylinder),
-        head_changes: bool,
-    ) -> (Span, Span) {
-        self.any_parts(false, op, (from, to), head_changes)
-    }
-
-    /// Returns the same; a transfer that `continues` to another track takes no settle of a request.
-    #[inline]
-    pub fn any_parts(
         &self,
         continues: bool,
         op: Op,
@@ -124,17 +107,10 @@ impl SeekEntry {
         let seek = [&mechanics.seek, write]
             .map(|curve| (time_over(curve, d, cylinders) + uneven).or_zero());
         let total = |op: usize, head_changes: bool| {
-            let switch = if head_changes {
-                mechanics.head_switch
-            } else {
-                Span::ZERO
-            };
+            let only_if = |applies, time| if applies { time } else { Span::ZERO };
+            let switch = only_if(head_changes, mechanics.head_switch);
             let moved = d > 0 || head_changes;
-            let settle = if op == 1 && moved {
-                mechanics.write_settle
-            } else {
-                Span::ZERO
-            };
+            let settle = only_if(op == 1 && moved, mechanics.write_settle);
             let within = match (d, head_changes) {
                 (0, false) => mechanics.track_settle,
                 (0, true) => mechanics.cylinder_settle,
@@ -157,12 +133,7 @@ pub(crate) fn time_over(curve: &SeekCurve, distance: u32, cylinders: u32) -> Spa
     if distance == 0 {
         return Span::ZERO;
     }
-    // A formula may exceed the range of its coefficients.
-    curve_at(curve, distance, cylinders).min(Span::from_ns(1_000_000_000))
-}
-
-fn curve_at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
-    match curve {
+    let time = match curve {
         SeekCurve::TwoPiece(piece) => two_piece(piece, distance),
         SeekCurve::TwoPieceAndTable(piece, shortest) => shortest
             .get(distance as usize - 1)
@@ -178,11 +149,12 @@ fn curve_at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
             let last = (cylinders - 1).max(third + 1);
             table(&[(1, *single), (third, *average), (last, *full)], distance)
         }
-    }
+    };
+    // A formula may exceed the range of its coefficients.
+    time.min(Span::from_ns(1_000_000_000))
 }
 
-/// jacobson91 section 3: a square root while the arm accelerates and decelerates, linear once it
-/// coasts.
+/// jacobson91 section 3: a square root while the arm accelerates and brakes, linear once it coasts.
 fn two_piece(piece: &TwoPiece, distance: u32) -> Span {
     let d = f64::from(distance);
     match piece.single {
@@ -233,7 +205,7 @@ mod tests {
 
     fn total(times: &SeekTimes, op: Op, distance: u32, head_changes: bool) -> f64 {
         let way = (Cylinder(0), Cylinder(distance));
-        let (seek, settle) = times.parts(op, way, head_changes);
+        let (seek, settle) = times.parts(false, op, way, head_changes);
         (seek + settle).as_ms()
     }
 
@@ -297,19 +269,15 @@ mod tests {
     fn least_is_a_lower_bound_for_every_longer_distance() {
         // The C2247's short seeks are not monotone: 4.65 ms at 6, 4.52 ms at 7.
         let ms = Span::from_ms;
-        let curve = SeekCurve::Table(vec![
-            (1, ms(4.0)),
-            (6, ms(4.65)),
-            (7, ms(4.52)),
-            (9, ms(5.0)),
-        ]);
+        let points = [(1, 4.0), (6, 4.65), (7, 4.52), (9, 5.0)];
+        let curve = SeekCurve::Table(points.map(|(d, time)| (d, ms(time))).into());
         let times = SeekTimes::new(&mechanics(curve, 0.9, -0.2), 10);
         for d in 0..10 {
             for e in d..10 {
                 for op in [Op::Read, Op::Write] {
                     for head in [false, true] {
                         let way = (Cylinder(0), Cylinder(e));
-                        let (seek, settle) = times.parts(op, way, head);
+                        let (seek, settle) = times.parts(false, op, way, head);
                         assert!(times.min(d) <= seek + settle);
                     }
                 }

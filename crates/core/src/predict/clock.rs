@@ -64,8 +64,7 @@ pub enum AngleUpdate {
 }
 
 impl Clock {
-    /// Creates a platter with an approximate period of `period_ns` nanoseconds, at an unknown
-    /// angle.
+    /// Creates a platter with a period of about `period_ns` nanoseconds, at an unknown angle.
     pub fn new(period_ns: f64, continuity: Continuity) -> Self {
         let mut clock = Self {
             continuity,
@@ -196,11 +195,9 @@ mod tests {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
         assert!(matches!(left[0].0, AngleUpdate::Found(_)));
-        assert!(
-            left[1..]
-                .iter()
-                .all(|(seen, _)| matches!(seen, AngleUpdate::Late(_)))
-        );
+        for (seen, _) in &left[1..] {
+            assert!(matches!(seen, AngleUpdate::Late(_)));
+        }
         let (_, last) = left[399];
         assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
         let rate = clock.period_ns() / PERIOD_NS - 1.0;
@@ -213,11 +210,9 @@ mod tests {
         // Alternately early and late by one percent of a revolution.
         let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
         let left = followed(&mut clock, 0.0, 0.0, &noise);
-        let worst = left[200..]
-            .iter()
-            .map(|(_, late)| late.abs())
-            .fold(0.0, f64::max);
-        assert!(worst < 0.1e5, "{worst} ns");
+        for (_, late) in &left[200..] {
+            assert!(late.abs() < 0.1e5, "{late} ns");
+        }
     }
 
     #[test]
@@ -230,18 +225,14 @@ mod tests {
         let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
         for n in 0..u64::from(LOST_AFTER) {
             assert!(clock.is_locked(at(n)), "{n}");
-            assert_eq!(
-                clock.observe(at(n), Span::from_ms(3.0)),
-                AngleUpdate::Surprise
-            );
+            let seen = clock.observe(at(n), Span::from_ms(3.0));
+            assert_eq!(seen, AngleUpdate::Surprise);
         }
         assert_eq!(clock.period_ns(), period);
         assert!(!clock.is_locked(at(9)));
         let found = clock.observe(at(9), Span::from_ms(3.0));
-        assert!(
-            matches!(found, AngleUpdate::Found(late) if late > Span::from_ms(2.9)),
-            "{found:?}"
-        );
+        let is_found = matches!(found, AngleUpdate::Found(late) if late > Span::from_ms(2.9));
+        assert!(is_found, "{found:?}");
         let now = Instant::from_ns(1_500_000_000);
         assert!(clock.is_locked(now));
     }

@@ -2,8 +2,7 @@
 
 use crate::units::{Span, elapsed_ns};
 
-/// One more than the maximum number of batches. After joining there are at least 32 (31 if two
-/// series were merged).
+/// One more than the maximum number of batches; after joining at least 32 are left (31 if merged).
 const BATCHES: usize = 64;
 /// Minimum number of spans in whole batches for an interval: batches then have at least 16 spans.
 const MIN_SPANS: u64 = 512;
@@ -15,8 +14,7 @@ const MIN_SPANS: u64 = 512;
 /// Cuts the series into 32 to 63 batches of equal length and treats their means as independent and
 /// normal, which they approach as batches become long compared to the series' memory. When there
 /// are 64, neighbours are joined and the length doubles, so that memory is constant and the length
-/// of the run need not be known in advance. Spans after the last whole batch are left out of the
-/// variance.
+/// of the run need not be known. The variance is that of whole batches.
 ///
 /// # Origin
 ///
@@ -246,22 +244,16 @@ mod tests {
     #[test]
     fn what_two_series_share_cancels_out() {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
-        let both = (of((0..5_000).map(longer)), of((0..5_000).map(jagged)));
+        let [more, base] = [of((0..5_000).map(longer)), of((0..5_000).map(jagged))];
         let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
-        let half = both
-            .0
-            .half_width_95_less(1.0, &both.1)
-            .expect("an interval");
+        let half = more.half_width_95_less(1.0, &base).expect("an interval");
         let expected = differences.half_width_95().expect("an interval");
-        assert!(
-            (half - expected).as_ns().abs() <= 1,
-            "{half:?} {expected:?}"
-        );
-        assert!(half * 100 < both.1.half_width_95().expect("an interval"));
+        assert!((half - expected).as_ns().abs() <= 1, "{half} {expected}");
+        assert!(half * 100 < base.half_width_95().expect("an interval"));
         let fewer = of((0..4_999).map(jagged));
-        assert_eq!(both.0.half_width_95_less(1.0, &fewer), None);
+        assert_eq!(more.half_width_95_less(1.0, &fewer), None);
         let thrice = of((0..5_000).map(|i| 3 * jagged(i)));
-        assert_eq!(thrice.half_width_95_less(3.0, &both.1), Some(Span::ZERO));
+        assert_eq!(thrice.half_width_95_less(3.0, &base), Some(Span::ZERO));
     }
 
     #[test]
@@ -306,10 +298,7 @@ mod tests {
     #[test]
     fn a_short_series_has_no_interval() {
         assert_eq!(of((0..511).map(jagged)).half_width_95(), None);
-        assert_eq!(
-            of((0..512).map(|_| 5)).half_width_95(),
-            Some(Span::from_ns(0))
-        );
+        assert_eq!(of([5; 512]).half_width_95(), Some(Span::ZERO));
     }
 
     #[test]
@@ -325,10 +314,8 @@ mod tests {
             (10, 0.222_292_034_848_195_5),
         ] {
             let found = half_width_95(&values[..count]).unwrap();
-            assert!(
-                (found / half_width - 1.0).abs() < 1e-6,
-                "{found} {half_width}"
-            );
+            let error = found / half_width - 1.0;
+            assert!(error.abs() < 1e-6, "{found} {half_width}");
         }
         assert_eq!(half_width_95(&values[..1]), None);
         assert_eq!(half_width_95(&[]), None);

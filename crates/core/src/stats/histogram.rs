@@ -14,8 +14,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal cells. A
 /// quantile is the middle of its cell, so its error is at most 64 ns or 1/1024 (0.098 %), whichever
-/// is more. The shortest and longest spans are exact. Two histograms merge without loss, in any
-/// order.
+/// is more. The shortest and longest spans are exact. Histograms merge without loss.
 ///
 /// # Origin
 ///
@@ -29,8 +28,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// # When it is bad
 ///
-/// Differences between percentiles smaller than a cell are lost: use
-/// [`SortedSpans`](super::SortedSpans) samples there.
+/// Differences smaller than a cell are lost: [`SortedSpans`](super::SortedSpans) keep them.
 ///
 /// # Example
 ///
@@ -120,10 +118,8 @@ impl Histogram {
         (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
     }
 
-    /// Returns the shortest span not exceeded by at least this `fraction` of all spans: the
-    /// `ceil(fraction
-    /// * n)`-th of `n`, within the error of the cells. `None` when nothing was recorded. Panics
-    /// unless it is in `[0, 1]`.
+    /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
+    /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
         assert!((0.0..=1.0).contains(&fraction), "no quantile {fraction}");
         let count = self.count();

@@ -17,7 +17,7 @@ use crate::units::{Instant, Span, elapsed_ns};
 /// assert_eq!(queued.average_count(Instant::from_ns(20)), Some(18.0 / 20.0));
 /// assert_eq!(queued.max(), 3);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverTime {
     start: Instant,
     since: Instant,
@@ -74,7 +74,7 @@ fn area(width: Span, height: u64) -> u128 {
 }
 
 /// Counts the work of a disk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DiskMeter {
     reads: Inside,
     writes: Inside,
@@ -84,22 +84,6 @@ pub struct DiskMeter {
     /// Instant of the last event.
     at: Instant,
 }
-
-impl Default for DiskMeter {
-    fn default() -> Self {
-        Self {
-            reads: Inside::default(),
-            writes: Inside::default(),
-            waiting: ZERO,
-            writes_waiting: ZERO,
-            batches: BatchMeter::default(),
-            at: Instant::START,
-        }
-    }
-}
-
-/// Zero from the start on.
-const ZERO: OverTime = OverTime::new(Instant::START, 0);
 
 impl DiskMeter {
     /// Records that a read or a write has entered the disk.
@@ -183,7 +167,7 @@ impl DiskMeter {
 }
 
 /// Commands of one kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Inside {
     done: u64,
     count: u64,
@@ -191,43 +175,17 @@ struct Inside {
     busy: OverTime,
 }
 
-impl Default for Inside {
-    fn default() -> Self {
-        Self {
-            done: 0,
-            count: 0,
-            busy: ZERO,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct BatchMeter {
     begun: u64,
     done: u64,
     busy: OverTime,
-    /// Start of the last batch.
     began: Instant,
-    /// End of the last batch.
     ended: Instant,
-    /// The sum of their lengths.
+    /// Sum of the lengths of batches.
     total: Span,
-    /// The sum of the times between them.
+    /// Sum of the times between batches.
     between: Span,
-}
-
-impl Default for BatchMeter {
-    fn default() -> Self {
-        Self {
-            begun: 0,
-            done: 0,
-            busy: ZERO,
-            began: Instant::START,
-            ended: Instant::START,
-            total: Span::ZERO,
-            between: Span::ZERO,
-        }
-    }
 }
 
 impl BatchMeter {
@@ -307,10 +265,8 @@ mod tests {
         meter.wait(ms(16), 0, 0);
         let work = meter.work(Instant::START);
         assert_eq!((work.reads, work.writes, work.batches), (2, 2, 2));
-        assert_eq!(
-            [work.reading_fraction, work.writing_fraction],
-            [4.0 / 16.0, 6.0 / 16.0]
-        );
+        let shares = [work.reading_fraction, work.writing_fraction];
+        assert_eq!(shares, [4.0 / 16.0, 6.0 / 16.0]);
         assert_eq!(work.in_batches_fraction, 7.0 / 16.0);
         assert_eq!(work.batch_mean, Some(Span::from_ms(3.0)));
         assert_eq!(work.between_batches_mean, Some(Span::from_ms(2.0)));
@@ -319,10 +275,8 @@ mod tests {
         assert_eq!(work.waiting_max, 3);
         // The batch and nothing else continues.
         let later = meter.work(ms(32));
-        assert_eq!(
-            [later.reading_fraction, later.in_batches_fraction],
-            [4.0 / 32.0, 23.0 / 32.0]
-        );
+        let shares = [later.reading_fraction, later.in_batches_fraction];
+        assert_eq!(shares, [4.0 / 32.0, 23.0 / 32.0]);
     }
 
     #[test]

@@ -196,11 +196,10 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// Returns the textbook `squares - sum² / count` loses all digits when the spread is small
-    /// compared to the mean, and its integer form overflows. Around the mean rounded down, `floor =
-    /// (sum - rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer,
-    /// and no term exceeds `squares`. The rounding of the mean adds exactly `rest² / count`, which
-    /// is subtracted again.
+    /// The textbook `squares - sum² / count` loses all digits when the spread is small compared to
+    /// the mean, and its integer form overflows. Around the mean rounded down, `floor = (sum -
+    /// rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer, and no
+    /// term exceeds `squares`. The rounding adds exactly `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;

@@ -1,5 +1,6 @@
 //! The parameters of one call, read one by one.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::call::Call;
@@ -7,8 +8,7 @@ use super::error::{InputError, nearest};
 use super::quantity;
 use crate::units::Span;
 
-/// The parameters given in one call, and the keys read so far. The errors of all methods
-/// name the parameter.
+/// The parameters of one call and the keys read so far. All errors name the parameter.
 pub struct Args<'t, C = ()> {
     /// Further input of the reader.
     pub context: C,
@@ -17,7 +17,6 @@ pub struct Args<'t, C = ()> {
     known: Vec<&'static str>,
 }
 
-/// The expectation in errors about a call that takes no parameters.
 pub(crate) const NO_PARAMETERS: &str = "no parameters";
 
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
@@ -122,7 +121,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, "a share above 0 % and below 100 %", part)
     }
 
-    /// Parses the value of an optional key with the previous method.
+    /// Like [`Self::share`], for an optional key.
     pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
@@ -133,41 +132,39 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         range: RangeInclusive<u64>,
     ) -> Result<u64, InputError> {
-        let expected = format!("a whole number from {} to {}", range.start(), range.end());
-        self.need(key, &expected, |text| whole(text, &range))
+        self.need(key, &within("a whole number", &range), |text| {
+            whole(text, &range)
+        })
     }
 
-    /// Parses the value of an optional key with the previous method.
+    /// Like [`Self::count`], for an optional key.
     pub fn maybe_count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, InputError> {
-        let expected = format!("a whole number from {} to {}", range.start(), range.end());
-        self.maybe(key, &expected, |text| whole(text, &range))
+        self.maybe(key, &within("a whole number", &range), |text| {
+            whole(text, &range)
+        })
     }
 
-    /// Returns a number within `range`.
     pub(crate) fn number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Result<f64, InputError> {
-        let expected = format!("a number from {} to {}", range.start(), range.end());
-        self.need(key, &expected, |text| {
-            text.parse().ok().filter(|number| range.contains(number))
+        self.need(key, &within("a number", &range), |text| {
+            number(text, &range)
         })
     }
 
-    /// Parses the value of an optional key with the previous method.
     pub(crate) fn maybe_number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Result<Option<f64>, InputError> {
-        let expected = format!("a number from {} to {}", range.start(), range.end());
-        self.maybe(key, &expected, |text| {
-            text.parse().ok().filter(|number| range.contains(number))
+        self.maybe(key, &within("a number", &range), |text| {
+            number(text, &range)
         })
     }
 
@@ -196,13 +193,11 @@ impl<'t, C> Args<'t, C> {
             .collect()
     }
 
-    /// Returns all values of a key that may be given several times, at least once.
+    /// Returns the shares of a key that is given at least once.
     pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
-        let shares = self.several(key, SHARE, share)?;
-        if shares.is_empty() {
-            Err(InputError::missing(self.field(key), SHARE))
-        } else {
-            Ok(shares)
+        match self.several(key, SHARE, share)? {
+            shares if shares.is_empty() => Err(InputError::missing(self.field(key), SHARE)),
+            shares => Ok(shares),
         }
     }
 
@@ -218,25 +213,22 @@ impl<'t, C> Args<'t, C> {
 
     /// Ends reading: a key that was not read is an error.
     pub fn finish(&self) -> Result<(), InputError> {
-        self.stranger().map_or(Ok(()), Err)
-    }
-
-    /// Returns a given key that is probably a misspelt `key`: the error is then not that `key` is
-    /// missing.
-    fn misspelt(&self, key: &str) -> Option<&'t str> {
-        let mut keys = self.given.iter().map(|(given, _)| *given);
-        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
-    }
-
-    fn stranger(&self) -> Option<InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
-        let strange = keys.find(|key| !self.known.contains(key))?;
+        let Some(strange) = keys.find(|key| !self.known.contains(key)) else {
+            return Ok(());
+        };
         let expected = match (nearest(strange, &self.known), self.known.join(", ")) {
             (_, known) if known.is_empty() => NO_PARAMETERS.to_owned(),
             (Some(near), known) => format!("a known parameter: \"{near}\" or one of {known}"),
             (None, known) => format!("a known parameter: {known}"),
         };
-        Some(InputError::new(self.name, strange, expected))
+        Err(InputError::new(self.name, strange, expected))
+    }
+
+    /// Returns a given key that is probably a misspelt `key`, which then is not just missing.
+    fn misspelt(&self, key: &str) -> Option<&'t str> {
+        let mut keys = self.given.iter().map(|(given, _)| *given);
+        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
     }
 }
 
@@ -244,11 +236,18 @@ fn positive_span(text: &str) -> Option<Span> {
     quantity::span(text).filter(|span| *span > Span::ZERO)
 }
 
+fn within<T: Display>(kind: &str, range: &RangeInclusive<T>) -> String {
+    format!("{kind} from {} to {}", range.start(), range.end())
+}
+
+fn number(text: &str, range: &RangeInclusive<f64>) -> Option<f64> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
 fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     quantity::count(text).filter(|number| range.contains(number))
 }
 
-/// Reads a percentage from 0 % to 100 %.
 pub(crate) fn share(text: &str) -> Option<f64> {
     quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }

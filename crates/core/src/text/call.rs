@@ -15,7 +15,7 @@ pub struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    /// Only the name, regardless of what follows.
+    /// Returns the name of a call, whatever follows it.
     pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
@@ -25,21 +25,23 @@ impl<'t> Call<'t> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// Like [`Self::read`], but the first parameters may be bare values, for the `keys` in this
-    /// order.
+    /// Like [`Self::read`], but the first parameters may be bare values, for `keys` in their order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
-        let text = text.trim();
-        let Some((name, rest)) = text.split_once('(') else {
-            if text.contains('=') {
-                return Err(InputError::new(field, text, WRITTEN));
+        let written = text.trim();
+        let Some((before_parenthesis, rest)) = written.split_once('(') else {
+            if written.contains('=') {
+                return Err(InputError::new(field, written, WRITTEN));
             }
             let given = Vec::new();
-            return Ok(Self { name: text, given });
+            return Ok(Self {
+                name: written,
+                given,
+            });
         };
         let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
-            return Err(InputError::new(field, text, balanced(text)));
+            return Err(InputError::new(field, written, balanced(written)));
         };
-        let name = name.trim();
+        let name = before_parenthesis.trim();
         let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
         let parts = list(inside).into_iter();
         for part in parts.filter(|part| !part.is_empty()) {
@@ -64,8 +66,8 @@ impl<'t> Call<'t> {
 
 const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// Returns the error that `part` of the call `name`, which follows `before` if that is not empty,
-/// has no key.
+/// Returns the error that `part` of the call `name`, after `before` if that is not empty, lacks a
+/// key.
 fn no_parameter(name: &str, part: &str, before: &str) -> InputError {
     let expected = "parameters as key=value";
     if before.is_empty() {
@@ -101,10 +103,8 @@ fn parameter<'t>(
 
 /// Returns a value without the optional quotes around it.
 fn unquoted(text: &str) -> &str {
-    let inside = text
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    inside.unwrap_or(text)
+    let rest = text.strip_prefix('"');
+    rest.and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
 }
 
 /// Returns the entries of `text`, separated by commas outside parentheses.

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// An error in a specification, a workload, a policy, a study or an argument. Displays as
-/// one line: `hp.toml:12: mechanics.head_switch: found "0.89", expected a time with its unit ...`.
+/// An error in a specification, a workload, a policy, a study or an argument, displayed as one
+/// line: `hp.toml:12: mechanics.head_switch: found "0.89", expected a time with its unit ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// The file, as the caller named it; or, if `line` is `None`, the argument that contains the
@@ -50,8 +50,8 @@ impl InputError {
         }
     }
 
-    /// Creates an error about a name that is not one of the `known` ones. Suggests the nearest, or
-    /// lists all.
+    /// Creates an error about a name that is not `known`, with the nearest one or all as
+    /// suggestions.
     pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match (nearest(found, known), known) {
             (Some(near), _) => format!("{what}, perhaps \"{near}\""),
@@ -85,8 +85,7 @@ impl InputError {
         Self { origin, ..self }
     }
 
-    /// Returns the same error, with the argument called `name`. An error in a file keeps its
-    /// location.
+    /// Returns the same error, with the argument called `name`; one in a file keeps its location.
     pub fn named(mut self, name: &str) -> Self {
         match (self.line, &mut self.origin) {
             (Some(_), _) => {}
@@ -103,20 +102,14 @@ impl InputError {
 
     /// Returns the error without its location.
     pub fn problem(&self) -> impl fmt::Display {
-        let Self {
-            field,
-            found,
-            expected,
-            ..
-        } = self;
-        let found = found.as_deref().unwrap_or("nothing");
         fmt::from_fn(move |f| {
-            if field.is_empty() {
-                write!(f, "{}", one_line(expected))
-            } else {
-                let [field, found, expected] = [field, found, expected].map(one_line);
-                write!(f, "{field}: found {found}, expected {expected}")
+            let expected = one_line(&self.expected);
+            if self.field.is_empty() {
+                return write!(f, "{expected}");
             }
+            let found = self.found.as_deref().unwrap_or("nothing");
+            let [field, found] = [&self.field, found].map(one_line);
+            write!(f, "{field}: found {found}, expected {expected}")
         })
     }
 }

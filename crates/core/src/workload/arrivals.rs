@@ -5,8 +5,7 @@ mod bursts;
 mod erlang;
 mod hyperexponential;
 
-use super::family::{GeneratorInfo, family};
-use super::{Args, Disk};
+use super::{Args, Disk, GeneratorInfo, family, names};
 use crate::random::{Generator, Purpose, below, exponential, generator};
 use crate::text::{Call, InputError, quantity};
 use crate::units::{Instant, Span};
@@ -19,25 +18,19 @@ pub use hyperexponential::Hyperexponential;
 pub(super) trait Pause: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw: Pausing;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// Returns the mean of its pauses.
     fn mean(&self) -> Span;
 
-    fn ready(&self) -> Self::Draw;
-}
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span;
 
-/// A sampler of pauses.
-pub(super) trait Pausing {
-    fn next(&mut self, generator: &mut Generator) -> Span;
-
-    fn fill(&mut self, generator: &mut Generator, batch: &mut [Span]) {
+    /// Fills `batch` with samples: one loop per distribution avoids dispatching for each pause.
+    fn fill(&self, generator: &mut Generator, batch: &mut [Span]) {
+        let next = self.sampler();
         // A copy stays in registers.
         let mut own = generator.clone();
         for pause in batch {
-            *pause = self.next(&mut own);
+            *pause = next(&mut own);
         }
         *generator = own;
     }
@@ -47,8 +40,29 @@ family! {
     /// Pauses between arrivals, independent and identically distributed.
     Pauses: Pause [Poisson, Uniform, Deterministic, Erlang, Hyperexponential, Bursts]
     fn mean() -> Span { () }
-    fn ready() -> PauseDraw { () }
     fn fill(generator: &mut Generator, batch: &mut [Span]) { (generator, batch) }
+}
+
+impl Pauses {
+    /// Creates exponential pauses with this mean.
+    pub fn poisson(mean: Span) -> Self {
+        Self::Poisson(Poisson { mean })
+    }
+
+    /// Parses one call; `kind` describes the pauses and `known` lists their names in errors.
+    fn read_call(
+        call: &Call<'_>,
+        disk: Disk,
+        field: &str,
+        kind: &str,
+        known: &[&str],
+    ) -> Result<Self, InputError> {
+        let mut args = Args::new(call, disk);
+        let pauses = Self::read(call, &mut args)
+            .unwrap_or_else(|| Err(InputError::unknown(field, call.name, kind, known)))?;
+        args.finish()?;
+        Ok(pauses)
+    }
 }
 
 /// The arrivals of a stream.
@@ -78,51 +92,43 @@ impl Arrivals {
     /// Parses one call; `field` is the field in errors about unknown names.
     pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::new(&call, disk);
-        let read = if call.name == Closed::INFO.name {
-            Closed::read(&mut args).map(Self::Closed)?
-        } else {
-            let pauses = Pauses::read(&call, &mut args);
-            pauses
-                .unwrap_or_else(|| Err(unknown(field, call.name)))
-                .map(Self::Open)?
-        };
-        args.finish()?;
-        Ok(read)
+        if call.name == Closed::INFO.name {
+            let mut args = Args::new(&call, disk);
+            let closed = Closed::read(&mut args)?;
+            args.finish()?;
+            return Ok(Self::Closed(closed));
+        }
+        let known: Vec<&str> = Self::infos().map(|info| info.name).collect();
+        Pauses::read_call(&call, disk, field, "arrivals", &known).map(Self::Open)
     }
 }
 
-fn unknown(field: &str, found: &str) -> InputError {
-    let known: Vec<&str> = Arrivals::infos().map(|info| info.name).collect();
-    InputError::unknown(field, found, "arrivals", &known)
-}
-
-/// Number of pauses generated at a time: one loop per distribution avoids dispatching for each
-/// pause and keeps the generator in registers.
+/// Number of pauses generated at a time.
 const BATCH: usize = 32;
 
-/// An endless sequence of pauses.
+/// An endless sequence of pauses, such as think times.
 #[derive(Clone, Debug)]
-struct PauseStream {
+pub struct PauseStream {
     /// Generated pauses; those from `next` on have not been returned yet.
     batch: [Span; BATCH],
     next: usize,
     generator: Generator,
-    pause: PauseDraw,
+    pauses: Pauses,
 }
 
 impl PauseStream {
-    fn new(pauses: &Pauses, generator: Generator) -> Self {
+    /// Creates pauses generated from `seed` for one purpose of the `stream`-th stream of a workload.
+    pub fn new(pauses: &Pauses, seed: u64, stream: usize, purpose: Purpose) -> Self {
         Self {
             batch: [Span::ZERO; BATCH],
             next: BATCH,
-            generator,
-            pause: pauses.ready(),
+            generator: generator(seed, stream, purpose),
+            pauses: pauses.clone(),
         }
     }
 
     #[inline]
-    fn next(&mut self) -> Span {
+    fn next_pause(&mut self) -> Span {
         if let Some(pause) = self.batch.get(self.next) {
             self.next += 1;
             return *pause;
@@ -133,9 +139,18 @@ impl PauseStream {
     /// Generates the next batch and returns its first pause.
     #[cold]
     fn refill(&mut self) -> Span {
-        self.pause.fill(&mut self.generator, &mut self.batch);
+        self.pauses.fill(&mut self.generator, &mut self.batch);
         self.next = 1;
         self.batch[0]
+    }
+}
+
+impl Iterator for PauseStream {
+    type Item = Span;
+
+    #[inline]
+    fn next(&mut self) -> Option<Span> {
+        Some(self.next_pause())
     }
 }
 
@@ -147,11 +162,11 @@ pub struct Times {
 }
 
 impl Times {
-    /// Arrivals with these pauses, generated from `seed` for the `stream`-th stream of a workload.
-    /// The first arrival is one pause after the start.
+    /// Creates arrivals with these pauses, generated from `seed` for the `stream`-th stream of a
+    /// workload; the first is one pause after the start.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
-            pauses: PauseStream::new(pauses, generator(seed, stream, Purpose::Arrivals)),
+            pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),
             now: Instant::START,
         }
     }
@@ -159,7 +174,7 @@ impl Times {
     /// Returns the next instant; there always is one.
     #[inline]
     pub fn next_instant(&mut self) -> Instant {
-        self.now += self.pauses.next();
+        self.now += self.pauses.next_pause();
         self.now
     }
 }
@@ -170,30 +185,6 @@ impl Iterator for Times {
     #[inline]
     fn next(&mut self) -> Option<Instant> {
         Some(self.next_instant())
-    }
-}
-
-/// An endless sequence of think times.
-#[derive(Clone, Debug)]
-pub struct Thinking(PauseStream);
-
-impl Thinking {
-    /// Think times with these pauses, generated from `seed` for the `stream`-th stream of a
-    /// workload.
-    pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
-        Self(PauseStream::new(
-            pauses,
-            generator(seed, stream, Purpose::Thinking),
-        ))
-    }
-}
-
-impl Iterator for Thinking {
-    type Item = Span;
-
-    #[inline]
-    fn next(&mut self) -> Option<Span> {
-        Some(self.0.next())
     }
 }
 
@@ -232,19 +223,14 @@ impl Closed {
             None => Pauses::Deterministic(Deterministic { mean: Span::ZERO }),
             Some(text) if text.contains('(') => {
                 let call = Call::read(text, &field)?;
-                let mut own = Args::new(&call, disk);
-                let known: Vec<&str> = Pauses::INFOS.iter().map(|info| info.name).collect();
-                let read = Pauses::read(&call, &mut own).unwrap_or_else(|| {
-                    Err(InputError::unknown(&field, call.name, "pauses", &known))
-                })?;
-                own.finish()?;
-                read
+                Pauses::read_call(&call, disk, &field, "pauses", &names(Pauses::INFOS))?
             }
             Some(text) => {
-                let mean = quantity::span(text).filter(|span| *span >= Span::ZERO);
                 let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or \
                                 pauses such as poisson(mean=5ms)";
-                let mean = mean.ok_or_else(|| InputError::new(&field, text, expected))?;
+                let mean = quantity::span(text)
+                    .filter(|span| *span >= Span::ZERO)
+                    .ok_or_else(|| InputError::new(&field, text, expected))?;
                 Pauses::Deterministic(Deterministic { mean })
             }
         };
@@ -267,26 +253,16 @@ impl Pause for Deterministic {
         origin: "the D of Kendall's notation",
     };
 
-    type Draw = Self;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let mean = args.mean_or_rate()?;
-        Ok(Self { mean })
+        args.mean_or_rate().map(|mean| Self { mean })
     }
 
     fn mean(&self) -> Span {
         self.mean
     }
 
-    fn ready(&self) -> Self {
-        *self
-    }
-}
-
-impl Pausing for Deterministic {
-    #[inline]
-    fn next(&mut self, _: &mut Generator) -> Span {
-        self.mean
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
+        |_| self.mean
     }
 }
 
@@ -305,26 +281,17 @@ impl Pause for Poisson {
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 
-    type Draw = Self;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let mean = args.mean_or_rate()?;
-        Ok(Self { mean })
+        args.mean_or_rate().map(|mean| Self { mean })
     }
 
     fn mean(&self) -> Span {
         self.mean
     }
 
-    fn ready(&self) -> Self {
-        *self
-    }
-}
-
-impl Pausing for Poisson {
-    #[inline]
-    fn next(&mut self, generator: &mut Generator) -> Span {
-        exponential(generator, self.mean)
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
+        let mean = self.mean;
+        move |generator| exponential(generator, mean)
     }
 }
 
@@ -350,17 +317,12 @@ impl Pause for Uniform {
                  think=uniform(to=22ms))",
     };
 
-    type Draw = Self;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (from, to) = (args.time_or_none("from")?, args.time("to")?);
         if from > to {
             let expected = format!("at most {to}, which is {}", args.field("to"));
-            return Err(InputError::new(
-                args.field("from"),
-                &from.to_string(),
-                expected,
-            ));
+            let found = from.to_string();
+            return Err(InputError::new(args.field("from"), &found, expected));
         }
         Ok(Self { from, to })
     }
@@ -369,15 +331,9 @@ impl Pause for Uniform {
         Span::from_ns((self.from + self.to).as_ns() / 2)
     }
 
-    fn ready(&self) -> Self {
-        *self
-    }
-}
-
-impl Pausing for Uniform {
-    #[inline]
-    fn next(&mut self, generator: &mut Generator) -> Span {
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
         let lengths = (self.to - self.from).as_ns() as u64 + 1;
-        self.from + Span::from_ns(below(generator, lengths) as i64)
+        let from = self.from;
+        move |generator| from + Span::from_ns(below(generator, lengths) as i64)
     }
 }

@@ -8,9 +8,8 @@ mod local;
 mod sequential;
 mod zipf;
 
-use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
-use super::{Args, Disk};
+use super::{Args, Disk, GeneratorInfo, family, names};
 use crate::random::{Generator, Share, WeightedChoice, below};
 use crate::request::Op;
 use crate::text::{Call, InputError, percent};
@@ -23,15 +22,22 @@ pub use zipf::Zipf;
 pub(super) trait Placement: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw;
+    type Draw: Place;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// Returns a requirement that the room does not meet.
-    fn error(&self, room: Room) -> Option<InputError>;
+    fn error(&self, _: Room) -> Option<InputError> {
+        None
+    }
 
-    /// Creates its sampler for this room.
     fn ready(&self, room: Room) -> Self::Draw;
+}
+
+/// A sampler of places.
+pub(super) trait Place {
+    /// Returns the first unit of a request, and may change its direction.
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64;
 }
 
 /// The disk and the requests of a stream, in the stream's units.
@@ -46,7 +52,6 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Creates the room of a disk, for requests of these sizes.
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
@@ -82,11 +87,12 @@ fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
 }
 
 family! {
-    /// Placement rules.
+    /// Rules for the placement of requests.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
     fn error(room: Room) -> Option<InputError> { (room) }
-    fn ready(room: Room) -> PlaceDraw { (room) }
-    fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
+    samplers PlaceDraw(Room) {
+        fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
+    }
 }
 
 /// A random mix of placement rules.
@@ -110,20 +116,20 @@ impl PlaceMix {
     /// Parses calls, each a rule; all but one must have a share parameter. `field` is the field in
     /// errors about unknown names.
     pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
-        let parts = words
-            .iter()
-            .map(|word| {
-                let call = Call::read(word, field)?;
-                let mut args = Args::new(&call, disk);
-                let share = args.maybe_share("share")?;
-                let places = Places::read(&call, &mut args)
-                    .unwrap_or_else(|| Err(unknown(field, call.name)))?;
-                args.finish()?;
-                Ok((share, places))
-            })
-            .collect::<Result<Vec<(Option<f64>, Places)>, InputError>>()?;
-        let given: f64 = parts.iter().filter_map(|(share, _)| *share).sum::<f64>();
-        let without = parts.iter().filter(|(share, _)| share.is_none()).count();
+        let mut rules: Vec<(Option<f64>, Places)> = Vec::new();
+        for word in words {
+            let call = Call::read(word, field)?;
+            let mut args = Args::new(&call, disk);
+            let share = args.maybe_share("share")?;
+            let places = Places::read(&call, &mut args).unwrap_or_else(|| {
+                let known = names(Places::INFOS);
+                Err(InputError::unknown(field, call.name, "places", &known))
+            })?;
+            args.finish()?;
+            rules.push((share, places));
+        }
+        let given = rules.iter().filter_map(|(share, _)| *share).sum::<f64>();
+        let without = rules.iter().filter(|(share, _)| share.is_none()).count();
         if without > 1 {
             let expected = "a share for every place except one, such as sequential(share=30%)";
             return Err(InputError::new(field, &words.join(" "), expected));
@@ -133,9 +139,9 @@ impl PlaceMix {
             return Err(InputError::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
-        let parts = parts.into_iter().map(|(share, of)| Share {
-            share: share.unwrap_or(rest),
-            of,
+        let parts = rules.into_iter().map(|(share, of)| {
+            let share = share.unwrap_or(rest);
+            Share { share, of }
         });
         Ok(Self {
             parts: parts.collect(),
@@ -144,8 +150,7 @@ impl PlaceMix {
 
     /// Returns the unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        let mut errors = self.parts.iter().map(|part| part.of.error(room));
-        errors.find_map(|error| error)
+        self.parts.iter().find_map(|part| part.of.error(room))
     }
 
     pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
@@ -160,11 +165,6 @@ impl PlaceMix {
 
 /// Rounding error of a sum of percentages is below this.
 const ROUNDING: f64 = 1e-9;
-
-fn unknown(field: &str, found: &str) -> InputError {
-    let known: Vec<&str> = Places::INFOS.iter().map(|info| info.name).collect();
-    InputError::unknown(field, found, "places", &known)
-}
 
 /// All places on the disk equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,10 +184,6 @@ impl Placement for Uniform {
         Ok(Self)
     }
 
-    fn error(&self, _: Room) -> Option<InputError> {
-        None
-    }
-
     fn ready(&self, room: Room) -> UniformDraw {
         UniformDraw { units: room.units }
     }
@@ -198,13 +194,9 @@ pub(in crate::workload) struct UniformDraw {
     units: u64,
 }
 
-impl UniformDraw {
+impl Place for UniformDraw {
     #[inline]
-    pub(in crate::workload) fn next(
-        &mut self,
-        generator: &mut Generator,
-        request: &Unplaced,
-    ) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         within(generator, 0, self.units, request.size)
     }
 }

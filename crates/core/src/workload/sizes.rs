@@ -3,8 +3,7 @@
 mod exponential;
 mod mixed;
 
-use super::family::{GeneratorInfo, family};
-use super::{Args, Disk};
+use super::{Args, Disk, GeneratorInfo, family, names};
 use crate::random::Generator;
 use crate::text::{Call, InputError};
 use crate::units::SectorCount;
@@ -38,29 +37,37 @@ family! {
     /// Sizes of requests, independent of one another.
     Sizes: Size [Fixed, Exponential, Mixed]
     fn bounds() -> Bounds { () }
-    fn ready(bounds: Bounds) -> SizeDraw { (bounds) }
-    fn next(generator: &mut Generator) -> u64 { (generator) }
+    samplers SizeDraw(Bounds) {
+        fn next(generator: &mut Generator) -> u64 { (generator) }
+    }
 }
 
 impl Sizes {
+    pub(super) fn fixed(sectors: SectorCount) -> Self {
+        Self::Fixed(Fixed { sectors })
+    }
+
     /// Parses a size, or a call that names a distribution. `field` is the field in errors.
     pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::new(&call, disk);
         if let Some(read) = Self::read(&call, &mut args) {
-            let read = read?;
+            let sizes = read?;
             args.finish()?;
-            return Ok(read);
+            return Ok(sizes);
         }
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-            let sectors = disk.size(text, disk.max_sectors());
-            let expected = disk.size_expected(disk.max_sectors());
-            let sectors = sectors.ok_or_else(|| InputError::new(field, text, expected))?;
-            return Ok(Self::Fixed(Fixed { sectors }));
+            let max = disk.max_sectors();
+            let size = disk.size(text, max).map(Self::fixed);
+            return size.ok_or_else(|| InputError::new(field, text, disk.size_expected(max)));
         }
-        let known: Vec<&str> = Self::INFOS.iter().map(|info| info.name).collect();
         let what = "a size such as 8KiB, or a distribution of sizes";
-        Err(InputError::unknown(field, call.name, what, &known))
+        Err(InputError::unknown(
+            field,
+            call.name,
+            what,
+            &names(Self::INFOS),
+        ))
     }
 }
 
@@ -82,15 +89,13 @@ impl Size for Fixed {
     type Draw = Self;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let sectors = args.size("size", args.context.max_sectors())?;
-        Ok(Self { sectors })
+        let sectors = args.size("size", args.context.max_sectors());
+        sectors.map(|sectors| Self { sectors })
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds {
-            unit: self.sectors,
-            max: self.sectors,
-        }
+        let (unit, max) = (self.sectors, self.sectors);
+        Bounds { unit, max }
     }
 
     fn ready(&self, _: Bounds) -> Self {

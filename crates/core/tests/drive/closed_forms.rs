@@ -83,7 +83,7 @@ fn random_seeks_take_the_mean_over_all_pairs_of_cylinders() {
     let time: Vec<f64> = (0..cylinders)
         .map(|d| {
             table
-                .parts(Op::Read, (Cylinder(0), Cylinder(d as u32)), false)
+                .parts(false, Op::Read, (Cylinder(0), Cylinder(d as u32)), false)
                 .0
                 .as_ms()
         })

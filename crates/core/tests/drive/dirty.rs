@@ -42,7 +42,7 @@ impl DirtyCase {
         if track.cylinder != gap.to.cylinder {
             away += self.conservatism;
         }
-        let (_, piece) = (self.mechanism).next_piece(position, Op::Write, blocks, Instant::START);
+        let (_, piece) = (self.mechanism).piece(true, position, Op::Write, blocks, Instant::START);
         let is_on_track = blocks.1 - blocks.0 <= extent.sectors;
         let fits = piece.end() + away <= gap.until.shifted(late);
         (is_on_track && fits).then_some((piece.begin, piece.end()))

@@ -73,7 +73,7 @@ impl FreeblockCase {
             since: there,
         };
         let blocks = (first, first + extent.sectors);
-        let (_, piece) = (self.mechanism).next_piece(position, Op::Read, blocks, Instant::START);
+        let (_, piece) = (self.mechanism).piece(true, position, Op::Read, blocks, Instant::START);
         assert_eq!(piece.begin, begin);
         let end = piece
             .after(sectors)

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{DataLoss, DiskSet, Layout, LayoutError, LayoutKind, Load, Loads, Survival, equations};
+use super::data_loss::{approximate_time_to_data_loss, mean_time_to_data_loss};
+use super::{DiskSet, Layout, LayoutError, LayoutKind, Load, binomial, is_balanced, survived};
 
 /// The disks, their failures and the requests.
 #[derive(Clone, Debug)]
@@ -145,23 +146,28 @@ fn layout_result(layout: &Layout, parameters: &Parameters) -> LayoutResult {
     LayoutResult {
         layout: layout.kind().name(),
         is_lost: !layout.survives(parameters.failed),
-        is_balanced: layout.is_balanced(parameters.failed),
+        is_balanced: is_balanced(layout, parameters.failed),
         loads: loads(layout, parameters),
         failures: failures(layout, parameters),
-        mttdl_h: layout.mean_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
-        mttdl_approximate_h: layout
-            .approximate_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
+        mttdl_h: mean_time_to_data_loss(layout, parameters.mttf_h, parameters.mttr_h),
+        mttdl_approximate_h: approximate_time_to_data_loss(
+            layout,
+            parameters.mttf_h,
+            parameters.mttr_h,
+        ),
         sharing_disks: layout.sharing(0).len(),
     }
 }
 
 fn loads(layout: &Layout, parameters: &Parameters) -> Vec<DiskLoad> {
-    let of = |failed| {
+    let [normal, degraded] = [DiskSet::NONE, parameters.failed].map(|failed| {
         let nothing = || vec![None; layout.disks()];
-        layout.loads(failed).unwrap_or_else(nothing)
-    };
-    let both = of(DiskSet::NONE).into_iter().zip(of(parameters.failed));
-    both.enumerate()
+        super::loads(layout, failed).unwrap_or_else(nothing)
+    });
+    normal
+        .into_iter()
+        .zip(degraded)
+        .enumerate()
         .map(|(disk, (normal, degraded))| {
             let normal = normal.unwrap_or_default();
             let accesses = |load: Load| load.accesses(parameters.read_share);
@@ -178,29 +184,29 @@ fn loads(layout: &Layout, parameters: &Parameters) -> Vec<DiskLoad> {
 }
 
 fn failures(layout: &Layout, parameters: &Parameters) -> Vec<FailureCount> {
-    let normal = equations::normal().accesses(parameters.read_share);
-    let mut found: Vec<FailureCount> = Vec::new();
-    for failed in layout.survived().into_iter().filter(|set| !set.is_empty()) {
-        let failures = found.len() + 1..=failed.len();
-        found.extend(failures.map(|failures| none_survived(layout, failures)));
-        let found = &mut found[failed.len() - 1];
-        found.survived_sets += 1;
-        found.balanced_sets += u64::from(layout.is_balanced(failed));
-        let loads = layout.loads(failed).into_iter().flatten().flatten();
+    let normal = Load::NORMAL.accesses(parameters.read_share);
+    let mut counts: Vec<FailureCount> = Vec::new();
+    for failed in survived(layout).into_iter().filter(|set| !set.is_empty()) {
+        let failures = counts.len() + 1..=failed.len();
+        counts.extend(failures.map(|failures| none_survived(layout, failures)));
+        let count = &mut counts[failed.len() - 1];
+        count.survived_sets += 1;
+        count.balanced_sets += u64::from(is_balanced(layout, failed));
+        let loads = super::loads(layout, failed).into_iter().flatten().flatten();
         let ratios = loads.map(|load| load.accesses(parameters.read_share) / normal);
-        found.greatest_over_normal = ratios.fold(found.greatest_over_normal, f64::max);
+        count.greatest_over_normal = ratios.fold(count.greatest_over_normal, f64::max);
     }
-    for found in &mut found {
-        found.survival = found.survived_sets as f64 / found.sets as f64;
+    for count in &mut counts {
+        count.survival = count.survived_sets as f64 / count.sets as f64;
     }
-    found
+    counts
 }
 
 fn none_survived(layout: &Layout, failures: usize) -> FailureCount {
-    let printed = equations::survival(layout, failures);
+    let printed = printed_survival(layout, failures);
     FailureCount {
         failures,
-        sets: layout.sets(failures),
+        sets: binomial(layout.disks() as u64, failures as u64),
         survived_sets: 0,
         balanced_sets: 0,
         greatest_over_normal: 0.0,
@@ -208,4 +214,49 @@ fn none_survived(layout: &Layout, failures: usize) -> FailureCount {
         equation: printed.map(|(number, _)| number),
         equation_survival: printed.map(|(_, survival)| survival),
     }
+}
+
+/// Returns the number of the equation printed in liu05, section 9.3, for the probability that k
+/// failures of N disks lose no data, and its value; `None` if the thesis has none.
+///
+/// - Basic, 9.11: C(m, k) 2^k / C(N, k) with m = N / 2 pairs.
+/// - Interleaved, 9.12, with c clusters of n: C(c, k) n^k / C(N, k). The sentence before it leaves
+///   N / k! out of the count, the equation has it.
+/// - Chained, 9.13 to 9.16, for 1 to 4 failures. On the fewest disks the subtracted cases do not
+///   exist: two failures of 2 disks give -1, three of 3 give 1, four of 4 give -1, and all of these
+///   lose data. The section begins with "up to floor(2 / n) failures": floor(n / 2) is meant.
+/// - Group rotate, 9.17, for k from 1 to n: 1 for one failure, else c C(n, k) / C(N, k). Right for
+///   two clusters only. With more, failures in clusters that do not have each other's data lose
+///   none, and are not counted: 2 of 8 disks in clusters of 2 fail in 28 ways, of which 20 lose
+///   nothing, where this counts 4.
+pub(super) fn printed_survival(layout: &Layout, failures: usize) -> Option<(&'static str, f64)> {
+    let disks = layout.disks();
+    let sets = |n: usize, k: usize| binomial(n as u64, k as u64) as f64;
+    let all = sets(disks, failures);
+    let one_of_each = |cluster: usize| {
+        let ways = (cluster as f64).powi(failures as i32);
+        sets(disks / cluster, failures) * ways / all
+    };
+    let n = disks as f64;
+    Some(match layout.kind() {
+        LayoutKind::Basic => ("9.11", one_of_each(2)),
+        LayoutKind::Interleaved { cluster } => ("9.12", one_of_each(cluster)),
+        LayoutKind::Chained => match failures {
+            1 => ("9.13", 1.0),
+            2 => ("9.14", (all - n) / all),
+            3 => ("9.15", (all - n - n * (n - 4.0)) / all),
+            4 => {
+                let pairs = (n - 4.0) * (n - 5.0) / 2.0;
+                let survived = all - n - n * (n - 5.0) - n * pairs + n * (n - 5.0) / 2.0;
+                ("9.16", survived / all)
+            }
+            _ => return None,
+        },
+        LayoutKind::GroupRotate { .. } if failures == 1 => ("9.17", 1.0),
+        LayoutKind::GroupRotate { cluster } if (2..=cluster).contains(&failures) => {
+            let clusters = (disks / cluster) as f64;
+            ("9.17", clusters * sets(cluster, failures) / all)
+        }
+        LayoutKind::GroupRotate { .. } => return None,
+    })
 }

@@ -17,41 +17,32 @@ struct State {
     time: f64,
 }
 
-/// Computes the mean time to data loss.
-pub trait DataLoss {
-    /// Returns the mean time until data are lost, starting without failures. Times to failure and
-    /// to repair are exponential with these positive means, in the same unit as the result. Failed
-    /// disks are repaired independently and in parallel. An infinite `repair` means no repairs.
-    ///
-    /// A state of the chain is a set of failed disks that loses no data, together with all sets
-    /// that are equivalent to it by a symmetry of the layout. This is exact. The number of failed
-    /// disks alone is a sufficient state for basic mirroring, interleaved clusters and two clusters
-    /// of group rotate, but not for a chain, where failures of 0 and 2 endanger three disks, and
-    /// failures of 0 and 4 endanger four.
-    ///
-    /// Solved by eliminating states without subtractions, so the result is accurate however rare
-    /// failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
-    /// distributions for Markov chains", 1985).
-    fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
-
-    /// Returns the approximate mean time to data loss for repairs much shorter than the time to
-    /// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
-    ///
-    /// The appendix defines G as the number of disks of a parity group. Here G - 1 is the number of
-    /// disks that share data with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained
-    /// and group rotate.
-    fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
+/// Returns the mean time until data are lost, starting without failures. Times to failure and to
+/// repair are exponential with these positive means, in the same unit as the result. Failed disks
+/// are repaired independently and in parallel. An infinite `repair` means no repairs.
+///
+/// A state of the chain is a set of failed disks that loses no data, together with all sets that
+/// are equivalent to it by a symmetry of the layout. This is exact. The number of failed disks
+/// alone is a sufficient state for basic mirroring, interleaved clusters and two clusters of group
+/// rotate, but not for a chain, where failures of 0 and 2 endanger three disks, and failures of 0
+/// and 4 endanger four.
+///
+/// Solved by eliminating states without subtractions, so the result is accurate however rare
+/// failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
+/// distributions for Markov chains", 1985).
+pub fn mean_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
+    solved(layout, failure, repair, |failed| shape(layout, failed))
 }
 
-impl DataLoss for Layout {
-    fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
-        solved(self, failure, repair, |failed| shape(self, failed))
-    }
-
-    fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
-        let endangered = self.sharing(0).len();
-        failure * failure / (self.disks() as f64 * endangered as f64 * repair)
-    }
+/// Returns the approximate mean time to data loss for repairs much shorter than the time to
+/// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
+///
+/// The appendix defines G as the number of disks of a parity group. Here G - 1 is the number of
+/// disks that share data with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and
+/// group rotate.
+pub fn approximate_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
+    let endangered = layout.sharing(0).len();
+    failure * failure / (layout.disks() as f64 * endangered as f64 * repair)
 }
 
 /// Returns a value that is equal for sets of failed disks that are equivalent by symmetry.
@@ -74,13 +65,13 @@ fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
 
 /// Returns the distance from each failed disk to the next, around the ring of disks.
 fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
-    let at: Vec<usize> = failed.iter().collect();
-    let next = at
+    let next_round = failed.iter().next().map(|first| first + layout.disks());
+    let next = failed.iter().skip(1).chain(next_round);
+    failed
         .iter()
-        .skip(1)
-        .copied()
-        .chain(at.first().map(|first| first + layout.disks()));
-    at.iter().zip(next).map(|(at, next)| next - at).collect()
+        .zip(next)
+        .map(|(disk, next)| next - disk)
+        .collect()
 }
 
 /// Returns the mean time to data loss of a Markov chain whose states are the values of `shape`.
@@ -173,16 +164,15 @@ fn min_rotation(ring: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declustering::Survival;
-    use crate::declustering::tests::{all, example, fail_another, layout};
-    use crate::queue::{Random, means};
+    use crate::declustering::tests::{all, example, fail_another, layout, survival};
+    use crate::simulated::{Random, means};
 
     /// Two disks, by hand: from both, after 1 / 2 f, to one; from there back at the rate r, or lost
     /// at f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
     fn two_disks_are_as_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {
-            let found = layout(kind, 2).mean_time_to_data_loss(1e6, 24.0);
+            let found = mean_time_to_data_loss(&layout(kind, 2), 1e6, 24.0);
             let expected = 1.5e6 + 1e12 / 48.0;
             assert!((found / expected - 1.0).abs() < 1e-14, "{found}");
         }
@@ -199,7 +189,7 @@ mod tests {
             |one: f64| one * (3.0 * f + r) - 1.0 - r * (1.0 / (4.0 * f) + one) - 2.0 * f * two(one);
         // Linear in T1.
         let one = off(0.0) / (off(0.0) - off(1.0));
-        let found = layout(LayoutKind::Basic, 4).mean_time_to_data_loss(1.0 / f, 1.0 / r);
+        let found = mean_time_to_data_loss(&layout(LayoutKind::Basic, 4), 1.0 / f, 1.0 / r);
         assert!(
             (found / (1.0 / (4.0 * f) + one) - 1.0).abs() < 1e-12,
             "{found}"
@@ -211,9 +201,9 @@ mod tests {
     #[test]
     fn without_repairs_it_follows_from_the_counts() {
         for layout in all(12) {
-            let found = layout.mean_time_to_data_loss(100.0, f64::INFINITY);
+            let found = mean_time_to_data_loss(&layout, 100.0, f64::INFINITY);
             let disks = layout.disks();
-            let terms = (0..disks).map(|k| layout.survival(k) * 100.0 / (disks - k) as f64);
+            let terms = (0..disks).map(|k| survival(&layout, k) * 100.0 / (disks - k) as f64);
             assert!(
                 (found / terms.sum::<f64>() - 1.0).abs() < 1e-12,
                 "{layout:?}"
@@ -225,7 +215,7 @@ mod tests {
     #[test]
     fn symmetric_states_are_exact() {
         for layout in all(10) {
-            let found = layout.mean_time_to_data_loss(30.0, 7.0);
+            let found = mean_time_to_data_loss(&layout, 30.0, 7.0);
             let full = solved(&layout, 30.0, 7.0, |failed| failed);
             assert!((found / full - 1.0).abs() < 1e-12, "{layout:?}");
         }
@@ -243,7 +233,7 @@ mod tests {
         };
         assert_eq!((of([0, 2]), of([0, 4])), (3, 4));
         let rough = solved(&chain, 30.0, 7.0, DiskSet::len);
-        let exact = chain.mean_time_to_data_loss(30.0, 7.0);
+        let exact = mean_time_to_data_loss(&chain, 30.0, 7.0);
         assert!((rough / exact - 1.0).abs() > 1e-3, "{rough} {exact}");
     }
 
@@ -252,8 +242,8 @@ mod tests {
     fn short_repairs_lead_to_appendix_a() {
         for layout in all(12) {
             for ratio in [1e-3, 1e-5, 1e-9] {
-                let found = layout.mean_time_to_data_loss(1.0, ratio);
-                let limit = layout.approximate_time_to_data_loss(1.0, ratio);
+                let found = mean_time_to_data_loss(&layout, 1.0, ratio);
+                let limit = approximate_time_to_data_loss(&layout, 1.0, ratio);
                 let disks = layout.disks() as f64;
                 assert!(found > limit * (1.0 - 1e-12), "{layout:?}");
                 assert!(
@@ -296,7 +286,7 @@ mod tests {
                 [(0..500).map(|_| lost(&mut random)).sum::<f64>() / 500.0]
             };
             let [mean] = means((1..=20).map(run));
-            mean.assert_near(layout.mean_time_to_data_loss(MEANS[0], MEANS[1]));
+            mean.assert_near(mean_time_to_data_loss(&layout, MEANS[0], MEANS[1]));
         }
         let mut random = Random::new(1);
         let [basic, ..] = example();

@@ -1,8 +1,8 @@
 //! Layouts against brute force, the printed equations and simulations.
 
+use super::comparison::printed_survival;
 use super::*;
-use crate::declustering::equations::*;
-use crate::queue::{Random, means};
+use crate::simulated::{Random, means};
 
 /// Every layout on 2 to `max` disks.
 pub fn all(max: usize) -> Vec<Layout> {
@@ -58,21 +58,21 @@ fn a_set_survives_if_every_block_has_a_copy() {
     for layout in all(12) {
         let places: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
         let mut counts = vec![0; layout.disks() + 1];
-        let mut survived = Vec::new();
+        let mut expected = Vec::new();
         for failed in sets(layout.disks()) {
             let is_left = |place: &DiskSet| place.iter().any(|disk| !failed.contains(disk));
             let survives = places.iter().all(is_left);
             assert_eq!(layout.survives(failed), survives, "{layout:?} {failed:?}");
             if survives {
                 counts[failed.len()] += 1;
-                survived.push(failed);
+                expected.push(failed);
             }
         }
-        assert_eq!(layout.survived_by_number(), counts, "{layout:?}");
-        let mut found = layout.survived();
+        assert_eq!(survived_by_number(&layout), counts, "{layout:?}");
+        let mut found = survived(&layout);
         found.sort_unstable();
-        survived.sort_unstable();
-        assert_eq!(found, survived);
+        expected.sort_unstable();
+        assert_eq!(found, expected);
     }
 }
 
@@ -103,8 +103,8 @@ fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
 #[test]
 fn no_routing_has_a_smaller_maximum_load() {
     for layout in all(12) {
-        for failed in layout.survived() {
-            let loads = layout.loads(failed).unwrap();
+        for failed in survived(&layout) {
+            let loads = loads(&layout, failed).unwrap();
             let left: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
             let greatest = left.iter().copied().fold(0.0, f64::max);
             let min = min_max_load(&layout, failed);
@@ -112,7 +112,7 @@ fn no_routing_has_a_smaller_maximum_load() {
             // So loads are equal wherever any routing makes them equal.
             let equal = layout.disks() as f64 / left.len() as f64;
             assert!((left.iter().sum::<f64>() / equal - left.len() as f64).abs() < 1e-9);
-            assert_eq!(layout.is_balanced(failed), (min - equal).abs() < 1e-9);
+            assert_eq!(is_balanced(&layout, failed), (min - equal).abs() < 1e-9);
         }
     }
 }
@@ -120,11 +120,11 @@ fn no_routing_has_a_smaller_maximum_load() {
 /// Returns the number of surviving sets of `failures` that leave equal loads, and the number of
 /// all.
 fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
-    let mut survived = layout.survived();
+    let mut survived = survived(&layout);
     survived.retain(|failed| failed.len() == failures);
     let balanced = survived
         .iter()
-        .filter(|failed| layout.is_balanced(**failed));
+        .filter(|failed| is_balanced(&layout, **failed));
     (balanced.count(), survived.len())
 }
 
@@ -145,12 +145,12 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
     // Three of 12 disks: 4 sets, although 3 is not a power of 2; and 4 of 10: none, although 4 is.
     let twelve = layout(LayoutKind::Chained, 12);
     assert_eq!(balanced(&twelve, 3), (4, 112));
-    assert!(twelve.is_balanced([0, 4, 8].into_iter().collect()));
+    assert!(is_balanced(&twelve, [0, 4, 8].into_iter().collect()));
     assert_eq!(balanced(&layout(LayoutKind::Chained, 10), 4), (0, 25));
     // The examples of the thesis: disks 0 and 2 leave disk 1 with twice its reads, and four
     // failures of 8 leave all others with the same load.
     let [_, _, eight, _] = example();
-    let loads = eight.loads([0, 2].into_iter().collect()).unwrap();
+    let loads = loads(&eight, [0, 2].into_iter().collect()).unwrap();
     assert_eq!(loads[1].unwrap().reads, 2.0);
     assert!((loads[5].unwrap().reads - 6.0 / 5.0).abs() < 1e-12);
     assert_eq!(balanced(&eight, 2), (4, 20));
@@ -164,7 +164,7 @@ fn one_failure_is_balanced_as_in_table_9_1_except_for_interleaved() {
     let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
     assert_eq!(is_balanced, [false, false, true, true]);
     let [_, interleaved, ..] = example();
-    let loads = interleaved.loads(DiskSet::NONE.with(0)).unwrap();
+    let loads = loads(&interleaved, DiskSet::NONE.with(0)).unwrap();
     let reads: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
     assert!(
         reads[..3]
@@ -177,45 +177,45 @@ fn one_failure_is_balanced_as_in_table_9_1_except_for_interleaved() {
     assert_eq!(balanced(&one, 1), (8, 8));
 }
 
-fn assert_near(found: Load, expected: Load) {
-    let off = (found.reads - expected.reads).abs();
-    assert!(
-        off.max((found.writes - expected.writes).abs()) < 1e-12,
-        "{found:?}, expected {expected:?}"
-    );
+fn assert_near(found: Load, reads: f64, writes: f64) {
+    let off = found.distance(Load { reads, writes });
+    assert!(off < 1e-12, "{found:?}, expected {reads} and {writes}");
 }
 
 fn failed(disks: &[usize]) -> DiskSet {
     disks.iter().copied().collect()
 }
 
-/// 9.1, 9.3, 9.5 and 9.8.
+/// Equations 9.1, 9.3, 9.5 and 9.8: λ_R + 2 λ_W.
 #[test]
 fn without_failures_all_loads_are_as_printed() {
     for layout in all(12) {
-        for load in layout.loads(DiskSet::NONE).unwrap() {
-            assert_near(load.unwrap(), normal());
+        for load in loads(&layout, DiskSet::NONE).unwrap() {
+            assert_near(load.unwrap(), 1.0, 2.0);
         }
-        assert!(layout.is_balanced(DiskSet::NONE));
+        assert!(is_balanced(&layout, DiskSet::NONE));
     }
 }
 
-/// 9.2 and 9.4: the partner, or the rest of the cluster, has more to do, and no other disk.
+/// 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2 λ_W, and no
+/// other disk has more to do. The line before 9.4 reaches 2 λ_W by (n - 2) / (n - 2), where n - 1
+/// shares of 1 / (n - 1) are meant.
 #[test]
 fn a_failure_in_a_pair_or_cluster_is_as_printed() {
     for layout in all(12) {
-        let (cluster, more) = match layout.kind() {
-            LayoutKind::Basic => (2, basic_degraded()),
-            LayoutKind::Interleaved { cluster } => (cluster, interleaved_degraded(cluster)),
+        let cluster = match layout.kind() {
+            LayoutKind::Basic => 2,
+            LayoutKind::Interleaved { cluster } => cluster,
             _ => continue,
         };
+        let more = cluster as f64 / (cluster as f64 - 1.0);
         for down in 0..layout.disks() {
-            let loads = layout.loads(failed(&[down])).unwrap();
+            let loads = loads(&layout, failed(&[down])).unwrap();
             for (disk, load) in loads.into_iter().enumerate() {
                 match load {
                     None => assert_eq!(disk, down),
-                    Some(load) if disk / cluster == down / cluster => assert_near(load, more),
-                    Some(load) => assert_near(load, normal()),
+                    Some(load) if disk / cluster == down / cluster => assert_near(load, more, 2.0),
+                    Some(load) => assert_near(load, 1.0, 2.0),
                 }
             }
         }
@@ -228,38 +228,40 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     let layout = layout(LayoutKind::Interleaved { cluster: 4 }, 8);
     for alpha in [0.0, 0.3, 1.0] {
         let loads = loads_by(&layout, failed(&[1]), |_| alpha).unwrap();
-        assert_near(loads[2].unwrap(), interleaved_degraded(4));
-        assert_near(loads[7].unwrap(), normal());
+        assert_near(loads[2].unwrap(), 4.0 / 3.0, 2.0);
+        assert_near(loads[7].unwrap(), 1.0, 2.0);
     }
 }
 
-/// 9.6 and 9.7, by each disk's share of the previous disk's reads and of its own.
+/// 9.6 and 9.7, each disk's share of the previous disk's reads and of its own: disk i serves
+/// (n - i) / (n - 1) and i / (n - 1) after disk 0 of n has failed, and (n - 2 i) / (n - 2) and
+/// 2 i / (n - 2) after disks 0 and n / 2. The thesis lets i run from 0 to n / 2 in 9.7, where the
+/// disks have failed.
 #[test]
 fn chains_share_as_printed() {
     for disks in 3..=12 {
         let chain = layout(LayoutKind::Chained, disks);
         let one = failed(&[0]);
         for disk in 1..disks {
-            let parts = read_shares(&chain, disk, one);
-            let (before, own) = chained_one_failed(disks, disk);
-            assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
+            let (n, i) = (disks as f64, disk as f64);
+            assert_read_shares(&chain, disk, one, [(n - i) / (n - 1.0), i / (n - 1.0)]);
         }
-        assert!(chain.is_balanced(one));
+        assert!(is_balanced(&chain, one));
         if disks % 2 == 1 || disks < 4 {
             continue;
         }
         let two = failed(&[0, disks / 2]);
         for disk in 1..disks / 2 {
-            let parts = read_shares(&chain, disk, two);
-            let (before, own) = chained_two_failed(disks, disk);
-            assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
+            let (n, i) = (disks as f64 - 2.0, 2.0 * disk as f64);
+            assert_read_shares(&chain, disk, two, [(n + 2.0 - i) / n, i / n]);
         }
-        assert!(chain.is_balanced(two));
+        assert!(is_balanced(&chain, two));
     }
 }
 
-/// Returns the shares of the previous disk's reads and of its own that `disk` of a chain serves.
-fn read_shares(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
+/// Asserts that `disk` of a chain serves these shares of the previous disk's reads and of its own.
+#[track_caller]
+fn assert_read_shares(chain: &Layout, disk: usize, failed: DiskSet, expected: [f64; 2]) {
     let before = (disk + chain.disks() - 1) % chain.disks();
     let share = |primary: usize| {
         let place = chain.copy_disks(primary as u64);
@@ -269,33 +271,31 @@ fn read_shares(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
             _ => chain.primary_share(place, failed),
         }
     };
-    (1.0 - share(before), share(disk))
+    let off = [1.0 - share(before) - expected[0], share(disk) - expected[1]];
+    assert!(off.iter().all(|off| off.abs() < 1e-12), "{disk}: {off:?}");
 }
 
-/// 9.9 and 9.10 are half of what two clusters serve, on the scale of 9.8.
+/// 9.9 and 9.10 print n / (2 n - k) λ_R + λ_W after k failures of one cluster, half of the load on
+/// the scale of 9.8: the thesis here takes one of two clusters to have primary copies only, and the
+/// other one secondary copies only, so that 2 n disks have the data of n. By enumeration 4 + 4
+/// disks serve 8/7 of the reads each, not 4/7. In the line before 9.9, α / n of the failed disk's
+/// reads should be 1 / n; its result is right.
 #[test]
 fn group_rotate_serves_twice_what_is_printed() {
     for cluster in 1..=6 {
         let layout = layout(LayoutKind::GroupRotate { cluster }, 2 * cluster);
         for failures in 0..=cluster {
             let down = (0..failures).collect();
-            let printed = group_rotate_degraded(cluster, failures);
-            for load in layout.loads(down).unwrap().into_iter().flatten() {
-                assert_near(load, printed * 2.0);
+            let printed = cluster as f64 / (2 * cluster - failures) as f64;
+            for load in loads(&layout, down).unwrap().into_iter().flatten() {
+                assert_near(load, 2.0 * printed, 2.0);
             }
-            assert!(layout.is_balanced(down));
+            assert!(is_balanced(&layout, down));
         }
     }
     let [.., rotate] = example();
-    let found = rotate.loads(failed(&[2])).unwrap()[5].unwrap();
-    assert_near(
-        found,
-        Load {
-            reads: 8.0 / 7.0,
-            writes: 2.0,
-        },
-    );
-    assert_eq!(group_rotate_one_failed(4).reads, 4.0 / 7.0);
+    let found = loads(&rotate, failed(&[2])).unwrap()[5].unwrap();
+    assert_near(found, 8.0 / 7.0, 2.0);
 }
 
 /// 20 runs of 4,000 requests to random blocks, two thirds of them reads, after two failures.
@@ -330,7 +330,7 @@ fn simulated_requests_agree() {
             accesses
         };
         let found = means((1..=20).map(run));
-        for (load, found) in layout.loads(down).unwrap().into_iter().zip(found) {
+        for (load, found) in loads(&layout, down).unwrap().into_iter().zip(found) {
             if let Some(load) = load {
                 found.assert_near(load.accesses(READS));
             }
@@ -339,6 +339,26 @@ fn simulated_requests_agree() {
 }
 
 const EXACT: f64 = 1e-12;
+
+/// The number of sets of k failed disks that lose no data, for k from 0 to the number of disks.
+fn survived_by_number(layout: &Layout) -> Vec<u64> {
+    let mut counts = vec![0; layout.disks() + 1];
+    for failed in survived(layout) {
+        counts[failed.len()] += 1;
+    }
+    counts
+}
+
+/// The probability that `failures` lose no data, if all sets of this size are equally likely.
+pub fn survival(layout: &Layout, failures: usize) -> f64 {
+    let sets = binomial(layout.disks() as u64, failures as u64);
+    survived_by_number(layout)[failures] as f64 / sets as f64
+}
+
+/// That probability as the thesis prints it.
+fn printed(layout: &Layout, failures: usize) -> f64 {
+    printed_survival(layout, failures).unwrap().1
+}
 
 /// 8 disks in clusters of 4, after 2, 3 and 4 failures, to three decimals.
 #[test]
@@ -351,8 +371,8 @@ fn the_example_of_the_thesis_is_exact() {
     ];
     for (layout, expected) in example().iter().zip(expected) {
         for (failures, expected) in (2..).zip(expected) {
-            let exact = layout.survival(failures);
-            let (_, printed) = survival(layout, failures).unwrap();
+            let exact = survival(&layout, failures);
+            let printed = printed(layout, failures);
             assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
             assert!((exact - expected).abs() < 5e-4, "{layout:?} {failures}");
         }
@@ -367,8 +387,8 @@ fn equations_9_11_and_9_12_are_exact() {
             LayoutKind::Basic | LayoutKind::Interleaved { .. }
         );
         for failures in (0..=layout.disks()).filter(|_| is_right) {
-            let (_, printed) = survival(&layout, failures).unwrap();
-            let exact = layout.survival(failures);
+            let printed = printed(&layout, failures);
+            let exact = survival(&layout, failures);
             assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
         }
     }
@@ -380,8 +400,9 @@ fn interleaved_survives_less_than_basic() {
     for disks in [6, 8, 12] {
         for cluster in (3..=disks).filter(|cluster| disks % cluster == 0) {
             for failures in 2..=disks / 2 {
-                let interleaved = interleaved_survival(disks, cluster, failures);
-                assert!(interleaved < basic_survival(disks, failures));
+                let interleaved = layout(LayoutKind::Interleaved { cluster }, disks);
+                let basic = layout(LayoutKind::Basic, disks);
+                assert!(printed(&interleaved, failures) < printed(&basic, failures));
             }
         }
     }
@@ -394,14 +415,14 @@ fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
     for disks in 2..=12 {
         let chain = layout(LayoutKind::Chained, disks);
         for failures in 1..=4.min(disks) {
-            let printed = chained_survival(disks, failures).unwrap();
-            let exact = chain.survival(failures);
+            let printed = printed(&chain, failures);
+            let exact = survival(&chain, failures);
             if (printed - exact).abs() > EXACT {
                 assert_eq!(exact, 0.0);
                 wrong.push((disks, failures, printed));
             }
         }
-        assert_eq!(chained_survival(disks, 5), None);
+        assert_eq!(printed_survival(&chain, 5), None);
     }
     assert_eq!(wrong, [(2, 2, -1.0), (3, 3, 1.0), (4, 4, -1.0)]);
 }
@@ -410,7 +431,7 @@ fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
 #[test]
 fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
     for disks in 3..=16_u64 {
-        let counts = layout(LayoutKind::Chained, disks as usize).survived_by_number();
+        let counts = survived_by_number(&layout(LayoutKind::Chained, disks as usize));
         for (k, count) in (0..disks).zip(counts) {
             let expected = disks * binomial(disks - k, k) / (disks - k);
             assert_eq!(count, expected, "{disks} {k}");
@@ -426,16 +447,16 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
             continue;
         };
         for failures in 1..=cluster {
-            let printed = group_rotate_survival(layout.disks(), cluster, failures);
-            let exact = layout.survival(failures);
+            let printed = printed(&layout, failures);
+            let exact = survival(&layout, failures);
             let is_right = (printed - exact).abs() < EXACT;
             let is_pair = layout.disks() == 2 * cluster;
             assert_eq!(is_right, is_pair || failures == 1, "{layout:?} {failures}");
             assert!(printed < exact + EXACT);
         }
     }
-    let counts = layout(LayoutKind::GroupRotate { cluster: 2 }, 8).survived_by_number();
-    let printed = group_rotate_survival(8, 2, 2);
+    let layout = layout(LayoutKind::GroupRotate { cluster: 2 }, 8);
+    let (counts, printed) = (survived_by_number(&layout), printed(&layout, 2));
     assert_eq!((counts[2], (printed * 28.0).round()), (20, 4.0));
 }
 
@@ -458,7 +479,7 @@ fn pairs_of_clusters_fail_independently() {
             product = next;
         }
         product.resize(layout.disks() + 1, 0);
-        assert_eq!(layout.survived_by_number(), product, "{layout:?}");
+        assert_eq!(survived_by_number(&layout), product, "{layout:?}");
     }
 }
 
@@ -485,7 +506,7 @@ fn simulated_failures_agree() {
             [survived.count() as f64 / 2_000.0]
         };
         let [mean] = means((1..=20).map(run));
-        mean.assert_near(layout.survival(3));
+        mean.assert_near(survival(&layout, 3));
     }
 }
 
@@ -497,6 +518,8 @@ fn as_many_disks_may_fail_as_table_9_1_says() {
             LayoutKind::Interleaved { cluster } => layout.disks() / cluster,
             _ => layout.disks() / 2,
         };
-        assert_eq!(layout.most_failures(), expected, "{layout:?}");
+        let counts = survived_by_number(&layout);
+        let most_failures = counts.iter().rposition(|count| *count > 0);
+        assert_eq!(most_failures, Some(expected), "{layout:?}");
     }
 }

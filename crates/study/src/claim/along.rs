@@ -2,7 +2,7 @@
 //! 5.3.3), and of the load at which something happens (`sustains`, `saturates`).
 
 use diskarm_core::text::InputError;
-use diskarm_queueing::birth_death;
+use diskarm_queueing::queues;
 
 use super::check::{
     ALONG, AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE,
@@ -240,7 +240,7 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
 fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, power: f64) -> Finding {
     let is_endless = is_endless(results.columns, subject.metric);
     // In mean services of one request.
-    let services = birth_death::services(1.0, power);
+    let services = queues::satf_services(1.0, power);
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for line in lines(results.axes, along, &[&subject.cells]) {
         for (load, point) in &line.steps {
@@ -250,7 +250,7 @@ fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, powe
             } else {
                 cell.estimate(subject.metric).cloned()
             };
-            let model = birth_death::response(*load, &services);
+            let model = queues::satf_response(*load, &services);
             let ratio = model.zip(measured);
             let ratio = ratio.map(|(model, measured)| measured.times(1.0 / model));
             tally.add_cell(ratio, point);

@@ -7,29 +7,24 @@
 
 mod page;
 mod paper;
-mod replays;
 mod run;
-mod spec;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use super::{MAX_COLUMNS, filled};
-use crate::program;
+use crate::{at, program};
 use run::Run;
 
 /// The page, from the root of the workspace.
 const PAGE: &str = "docs/extraction.md";
 
-/// The ways whose specifications are replayed and compared with the paper.
-const BEST: &str = "translate";
-
 /// Writes the page; with the names of drives, prints it for these alone.
 pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
     let text = page(root, drives)?;
     if drives.is_empty() {
-        fs::write(root.join(PAGE), text).map_err(|error| format!("{PAGE}: {error}"))?;
+        fs::write(root.join(PAGE), text).map_err(|error| at(PAGE, error))?;
         println!("docs: wrote {PAGE}");
     } else {
         print!("{text}");
@@ -38,12 +33,16 @@ pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
 }
 
 fn page(root: &Path, names: &[String]) -> Result<String, String> {
-    let folder = folder(root)?;
+    // The example writes the specifications that it finds here.
+    let folder = program::target_folder(root).join("extraction");
+    fs::create_dir_all(&folder).map_err(|error| at(&folder, error))?;
     let runs = measured(root, &folder, names)?;
-    let replays = replays::section(root, &folder, &runs)?;
+    let replays = page::replays(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;
-    let page = format!("{}{replays}{papers}", page::measured(&runs));
-    Ok(wrapped(&page))
+    Ok(wrapped(&format!(
+        "{}{replays}{papers}",
+        page::measured(&runs)?
+    )))
 }
 
 /// Wraps prose and items of lists; rows of tables stay as they are.
@@ -64,18 +63,6 @@ fn wrapped(page: &str) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Creates the folder of the specifications that the example finds.
-fn folder(root: &Path) -> Result<PathBuf, String> {
-    let folder = program::target_folder(root).join("extraction");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder)
-}
-
-/// Where the specification is that was found in a drive.
-fn found(folder: &Path, drive: &str, way: &str) -> PathBuf {
-    folder.join(format!("{drive}-{way}.toml"))
 }
 
 /// Runs the example, built for release.

@@ -7,16 +7,14 @@
 mod checked;
 mod figure;
 mod page;
-mod paper;
 
 use std::fs;
 use std::path::Path;
 
-use crate::program;
-use checked::{Checked, Listed};
-use figure::Beside;
-use page::{Drawn, Section};
-use paper::{PAPERS, Paper};
+use crate::{at, program};
+use checked::{Checked, Listed, PAPERS, Paper};
+use figure::Comparison;
+use page::{Section, StudyFigure};
 
 /// The index, from the root of the workspace.
 const PAGE: &str = "docs/papers.md";
@@ -73,58 +71,57 @@ fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     write_file(root, PAGE, &page::index(&papers))?;
     for (paper, sections) in &papers {
         let claims = sections.iter().flat_map(|(_, study)| &study.claims);
-        let beside = Beside::all(claims);
-        let drawn = match &paper.illustrated {
-            Some(_) => figures(root, &results, sections)?,
+        let compared = Comparison::all(claims);
+        let figures = match &paper.illustrated {
+            Some(_) => copy_figures(root, &results, sections)?,
             None => Vec::new(),
         };
-        let at = |end: &str| format!("docs/{}.{end}", paper.page());
-        write_file(
-            root,
-            &at("md"),
-            &page::page(paper, sections, &beside, &drawn),
-        )?;
-        if !beside.is_empty() {
-            write_file(root, &at("svg"), &figure::drawn(&paper.name, &beside))?;
+        let file = format!("docs/{}", paper.page());
+        let page = page::page(paper, sections, &compared, &figures);
+        write_file(root, &format!("{file}.md"), &page)?;
+        if !compared.is_empty() {
+            let figure = figure::draw(&paper.name, &compared);
+            write_file(root, &format!("{file}.svg"), &figure)?;
         }
     }
     Ok(unexplained)
 }
 
 /// Copies the figures of studies that were run to `docs`.
-fn figures(root: &Path, results: &str, sections: &[Section<'_>]) -> Result<Vec<Drawn>, String> {
-    let mut drawn = Vec::new();
+fn copy_figures(
+    root: &Path,
+    results: &str,
+    sections: &[Section<'_>],
+) -> Result<Vec<StudyFigure>, String> {
+    let mut figures = Vec::new();
     for (listed, _) in sections {
         let study = &listed.name;
         program::output(root, &["study", "report", "--output", results, study])?;
         let folder = Path::new(results).join(study).join("figures");
-        let error = |error: std::io::Error| format!("{}: {error}", folder.display());
-        // There is no folder if the study draws nothing.
-        let entries = folder.is_dir().then(|| fs::read_dir(&folder)).transpose();
-        let entries = entries.map_err(error)?.into_iter().flatten();
-        let mut names = entries
-            .map(|entry| {
-                Ok(entry
-                    .map_err(error)?
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned())
-            })
-            .collect::<Result<Vec<String>, String>>()?;
+        // The folder is absent if the study draws nothing.
+        if !folder.is_dir() {
+            continue;
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(|error| at(&folder, error))? {
+            let entry = entry.map_err(|error| at(&folder, error))?;
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
         names.retain(|name| name.ends_with(".svg"));
         names.sort();
         for name in names {
-            let text = fs::read_to_string(folder.join(&name)).map_err(error)?;
+            let text =
+                fs::read_to_string(folder.join(&name)).map_err(|error| at(&folder, error))?;
             let path = format!("{FIGURES}/{study}-{name}");
             write_file(root, &format!("docs/{path}"), &text)?;
             let study = study.clone();
-            drawn.push(Drawn { study, path });
+            figures.push(StudyFigure { study, path });
         }
     }
-    Ok(drawn)
+    Ok(figures)
 }
 
-/// The studies of a paper that were checked.
+/// Returns the studies of a paper that were checked.
 fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Vec<Section<'a>> {
     let sections = checked.iter().filter_map(|study| {
         let listed = studies.iter().find(|listed| listed.name == study.study)?;
@@ -138,10 +135,10 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
         .and_then(|()| fs::write(&path, text))
-        .map_err(|error| format!("{name}: {error}"))
+        .map_err(|error| at(name, error))
 }
 
-/// The claims of all studies that fail or are not measured without a given reason.
+/// Returns the claims of all studies that fail or are not measured without a given reason.
 fn unexplained(checked: &[Checked]) -> Vec<String> {
     let claims = checked
         .iter()
@@ -156,7 +153,7 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use checked::{Claim, Known, Number};
+    use checked::{Claim, Conclusion, Known, Number};
     use page::of_conclusion;
 
     fn claim(verdict: &str, known: Option<&str>) -> Claim {
@@ -196,7 +193,7 @@ mod tests {
             name: "paper".to_owned(),
             title: "A Paper".to_owned(),
             illustrated: None,
-            conclusions: vec![paper::Conclusion {
+            conclusions: vec![Conclusion {
                 says: "So it is.".to_owned(),
                 place: "abstract".to_owned(),
                 claims: vec![("one".to_owned(), "b".to_owned())],
@@ -289,47 +286,41 @@ mod tests {
             printed("source", "more", Some(0.6)),
             printed("source", "20 %", None),
         ];
-        let beside = Beside::all(claims.iter());
-        let [known, saturated] = &beside[..] else {
+        let compared = Comparison::all(claims.iter());
+        let [known, saturated] = &compared[..] else {
             panic!("two have a printed number");
         };
         let near = |ends: [f64; 2], expected: [f64; 2]| {
-            ends.iter()
-                .zip(expected)
-                .all(|(end, e)| (end - e).abs() < 1e-12)
+            let mut pairs = ends.iter().zip(expected);
+            pairs.all(|(end, expected)| (end - expected).abs() < 1e-12)
         };
         assert!(near(known.theirs, [11.0 / 12.0, 13.0 / 12.0]));
         assert!(near(known.ours.unwrap(), [0.5, 1.5]));
         assert!(saturated.ours.is_none());
-        assert!(figure::drawn("paper", &beside).starts_with("<svg"));
+        assert!(figure::draw("paper", &compared).starts_with("<svg"));
     }
 
-    /// Every conclusion is checked by a claim of a study that there is.
+    /// Every conclusion is checked by a claim of an existing study.
     #[test]
     fn every_conclusion_has_claims() {
         let folder = crate::root().join("crates/study/studies");
-        for paper in PAPERS.iter() {
-            for conclusion in &paper.conclusions {
-                for (name, words) in &conclusion.claims {
-                    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
-                    let study: toml::Table = toml::from_str(&text).unwrap();
-                    let claims = study["claim"].as_array().unwrap().iter();
-                    let claims = claims.map(|table| Claim {
-                        says: table["says"].as_str().unwrap().to_owned(),
-                        ..claim("holds", None)
-                    });
-                    let checked = Checked {
-                        study: name.clone(),
-                        claims: claims.collect(),
-                    };
-                    let listed = listed();
-                    let sections = [(&listed, &checked)];
-                    assert!(
-                        !of_conclusion(&[(name.clone(), words.clone())], &sections).is_empty(),
-                        "{name}: {words}"
-                    );
-                }
-            }
+        let conclusions = PAPERS.iter().flat_map(|paper| &paper.conclusions);
+        for (name, words) in conclusions.flat_map(|conclusion| &conclusion.claims) {
+            let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+            let study: toml::Table = toml::from_str(&text).unwrap();
+            let claims = study["claim"].as_array().unwrap().iter();
+            let claims = claims.map(|table| Claim {
+                says: table["says"].as_str().unwrap().to_owned(),
+                ..claim("holds", None)
+            });
+            let checked = Checked {
+                study: name.clone(),
+                claims: claims.collect(),
+            };
+            let listed = listed();
+            let sections = [(&listed, &checked)];
+            let found = of_conclusion(&[(name.clone(), words.clone())], &sections);
+            assert!(!found.is_empty(), "{name}: {words}");
         }
     }
 }

@@ -3,19 +3,18 @@
 //! All numbers come from the built command line, with the commands that the page shows, or from
 //! `disksim.toml`. Texts and published numbers are in `drives.toml` and `disksim.toml`.
 
-mod changes;
-mod drives;
 mod halves;
 mod measured;
 mod random;
 mod reference;
 mod single;
 
-pub use drives::DRIVES;
+pub use reference::DRIVES;
 
 use std::fs;
-use std::io;
 use std::path::Path;
+
+use crate::at;
 
 /// The document, and the folder of its plots, from the root of the workspace.
 const DOCUMENT: &str = "docs/validation.md";
@@ -41,8 +40,4 @@ pub fn write(root: &Path) -> Result<(), String> {
     fs::write(&document, text).map_err(|error| at(&document, error))?;
     println!("docs: wrote {DOCUMENT} and its plots");
     Ok(())
-}
-
-fn at(path: &Path, error: io::Error) -> String {
-    format!("{}: {error}", path.display())
 }

@@ -1,15 +1,14 @@
 //! `cargo xtask bench`: prints the performance table, without checking it.
 
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::arrays::{ARRAYS, HUNDRED_TARGET_MREQ_PER_S, PAIR, PAIR_TARGET, SINGLE};
-use super::simulate;
 use super::{
-    CASES, Case, DECISIONS, GENERATED, GENERATED_TARGET_MREQ_PER_S, Generated, Programs,
-    WITHOUT_DECISION, build, counts, generate,
+    ARRAYS, CASES, Case, GENERATED, GENERATED_TARGET_MREQ_PER_S, HUNDRED_TARGET_MREQ_PER_S, PAIR,
+    PAIR_TARGET, Programs, SINGLE, WITHOUT_DECISION, counts, simulate,
 };
+use crate::Error;
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;
@@ -31,23 +30,12 @@ const FLOOR: f64 = 450.0;
 /// The study that is run on one and on two processors.
 const STUDY: &str = "worthington94-fig3";
 
-pub fn run(arguments: &[String]) -> ExitCode {
+pub fn run(arguments: &[String]) -> Result<(), Error> {
     if !arguments.is_empty() {
-        eprintln!("usage: cargo xtask bench");
-        return ExitCode::from(2);
+        return Err(Error::InvalidArguments);
     }
-    match table() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn table() -> Result<(), String> {
-    let programs = build()?;
-    let binary = &programs.diskarm;
+    let programs = Programs::build()?;
+    let binary = &programs.diskarm();
     println!("hp-c2247, 8 KB uniformly random, 2:1 reads to writes, {REQUESTS} requests;");
     println!("median of {RUNS} runs on one core, wall clock; instructions by callgrind\n");
     println!(
@@ -58,7 +46,7 @@ fn table() -> Result<(), String> {
     for case in CASES {
         let speed = median(|| requests_per_s(binary, case))? / 1e6;
         let count = counts::of_case(&programs, case).ok();
-        counted.extend(count.map(|count| (case.name, count)));
+        counted.extend(count.map(|count| (case, count)));
         println!(
             "{:<18} {speed:>8.2} {:>7} {:>8} {:>6} {:>13} {:>7} {:>7}",
             case.name,
@@ -91,33 +79,25 @@ fn or_dash(cell: Option<impl ToString>) -> String {
     cell.map_or("-".to_owned(), |cell| cell.to_string())
 }
 
-/// Prints the instructions per decision for several queue lengths: what a request takes more than
-/// without decisions.
-fn growth(counted: &[(&str, u64)]) {
-    let count = |name: &str| {
-        counted
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|&(_, n)| n)
-    };
-    let Some(without) = count(WITHOUT_DECISION) else {
+/// Prints the instructions per SPTF decision for several queue lengths: the cost of a request above
+/// that of a request without decisions.
+fn growth(counted: &[(&Case, u64)]) {
+    let plain = counted
+        .iter()
+        .find(|(case, _)| case.name == WITHOUT_DECISION);
+    let Some((_, without)) = plain else {
         return;
     };
     println!("\nAn SPTF decision, above {WITHOUT_DECISION}:");
-    let all = DECISIONS
-        .iter()
-        .filter_map(|&(name, waiting)| Some((waiting, count(name)?)));
-    for (waiting, count) in all {
-        println!(
-            "{waiting:>6} outstanding {:>8} instructions",
-            count - without
-        );
+    for (case, count) in counted.iter().filter(|(case, _)| case.policy == "sptf") {
+        let (outstanding, decision) = (case.load[1], count - without);
+        println!("{outstanding:>6} outstanding {decision:>8} instructions");
     }
 }
 
 /// Prints how fast pairs and arrays are, and what their requests cost by the number of disks.
 fn arrays(programs: &Programs) -> Result<(), String> {
-    let binary = &programs.diskarm;
+    let binary = &programs.diskarm();
     let ratio = median(|| Ok(requests_per_s(binary, &PAIR)? / requests_per_s(binary, &SINGLE)?))?;
     println!(
         "\n{}: {ratio:.2} times the requests per second of {}, target {PAIR_TARGET}",
@@ -128,10 +108,10 @@ fn arrays(programs: &Programs) -> Result<(), String> {
         "{:<18} {:>8} {:>7} {:>13} {:>9}",
         "case", "M req/s", "target", "instructions", "peak, KiB"
     );
-    for array in ARRAYS {
-        let case = &array.case;
+    let has_hundred = |case: &Case| case.name.ends_with("-100");
+    for case in ARRAYS {
         let speed = median(|| requests_per_s(binary, case))? / 1e6;
-        let target = (array.disks == 100).then(|| format!("{HUNDRED_TARGET_MREQ_PER_S:.1}"));
+        let target = has_hundred(case).then(|| format!("{HUNDRED_TARGET_MREQ_PER_S:.1}"));
         println!(
             "{:<18} {speed:>8.2} {:>7} {:>13} {:>9}",
             case.name,
@@ -140,15 +120,12 @@ fn arrays(programs: &Programs) -> Result<(), String> {
             peak_kib(binary, case, REQUESTS)?,
         );
     }
-    let hundred = ARRAYS.iter().find(|array| array.disks == 100);
-    if let Some(array) = hundred {
+    if let Some(case) = ARRAYS.iter().find(|case| has_hundred(case)) {
         let [few, many] = ARRAY_REQUESTS;
-        let peak = |requests| peak_kib(binary, &array.case, requests);
+        let [peak_few, peak_many] = [peak_kib(binary, case, few)?, peak_kib(binary, case, many)?];
         println!(
-            "\n{}: at most {} KiB in {few} requests, {} KiB in {many}",
-            array.case.name,
-            peak(few)?,
-            peak(many)?
+            "\n{}: at most {peak_few} KiB in {few} requests, {peak_many} KiB in {many}",
+            case.name
         );
     }
     Ok(())
@@ -213,13 +190,12 @@ fn study(binary: &Path) -> Result<(), String> {
 /// Prints the part of the table about requests that are generated and not served.
 fn generated(programs: &Programs) -> Result<(), String> {
     println!("\n{GENERATED_REQUESTS} requests generated, not served:");
-    for workload in GENERATED {
-        let speed = median(|| generated_per_s(programs, workload))? / 1e6;
-        let count =
-            counts::of_generated(programs, workload).map_or("-".to_owned(), |n| n.to_string());
+    for &(name, workload) in GENERATED {
+        let speed = median(|| generated_per_s(programs, name, workload))? / 1e6;
+        let count = or_dash(counts::of_generated(programs, name, workload).ok());
         println!(
-            "{:<16} {speed:>10.2} {GENERATED_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
-            workload.name, "",
+            "{name:<16} {speed:>10.2} {GENERATED_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
+            "",
         );
     }
     Ok(())
@@ -227,7 +203,7 @@ fn generated(programs: &Programs) -> Result<(), String> {
 
 /// Prints the speed of all trace readers, measured by their example.
 fn read(programs: &Programs) -> Result<(), String> {
-    let output = Command::new(&programs.readers).output();
+    let output = Command::new(programs.example("readers")).output();
     let output = output.map_err(|error| format!("readers: {error}"))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
@@ -238,7 +214,7 @@ fn read(programs: &Programs) -> Result<(), String> {
     Ok(())
 }
 
-/// The median of several timed runs.
+/// Returns the median of several timed runs.
 fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
     let mut speeds = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, _>>()?;
     speeds.sort_by(f64::total_cmp);
@@ -248,17 +224,19 @@ fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
 /// Requests of a timed run that only generates: about half a second.
 const GENERATED_REQUESTS: u64 = 10_000_000;
 
-/// The speed, as measured by the example.
-fn generated_per_s(programs: &Programs, workload: &Generated) -> Result<f64, String> {
-    let mut command = Command::new(&programs.generate);
-    generate(&mut command, workload, GENERATED_REQUESTS);
-    let output = command.output().map_err(|error| error.to_string())?;
+/// Returns the speed of generating, as measured by the example.
+fn generated_per_s(programs: &Programs, name: &str, workload: &str) -> Result<f64, String> {
+    let output = Command::new(programs.example("generate"))
+        .args([&GENERATED_REQUESTS.to_string(), workload])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let speed = text.trim().parse();
-    speed.map_err(|_| format!("{}: no speed in {text:?}", workload.name))
+    speed.map_err(|_| format!("{name}: no speed in {text:?}"))
 }
 
-/// The speed, as measured by the command line.
+/// Returns the speed of a case, as measured by the command line.
 fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
     let mut command = Command::new(binary);
     simulate(&mut command, case, REQUESTS);
@@ -270,7 +248,7 @@ fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
         .ok_or_else(|| format!("{}: no requests_per_wall_s", case.name))
 }
 
-/// The peak memory of a run, polled while it runs (Linux).
+/// Returns the peak memory of a run, polled while it runs (Linux).
 fn peak_kib(binary: &Path, case: &Case, requests: u64) -> Result<u64, String> {
     let mut command = Command::new(binary);
     simulate(&mut command, case, requests);

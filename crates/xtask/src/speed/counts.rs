@@ -3,14 +3,16 @@
 //! For the same program and input, Callgrind gives the same count on all machines of an
 //! architecture, so, unlike a time, a count can fail a build.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use super::arrays;
 use super::{
-    CASES, Case, GENERATED, Generated, Programs, QUEUES, READ, REPLAYED, Read, Replayed, build,
-    generate, replay, simulate,
+    ARRAYS, CASES, Case, GENERATED, PAIR, Programs, QUEUES, READ, RECORDED, REPLAYED, SINGLE,
+    replay, simulate,
 };
+use crate::{Error, at};
 
 /// The recorded values, next to this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
@@ -22,30 +24,20 @@ const SLACK_PERCENT: u64 = 5;
 const REQUESTS: [u64; 2] = [10_000, 40_000];
 
 /// Counts all cases; `--record` writes the counts instead of comparing.
-pub fn run(arguments: &[String]) -> ExitCode {
-    let record = match arguments {
-        [] => false,
-        [flag] if flag == "--record" => true,
-        _ => {
-            eprintln!("usage: cargo xtask counts [--record]");
-            return ExitCode::from(2);
-        }
+pub fn run(arguments: &[String]) -> Result<(), Error> {
+    let compare_or_write = match arguments {
+        [] => compare,
+        [flag] if flag == "--record" => write,
+        _ => return Err(Error::InvalidArguments),
     };
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("counts: skipped, valgrind is not installed");
-        return ExitCode::SUCCESS;
+        return Ok(());
     }
-    match if record { write() } else { compare() } {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("counts: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Ok(compare_or_write()?)
 }
 
-fn write() -> Result<bool, String> {
+fn write() -> Result<(), String> {
     let mut text = String::from(
         "# Instructions per request, measured by `cargo xtask counts --record` (callgrind,\n\
          # x86-64, as shipped). `cargo xtask counts` fails above these plus 5 %.\n",
@@ -54,38 +46,39 @@ fn write() -> Result<bool, String> {
         text += &format!("{name} = {count}\n");
         println!("counts: {name} {count}");
     }
-    std::fs::write(RECORD, text).map_err(|error| format!("{RECORD}: {error}"))?;
-    Ok(true)
+    fs::write(RECORD, text).map_err(|error| at(RECORD, error))
 }
 
-fn compare() -> Result<bool, String> {
-    let text = std::fs::read_to_string(RECORD).map_err(|error| format!("{RECORD}: {error}"))?;
-    let recorded: toml::de::DeTable<'_> = toml::de::DeTable::parse(&text)
-        .map_err(|error| format!("{RECORD}: {error}"))?
-        .into_inner();
+fn compare() -> Result<(), String> {
+    let text = fs::read_to_string(RECORD).map_err(|error| at(RECORD, error))?;
+    let recorded: BTreeMap<String, u64> =
+        toml::from_str(&text).map_err(|error| at(RECORD, error))?;
     let counts = all()?;
-    let mut within = is_boxing_cheap(&counts);
+    let mut is_within = is_boxing_cheap(&counts);
     for (name, count) in counts {
         let recorded = recorded
-            .get(name)
-            .and_then(|value| value.get_ref().as_integer())
-            .and_then(|value| value.as_str().parse::<u64>().ok())
+            .get(&name)
             .ok_or_else(|| format!("{RECORD}: no count of {name}"))?;
         let max = recorded * (100 + SLACK_PERCENT) / 100;
         let verdict = if count <= max { "ok" } else { "TOO MANY" };
-        within &= count <= max;
+        is_within &= count <= max;
         println!(
             "counts: {name:<16} {count:>6} instructions per request, recorded {recorded}, \
              at most {max}: {verdict}",
         );
     }
-    Ok(within)
+    if is_within {
+        Ok(())
+    } else {
+        Err("a case takes too many instructions".to_owned())
+    }
 }
 
-/// Whether a queue in front of a boxed drive takes at most 10 % more instructions than in front of
-/// a plain one.
-fn is_boxing_cheap(counts: &[(&str, u64)]) -> bool {
-    let [plain, boxed] = QUEUES.map(|(name, _)| {
+/// Returns true if a queue in front of a boxed drive takes at most 10 % more instructions than in
+/// front of a plain one.
+fn is_boxing_cheap(counts: &[(String, u64)]) -> bool {
+    let [plain, boxed] = QUEUES.map(|kind| {
+        let name = format!("queue-{kind}");
         let count = counts.iter().find(|(counted, _)| *counted == name);
         count.map_or(0, |(_, count)| *count)
     });
@@ -97,92 +90,86 @@ fn is_boxing_cheap(counts: &[(&str, u64)]) -> bool {
     is_cheap
 }
 
-/// The counts of all cases, in the order of the tables.
-fn all() -> Result<Vec<(&'static str, u64)>, String> {
-    let programs = build()?;
-    let cases = CASES
-        .iter()
-        .chain(arrays::recorded())
-        .map(|case| Ok((case.name, of_case(&programs, case)?)));
-    let queues = QUEUES
-        .iter()
-        .map(|(name, kind)| Ok((*name, of_queue(&programs, name, kind)?)));
-    let generated = GENERATED
-        .iter()
-        .map(|workload| Ok((workload.name, of_generated(&programs, workload)?)));
-    let read = READ
-        .iter()
-        .map(|read| Ok((read.name, of_read(&programs, read)?)));
-    let replayed = REPLAYED
-        .iter()
-        .map(|replayed| Ok((replayed.name, of_replay(&programs, replayed)?)));
-    let simulated = cases.chain(queues).chain(replayed);
-    simulated.chain(generated).chain(read).collect()
+/// Returns the counts of all cases, in the order of the tables.
+fn all() -> Result<Vec<(String, u64)>, String> {
+    let programs = Programs::build()?;
+    let readers = programs.example("readers");
+    let mut counts = Vec::new();
+    let arrays = ARRAYS.iter().filter(|case| RECORDED.contains(&case.name));
+    for case in CASES.iter().chain([&SINGLE, &PAIR]).chain(arrays) {
+        counts.push((case.name.to_owned(), of_case(&programs, case)?));
+    }
+    for kind in QUEUES {
+        let name = format!("queue-{kind}");
+        let count = count(&programs.example("queue"), &name, |command, requests| {
+            command.args([kind, &requests.to_string()]);
+        })?;
+        counts.push((name, count));
+    }
+    for (format, drive) in REPLAYED {
+        let name = format!("replay-{format}");
+        let count = with_traces(&readers, &name, format, |trace| {
+            count(&programs.diskarm(), &name, |command, requests| {
+                replay(command, format, drive, &trace(requests));
+            })
+        })?;
+        counts.push((name, count));
+    }
+    for &(name, workload) in GENERATED {
+        counts.push((name.to_owned(), of_generated(&programs, name, workload)?));
+    }
+    for format in READ.split(' ') {
+        let name = format!("read-{format}");
+        let count = with_traces(&readers, &name, format, |trace| {
+            count(&readers, &name, |command, requests| {
+                command.args(["read", format]).arg(trace(requests));
+            })
+        })?;
+        counts.push((name, count));
+    }
+    Ok(counts)
 }
 
-/// Instructions per request of `case`.
+/// Returns the instructions per request of `case`.
 pub(super) fn of_case(programs: &Programs, case: &Case) -> Result<u64, String> {
-    count(&programs.diskarm, case.name, |command, requests| {
+    count(&programs.diskarm(), case.name, |command, requests| {
         simulate(command, case, requests);
     })
 }
 
-/// Instructions per request through a queue.
-fn of_queue(programs: &Programs, name: &str, kind: &str) -> Result<u64, String> {
-    count(&programs.queue, name, |command, requests| {
-        command.args([kind, &requests.to_string()]);
+/// Returns the instructions per generated request.
+pub(super) fn of_generated(programs: &Programs, name: &str, workload: &str) -> Result<u64, String> {
+    count(&programs.example("generate"), name, |command, requests| {
+        command.args([&requests.to_string(), workload]);
     })
 }
 
-/// Instructions per generated request.
-pub(super) fn of_generated(programs: &Programs, workload: &Generated) -> Result<u64, String> {
-    count(&programs.generate, workload.name, |command, requests| {
-        generate(command, workload, requests);
-    })
-}
-
-/// Instructions per request read from a file.
-fn of_read(programs: &Programs, read: &Read) -> Result<u64, String> {
-    with_traces(programs, read.name, read.format, |trace| {
-        count(&programs.readers, read.name, |command, requests| {
-            command.args(["read", read.format]).arg(trace(requests));
-        })
-    })
-}
-
-/// Instructions per request replayed from a file.
-fn of_replay(programs: &Programs, replayed: &Replayed) -> Result<u64, String> {
-    with_traces(programs, replayed.name, replayed.format, |trace| {
-        count(&programs.diskarm, replayed.name, |command, requests| {
-            replay(command, replayed, &trace(requests));
-        })
-    })
-}
-
-/// What `count` counts with traces in `format`, whose file by number of requests it is given.
+/// Returns what `count` counts with traces in `format`; its argument returns the file with a number
+/// of requests.
 fn with_traces(
-    programs: &Programs,
+    readers: &Path,
     name: &str,
     format: &str,
     count: impl FnOnce(&dyn Fn(u64) -> PathBuf) -> Result<u64, String>,
 ) -> Result<u64, String> {
     let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
     let failed = |error: std::io::Error| format!("{name}: {error}");
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    fs::create_dir_all(&folder).map_err(failed)?;
     let trace = |requests: u64| folder.join(format!("{format}-{requests}"));
     let written = REQUESTS.iter().try_for_each(|requests| {
-        let mut write = Command::new(&programs.readers);
+        let mut write = Command::new(readers);
         write.args(["write", format, &requests.to_string()]);
         let status = write.arg(trace(*requests)).status().map_err(failed)?;
         let problem = || format!("{name}: no trace was written: {status}");
         status.success().then_some(()).ok_or_else(problem)
     });
     let counted = written.and_then(|()| count(&trace));
-    std::fs::remove_dir_all(&folder).map_err(failed)?;
+    fs::remove_dir_all(&folder).map_err(failed)?;
     counted
 }
 
-/// Instructions per request of `program`, whose arguments for a number of requests `add` adds.
+/// Returns the instructions per request of `program`; `add` adds its arguments for a number of
+/// requests.
 fn count(program: &Path, name: &str, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
     let collected = |requests| {
         let mut command = Command::new("valgrind");
@@ -195,7 +182,7 @@ fn count(program: &Path, name: &str, add: impl Fn(&mut Command, u64)) -> Result<
     Ok(collected(many)?.saturating_sub(collected(few)?) / (many - few))
 }
 
-/// Instructions of a run under callgrind.
+/// Returns the instructions of a run under callgrind.
 fn collected(mut command: Command) -> Result<u64, String> {
     let output = command
         .output()

@@ -16,55 +16,26 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// Last words of a name that are a unit. A `2` after one means its square.
-const UNITS: &[&str] = &[
-    // Times and rates.
-    "ns",
-    "us",
-    "ms",
-    "s",
-    "hz",
-    "rpm",
-    // Addresses and sizes.
-    "sectors",
-    "tracks",
-    "cylinders",
-    "revolutions",
-    "bytes",
-    "kib",
-    "mib",
-    // Counts and dimensionless numbers.
-    "number",
-    "numbers",
-    "count",
-    "requests",
-    "percent",
-    "fraction",
-    "ratio",
-    "share",
-    "probability",
-    "confidence",
-    "quantile",
-    "factor",
-    "weight",
-    "weights",
-    "exponent",
-    "cv",
-    "watermark",
-];
+/// Last words of a name that are a unit of time, rate, address or size, or a count or a
+/// dimensionless number. A `2` after one means its square.
+const UNITS: &str = "ns us ms s hz rpm \
+    sectors tracks cylinders revolutions bytes kib mib \
+    number numbers count requests percent fraction ratio share probability confidence quantile \
+    factor weight weights exponent cv watermark";
 
 /// Words that may follow a unit, as may a percentile such as `p99`.
-const STATISTICS: &[&str] = &["mean", "min", "max", "sum", "std"];
+const STATISTICS: &str = "mean min max sum std";
 
 /// Last words of a name for times and blocks, which have types.
-const TYPED: &[&str] = &[
-    "time", "delay", "wait", "latency", "duration", "deadline", "instant", "now", "lbn",
-];
+const TYPED: &str = "time delay wait latency duration deadline instant now lbn";
 
-const FLOATS: &[&str] = &["f32", "f64"];
-const INTEGERS: &[&str] = &[
-    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
-];
+const FLOATS: &str = "f32 f64";
+const INTEGERS: &str = "u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize";
+
+/// Returns true if `word` is one of the words of `list`.
+fn is_listed(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
 
 fn run(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -78,7 +49,7 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `name` ends in a unit: `seek_ms`, `response_us_p99`, `requests_per_s`.
+/// Returns true if `name` ends in a unit: `seek_ms`, `response_us_p99`, `requests_per_s`.
 fn has_unit(name: &str) -> bool {
     let mut words: Vec<&str> = name.split('_').collect();
     while let Some(last) = words.last()
@@ -89,16 +60,14 @@ fn has_unit(name: &str) -> bool {
     }
     match words[..] {
         [.., "per", _] => true,
-        [.., last] => UNITS.contains(&last.strip_suffix('2').unwrap_or(last)),
+        [.., last] => is_listed(UNITS, last.strip_suffix('2').unwrap_or(last)),
         [] => false,
     }
 }
 
 fn is_statistic(word: &str) -> bool {
-    let percentile = word
-        .strip_prefix('p')
-        .and_then(|digits| digits.parse::<u32>().ok());
-    STATISTICS.contains(&word) || percentile.is_some()
+    let percentile = word.strip_prefix('p').map(str::parse::<u32>);
+    is_listed(STATISTICS, word) || percentile.is_some_and(|number| number.is_ok())
 }
 
 /// Converts `ReadRate` and `READ_RATE` to `read_rate`.
@@ -126,8 +95,9 @@ struct Numbers {
 
 impl<'ast> Visit<'ast> for Numbers {
     fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
-        self.has_float |= FLOATS.iter().any(|name| segment.ident == name);
-        self.has_integer |= INTEGERS.iter().any(|name| segment.ident == name);
+        let name = segment.ident.to_string();
+        self.has_float |= is_listed(FLOATS, &name);
+        self.has_integer |= is_listed(INTEGERS, &name);
         visit::visit_path_segment(self, segment);
     }
 }
@@ -146,7 +116,7 @@ impl Api<'_> {
         let is_typed = snake
             .split('_')
             .next_back()
-            .is_some_and(|word| TYPED.contains(&word));
+            .is_some_and(|word| is_listed(TYPED, word));
         let message = if numbers.has_float && !has_unit(&snake) {
             format!("`{name}` is a bare float: use a type of `units`, or end the name with a unit")
         } else if numbers.has_integer && is_typed {
@@ -251,7 +221,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> usize {
-        run(&Tree::of(&[("crates/core/src/x.rs", text)])).len()
+        run(&Tree::new(&[("crates/core/src/x.rs", text)])).len()
     }
 
     #[test]
@@ -291,7 +261,7 @@ mod tests {
         ] {
             assert_eq!(found(text), 0, "{text}");
         }
-        let outside = Tree::of(&[("crates/cli/src/main.rs", "pub fn f(seek: f64) {}")]);
+        let outside = Tree::new(&[("crates/cli/src/main.rs", "pub fn f(seek: f64) {}")]);
         assert_eq!(run(&outside), []);
     }
 }

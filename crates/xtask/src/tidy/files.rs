@@ -1,4 +1,7 @@
-//! Files that hold more than one idea, whose names say nothing, or that are never compiled.
+//! Files that hold more than one idea, whose names say nothing, or that are never compiled; pages
+//! that the table of contents of the book does not list, and links out of the book.
+//!
+//! `make links` checks where all other links lead.
 
 use super::tree::{File, Tree};
 use super::{Check, Finding};
@@ -7,6 +10,12 @@ pub const CHECK: Check = Check {
     name: "files",
     summary: "code files have at most 700 lines, names that say something, and a `mod` line",
     run,
+};
+
+pub const BOOK: Check = Check {
+    name: "book",
+    summary: "the contents of the book list every page, and no link leaves the book",
+    run: book,
 };
 
 const MAX_LINES: usize = 700;
@@ -21,17 +30,34 @@ const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "hel
 const ROOTS: &[&str] = &["bin", "tests", "benches", "examples", "fuzz_targets"];
 
 fn run(tree: &Tree) -> Vec<Finding> {
-    let messages = |file| [long(file), empty_name(file), orphan(tree, file)];
     let of_file = |file| {
-        messages(file)
-            .into_iter()
-            .flatten()
-            .map(move |text| (file, text))
+        let messages = [long(file), empty_name(file), orphan(tree, file)];
+        let messages = messages.into_iter().flatten();
+        messages.map(|message| Finding::new(&file.path, 1, message))
     };
-    let found = tree.files().flat_map(of_file);
-    found
-        .map(|(file, message)| Finding::new(&file.path, 1, message))
-        .collect()
+    tree.files().flat_map(of_file).collect()
+}
+
+fn book(tree: &Tree) -> Vec<Finding> {
+    const CONTENTS: &str = "docs/SUMMARY.md";
+    let contents = tree.files().find(|file| file.path == CONTENTS);
+    let contents = contents.map_or("", |file| &file.text);
+    let mut findings = Vec::new();
+    for file in tree.files().filter(|file| file.extension() == "md") {
+        let Some(path) = file.path.strip_prefix("docs/") else {
+            continue;
+        };
+        if file.path != CONTENTS && !contents.contains(&format!("]({path})")) {
+            let message = format!("{CONTENTS} does not list it");
+            findings.push(Finding::new(&file.path, 1, message));
+        }
+        let outside = format!("]({}", "../".repeat(file.path.matches('/').count()));
+        for (number, _) in file.lines().filter(|(_, line)| line.contains(&outside)) {
+            let message = "a link leads out of the book, where it does not work";
+            findings.push(Finding::new(&file.path, number, message));
+        }
+    }
+    findings
 }
 
 fn long(file: &File) -> Option<String> {
@@ -41,11 +67,11 @@ fn long(file: &File) -> Option<String> {
 }
 
 fn empty_name(file: &File) -> Option<String> {
-    let stems = file
+    let mut stems = file
         .path
         .split('/')
         .filter_map(|part| part.split('.').next());
-    let name = stems.into_iter().find(|stem| EMPTY_NAMES.contains(stem))?;
+    let name = stems.find(|stem| EMPTY_NAMES.contains(stem))?;
     Some(format!(
         "`{name}` says nothing: name the idea that lives there"
     ))
@@ -80,25 +106,24 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        run(&Tree::of(files))
-            .into_iter()
-            .map(|finding| finding.path)
-            .collect()
+        let findings = run(&Tree::new(files)).into_iter();
+        findings.map(|finding| finding.path).collect()
     }
 
     #[test]
     fn long_files_of_code_are_found() {
-        let of = |path, lines| found(&[(path, "\n".repeat(lines).as_str())]).len();
-        assert_eq!([of("a/src/lib.rs", 701), of("a.py", 701)], [1, 1]);
-        assert_eq!([of("a/src/lib.rs", 700), of("drive.toml", 701)], [0, 0]);
+        let count = |path, lines| found(&[(path, "\n".repeat(lines).as_str())]).len();
+        assert_eq!([count("a/src/lib.rs", 701), count("a.py", 701)], [1, 1]);
+        assert_eq!(
+            [count("a/src/lib.rs", 700), count("drive.toml", 701)],
+            [0, 0]
+        );
     }
 
     #[test]
     fn names_that_say_nothing_are_found() {
-        assert_eq!(
-            found(&[("helpers/x.py", ""), ("misc.md", ""), ("utility.md", "")]).len(),
-            2
-        );
+        let tree = [("helpers/x.py", ""), ("misc.md", ""), ("utility.md", "")];
+        assert_eq!(found(&tree), ["helpers/x.py", "misc.md"]);
     }
 
     #[test]
@@ -132,5 +157,21 @@ mod tests {
             ("fuzz/fuzz_targets/t.rs", ""),
         ];
         assert_eq!(found(&tree), [""; 0]);
+    }
+    #[test]
+    fn pages_missing_from_the_contents_and_links_out_of_the_book_are_found() {
+        let tree = [
+            ("docs/a/page.md", "[x](../b.md#y)\n\n[z](../../README.md)\n"),
+            ("docs/SUMMARY.md", "- [A](a/page.md)\n"),
+            ("docs/c.md", "[README](../README.md)\n"),
+            ("docs/c.svg", ""),
+            ("README.md", "[c](docs/c.md)"),
+        ];
+        let findings = book(&Tree::new(&tree)).into_iter();
+        let places: Vec<_> = findings
+            .map(|finding| (finding.path, finding.line))
+            .collect();
+        let expected = [("docs/a/page.md", 3), ("docs/c.md", 1), ("docs/c.md", 1)];
+        assert_eq!(places, expected.map(|(path, line)| (path.to_owned(), line)));
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, line: &str) -> usize {
-        run(&Tree::of(&[(path, line)])).len()
+        run(&Tree::new(&[(path, line)])).len()
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl` of
+/// Returns true if `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl` of
 /// `Policy` may serve several entries.
 fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
@@ -70,16 +70,16 @@ fn headings(attributes: &[Attribute]) -> Vec<String> {
 }
 
 fn doc_text(attribute: &Attribute) -> Option<String> {
-    match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
+    if let Meta::NameValue(pair) = &attribute.meta
+        && pair.path.is_ident("doc")
+        && let Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) = &pair.value
+    {
+        return Some(text.value());
     }
+    None
 }
 
 #[cfg(test)]
@@ -91,28 +91,27 @@ mod tests {
     const IMPL: &str = "impl<T> super::Rule for Fcfs<T> {}\n";
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        let findings = run(&Tree::of(&[(path, text)]));
-        findings
-            .into_iter()
-            .map(|finding| finding.message)
-            .collect()
+        let findings = run(&Tree::new(&[(path, text)])).into_iter();
+        findings.map(|finding| finding.message).collect()
     }
 
     #[test]
     fn missing_headings_are_found() {
-        let path = "crates/core/src/sched/fcfs.rs";
-        assert!(found(path, IMPL)[0].contains("lacks \"What it does\""));
-        let none = DOC.replace("//! # Cost\n", "");
-        assert!(found(path, &(none + IMPL))[0].contains("lacks \"Cost\""));
+        let lacks = |doc: String, heading: &str| {
+            let messages = found("crates/core/src/sched/fcfs.rs", &(doc + IMPL));
+            assert!(
+                messages[0].contains(&format!("lacks \"{heading}\"")),
+                "{messages:?}"
+            );
+        };
+        lacks(String::new(), "What it does");
+        lacks(DOC.replace("//! # Cost\n", ""), "Cost");
         let in_code = DOC
             .replace("# Example", "# E")
             .replace("hidden();", "Example");
-        assert!(found(path, &(in_code + IMPL))[0].contains("lacks \"Example\""));
-        let swapped = DOC
-            .replace("Cost", "Bad")
-            .replace("Origin", "Cost")
-            .replace("Bad", "Origin");
-        assert!(found(path, &(swapped + IMPL))[0].contains("lacks \"Cost\""));
+        lacks(in_code, "Example");
+        let swapped = DOC.replace("Cost", "Bad").replace("Origin", "Cost");
+        lacks(swapped.replace("Bad", "Origin"), "Cost");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 
 use proc_macro2::TokenStream;
@@ -30,15 +29,24 @@ pub struct Rust {
 impl Tree {
     /// All text files that git tracks, without deleted files, symbolic links and binary files.
     pub fn tracked() -> Result<Self, String> {
-        let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
-        let root = Path::new(root.trim_end_matches('\n'));
+        let root = crate::root();
+        let output = Command::new("git")
+            .args(["ls-files", "-z"])
+            .current_dir(&root)
+            .output()
+            .map_err(|error| format!("cannot run git: {error}"))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        let names = String::from_utf8(output.stdout)
+            .map_err(|_| "git lists a path that is not UTF-8".to_owned())?;
         let mut files = Vec::new();
-        for path in git(root, &["ls-files", "-z"])?.split_terminator('\0') {
-            let place = root.join(path);
-            if !place.symlink_metadata().is_ok_and(|kind| kind.is_file()) {
+        for path in names.split_terminator('\0') {
+            let location = root.join(path);
+            if !location.symlink_metadata().is_ok_and(|kind| kind.is_file()) {
                 continue;
             }
-            match fs::read_to_string(&place) {
+            match fs::read_to_string(&location) {
                 Ok(text) => files.push(File::new(path, text)),
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
                 Err(error) => return Err(format!("cannot read {path}: {error}")),
@@ -49,18 +57,13 @@ impl Tree {
 
     /// A tree of these paths and texts.
     #[cfg(test)]
-    pub fn of(files: &[(&str, &str)]) -> Self {
+    pub fn new(files: &[(&str, &str)]) -> Self {
         let mut files: Vec<File> = files
             .iter()
             .map(|&(path, text)| File::new(path, text.to_owned()))
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Self { files }
-    }
-
-    /// The number of files.
-    pub fn len(&self) -> usize {
-        self.files.len()
     }
 
     pub fn files(&self) -> impl Iterator<Item = &File> {
@@ -84,14 +87,11 @@ impl Tree {
 
 impl File {
     fn new(path: &str, text: String) -> Self {
-        let rust = path
-            .ends_with(".rs")
-            .then(|| Rust::parse(&text).ok())
-            .flatten();
+        let is_rust = path.ends_with(".rs");
         Self {
             path: path.to_owned(),
+            rust: is_rust.then(|| Rust::parse(&text).ok()).flatten(),
             text,
-            rust,
         }
     }
 
@@ -101,9 +101,8 @@ impl File {
 
     /// The part of its name after the last dot; empty without a dot.
     pub fn extension(&self) -> &str {
-        self.name()
-            .rsplit_once('.')
-            .map_or("", |(_, extension)| extension)
+        let split = self.name().rsplit_once('.');
+        split.map_or("", |(_, extension)| extension)
     }
 
     /// Its lines, numbered from 1.
@@ -121,29 +120,13 @@ impl Rust {
     }
 }
 
-/// Whether an item is compiled only for tests.
+/// Returns true if an item is compiled only for tests.
 pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg")
-            && attribute
-                .parse_args::<syn::Path>()
-                .is_ok_and(|condition| condition.is_ident("test"))
-    })
-}
-
-fn git(place: &Path, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(place)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("cannot run git: {error}"))?;
-    let text = String::from_utf8(output.stdout);
-    match text {
-        Ok(text) if output.status.success() => Ok(text),
-        Ok(_) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(_) => Err("git lists a path that is not UTF-8".to_owned()),
-    }
+    let mut conditions = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"))
+        .filter_map(|attribute| attribute.parse_args::<syn::Path>().ok());
+    conditions.any(|condition| condition.is_ident("test"))
 }
 
 #[cfg(test)]
@@ -152,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_dot_has_no_extension() {
-        let tree = Tree::of(&[("a.b/Makefile", ""), ("a/x.rs", "")]);
+        let tree = Tree::new(&[("a.b/Makefile", ""), ("a/x.rs", "")]);
         let extensions: Vec<&str> = tree.files().map(File::extension).collect();
         assert_eq!(extensions, ["", "rs"]);
     }
@@ -160,9 +143,7 @@ mod tests {
     #[test]
     fn this_file_is_tracked_and_parses() {
         let tree = Tree::tracked().expect("the tests run inside the work tree");
-        let here = tree
-            .rust()
-            .any(|(file, _)| file.path == "crates/xtask/src/tidy/tree.rs");
-        assert!(here);
+        let mut files = tree.rust().map(|(file, _)| file.path.as_str());
+        assert!(files.any(|path| path == "crates/xtask/src/tidy/tree.rs"));
     }
 }

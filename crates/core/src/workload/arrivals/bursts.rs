@@ -1,11 +1,10 @@
 //! Arrivals in bursts.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::exponential;
 use crate::units::Span;
 
-/// A Poisson process that is switched on and off, both for exponential times: the interrupted
-/// Poisson process.
+/// The interrupted Poisson process: switched on and off, both for exponential times.
 ///
 /// An arrival leaves the process on, and exponential times have no memory; so pauses are
 /// independent, and no state is carried from one to the next. With rate `λ` within bursts, mean on
@@ -40,8 +39,6 @@ impl Pause for Bursts {
                  System Technical Journal 52(3), 1973",
     };
 
-    type Draw = Self;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let bursts = Self {
             on: args.time("on")?,
@@ -63,22 +60,18 @@ impl Pause for Bursts {
         Span::from_ns((self.pause.as_ns() as f64 * (on + off) / on).round() as i64)
     }
 
-    fn ready(&self) -> Self {
-        *self
-    }
-}
-
-impl Pausing for Bursts {
-    #[inline]
-    fn next(&mut self, generator: &mut Generator) -> Span {
-        let mut pause = Span::ZERO;
-        loop {
-            let arrives = exponential(generator, self.pause);
-            let ends = exponential(generator, self.on);
-            if arrives <= ends {
-                return pause + arrives;
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
+        let Self { pause, on, off } = *self;
+        move |generator| {
+            let mut length = Span::ZERO;
+            loop {
+                let arrives = exponential(generator, pause);
+                let ends = exponential(generator, on);
+                if arrives <= ends {
+                    return length + arrives;
+                }
+                length += ends + exponential(generator, off);
             }
-            pause += ends + exponential(generator, self.off);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Gamma};
 
-use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::scaled;
 use crate::units::Span;
 
@@ -32,8 +32,6 @@ impl Pause for Erlang {
         origin: "liu05 section 5.3.3 (four stages) and appendix B.5",
     };
 
-    type Draw = ErlangDraw;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let stages = args.count("k", 1..=MAX_STAGES)? as u32;
         let mean = args.mean_or_rate()?;
@@ -44,27 +42,12 @@ impl Pause for Erlang {
         self.mean
     }
 
-    fn ready(&self) -> ErlangDraw {
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
         let stages = f64::from(self.stages);
         let Ok(unit) = Gamma::new(stages, 1.0 / stages) else {
             panic!("no stages: {self:?}");
         };
-        ErlangDraw {
-            unit,
-            mean: self.mean,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct ErlangDraw {
-    unit: Gamma<f64>,
-    mean: Span,
-}
-
-impl Pausing for ErlangDraw {
-    #[inline]
-    fn next(&mut self, generator: &mut Generator) -> Span {
-        scaled(self.unit.sample(generator), self.mean)
+        let mean = self.mean;
+        move |generator| scaled(unit.sample(generator), mean)
     }
 }

@@ -1,6 +1,6 @@
 //! Pauses less regular than exponential ones.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::{Chance, exponential};
 use crate::units::Span;
 
@@ -8,8 +8,7 @@ use crate::units::Span;
 ///
 /// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is the mean of the short
 /// ones, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
-/// liu05's `p = 0.1`, `r = 9` that is 41/9; the text gives 50/9, which is the same without the `-
-/// 1`.
+/// liu05's `p = 0.1`, `r = 9` that is 41/9; the text gives 50/9, omitting the `- 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperexponential {
     /// Share of the long pauses, above 0 and below 1.
@@ -32,8 +31,6 @@ impl Pause for Hyperexponential {
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
     };
 
-    type Draw = HyperexponentialDraw;
-
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             long_share: args.part("long")?,
@@ -46,32 +43,18 @@ impl Pause for Hyperexponential {
         self.mean
     }
 
-    fn ready(&self) -> HyperexponentialDraw {
+    fn sampler(&self) -> impl Fn(&mut Generator) -> Span {
         let Self {
             long_share,
             ratio,
             mean,
         } = *self;
         let short_ns = mean.as_ns() as f64 / (long_share * ratio + 1.0 - long_share);
-        HyperexponentialDraw {
-            is_long: Chance::new(long_share),
-            short: Span::from_ns(short_ns.round() as i64),
-            long: Span::from_ns((short_ns * ratio).round() as i64),
+        let is_long = Chance::new(long_share);
+        let [short, long] = [short_ns, short_ns * ratio].map(|ns| Span::from_ns(ns.round() as i64));
+        move |generator| {
+            let is_long = is_long.hits(generator);
+            exponential(generator, if is_long { long } else { short })
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct HyperexponentialDraw {
-    is_long: Chance,
-    short: Span,
-    long: Span,
-}
-
-impl Pausing for HyperexponentialDraw {
-    #[inline]
-    fn next(&mut self, generator: &mut Generator) -> Span {
-        let is_long = self.is_long.hits(generator);
-        exponential(generator, if is_long { self.long } else { self.short })
     }
 }

@@ -1,6 +1,8 @@
 //! Placement in a few zones.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, below, within};
+use super::{
+    Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, below, within,
+};
 use crate::text::percent;
 
 /// Anywhere within one of a few zones of equal width, all equally likely.
@@ -74,13 +76,9 @@ pub(in crate::workload) struct HotDraw {
     zones: Vec<(u64, u64)>,
 }
 
-impl HotDraw {
+impl Place for HotDraw {
     #[inline]
-    pub(in crate::workload) fn next(
-        &mut self,
-        generator: &mut Generator,
-        request: &Unplaced,
-    ) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;
         let (from, to) = self.zones[zone];
         within(generator, from, to, request.size)

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, within};
 use crate::units::SectorCount;
 
 /// A normally distributed distance of mean zero from the start of the stream's last request. A
@@ -36,10 +36,6 @@ impl Placement for Local {
         Ok(Self { deviation })
     }
 
-    fn error(&self, _: Room) -> Option<InputError> {
-        None
-    }
-
     fn ready(&self, room: Room) -> LocalDraw {
         LocalDraw {
             units: room.units,
@@ -54,19 +50,14 @@ pub(in crate::workload) struct LocalDraw {
     deviation: f64,
 }
 
-impl LocalDraw {
+impl Place for LocalDraw {
     #[inline]
-    pub(in crate::workload) fn next(
-        &mut self,
-        generator: &mut Generator,
-        request: &Unplaced,
-    ) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let last_place = self.units - request.size;
         let Some(last) = request.last else {
             return within(generator, 0, self.units, request.size);
         };
-        // For a large request after a small one at the end of the disk: from the last possible
-        // place.
+        // A large request after a small one at the end of the disk: from the last possible place.
         let from = last.start.min(last_place);
         loop {
             let normal: f64 = StandardNormal.sample(generator);

@@ -1,19 +1,18 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlacedRequest, Placement, Room, Unplaced, below,
-    within,
+    Args, Generator, GeneratorInfo, InputError, Place, PlacedRequest, Placement, Room, Unplaced,
+    below, within,
 };
 
 /// Each request begins where another ended, and has its direction: where the stream's last request
 /// ended, whatever rule placed it, or where the last request of one of several runs did, all
-/// equally likely. The first of a run, and one that would pass the end of the disk, is placed
+/// equally likely. The first of a run, and one that would pass the end of the disk, may be
 /// anywhere.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
-/// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So if all requests of a
-/// stream are sequential, they all have the direction of the first one, and if all are in runs,
-/// that of the first one of their run.
+/// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of
+/// sequential requests keeps the direction of the first one, and a run that of its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequential {
     /// Number of separate runs; `None` to continue the stream's last request.
@@ -43,10 +42,6 @@ impl Placement for Sequential {
         })
     }
 
-    fn error(&self, _: Room) -> Option<InputError> {
-        None
-    }
-
     fn ready(&self, room: Room) -> SequentialDraw {
         SequentialDraw {
             units: room.units,
@@ -62,23 +57,16 @@ pub(in crate::workload) struct SequentialDraw {
     runs: Vec<Option<PlacedRequest>>,
 }
 
-impl SequentialDraw {
+impl Place for SequentialDraw {
     #[inline]
-    pub(in crate::workload) fn next(
-        &mut self,
-        generator: &mut Generator,
-        request: &mut Unplaced,
-    ) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         if self.runs.is_empty() {
             return after(request.last, self.units, generator, request);
         }
         let run = below(generator, self.runs.len() as u64) as usize;
         let start = after(self.runs[run], self.units, generator, request);
-        self.runs[run] = Some(PlacedRequest {
-            start,
-            end: start + request.size,
-            op: request.op,
-        });
+        let (end, op) = (start + request.size, request.op);
+        self.runs[run] = Some(PlacedRequest { start, end, op });
         start
     }
 }

@@ -1,6 +1,6 @@
 //! Placement with Zipf popularity: a few extents often, many rarely.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, within};
 use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
 
@@ -26,8 +26,7 @@ pub struct Zipf {
 /// Default size of an extent.
 const EXTENT: Bytes = Bytes(1 << 20);
 
-/// Number of ranks with their own table entry: the table then fits in a second-level cache, at half
-/// a megabyte.
+/// Number of ranks with their own table entry: half a megabyte, which fits in a second-level cache.
 const LISTED: u64 = 1 << 14;
 
 impl Placement for Zipf {
@@ -103,13 +102,9 @@ pub(in crate::workload) struct ZipfDraw {
     step: u64,
 }
 
-impl ZipfDraw {
+impl Place for ZipfDraw {
     #[inline]
-    pub(in crate::workload) fn next(
-        &mut self,
-        generator: &mut Generator,
-        request: &Unplaced,
-    ) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let (entry, number) = self.listed.take(generator);
         let number = match &self.tail {
             Some(tail) if entry as u64 == LISTED => self.number(tail.rank(generator)),
@@ -118,7 +113,9 @@ impl ZipfDraw {
         let from = number * self.extent;
         within(generator, from, from + self.extent, request.size)
     }
+}
 
+impl ZipfDraw {
     /// Returns the number of the extent of this rank from 0 on.
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {

@@ -27,24 +27,18 @@ impl Size for Mixed {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (disk, max) = (args.context, args.context.max_sectors());
-        let pairs = args.pairs();
-        let parts = pairs
-            .into_iter()
-            .map(|(size, text)| {
-                let sectors = disk
-                    .size(size, max)
-                    .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
-                let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
-                Ok(Share { share, of: sectors })
-            })
-            .collect::<Result<Vec<_>, InputError>>()?;
+        let mut parts = Vec::new();
+        for (size, text) in args.pairs() {
+            let of = disk
+                .size(size, max)
+                .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
+            let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
+            parts.push(Share { share, of });
+        }
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            return Err(InputError::new(
-                "mixed",
-                &percent(sum),
-                "shares of 100 % in all",
-            ));
+            let expected = "shares of 100 % in all";
+            return Err(InputError::new("mixed", &percent(sum), expected));
         }
         Ok(Self { parts })
     }

@@ -1,4 +1,4 @@
-//! Tables 3 to 22 of worthington96 beside what the suite finds in the models of the same drives.
+//! Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::run::{Found, Run, Verdict};
-use super::spec::{Spec, Value};
+use super::run::{BEST, Found, Run, Verdict, specification};
+use crate::at;
 use crate::docs::table;
 
 const PAPER: &str = include_str!("paper.toml");
@@ -59,44 +59,46 @@ tables in places. The suite is right if it finds what the specification says. Ve
 - all others say why, or are **off**.
 ";
 
-/// Times that differ by less are equal, in milliseconds.
-const TIME: f64 = 0.02;
+/// Times that differ by less are equal.
+const TOLERANCE_MS: f64 = 0.02;
 
-/// The section, for the drives that were measured.
+/// Returns the section, for the drives that were measured.
 pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, String> {
-    let tables: Tables = toml::from_str(PAPER).map_err(|error| format!("paper.toml: {error}"))?;
+    let tables: Tables = toml::from_str(PAPER).map_err(|error| at("paper.toml", error))?;
     let mut page = HEAD.to_owned();
     for drive in &tables.drive {
-        let is_its = |run: &&Run| run.drive == drive.name && run.way == super::BEST;
-        let Some(found) = runs.iter().find(is_its).and_then(|run| run.found.as_ref()) else {
+        let mut of_drive = runs.iter().filter(|run| run.drive == drive.name);
+        let best = of_drive.find(|run| run.way == BEST);
+        let Some(run) = best.and_then(|run| run.found.as_ref()) else {
             continue;
         };
         let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+            let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
+            Ok::<_, String>(Spec(
+                toml::from_str(&text).map_err(|error| at(path, error))?,
+            ))
         };
-        let given = read(&root.join(CATALOGUE).join(format!("{}.toml", drive.name)))?;
-        let text = read(&super::found(folder, &drive.name, super::BEST))?;
-        let both = Both {
-            given: Spec::parse(&given)?,
-            found: Spec::parse(&text)?,
-            run: found,
+        let comparison = Comparison {
+            given: read(&root.join(CATALOGUE).join(format!("{}.toml", drive.name)))?,
+            found: read(&specification(folder, &drive.name, BEST))?,
+            run,
         };
-        let _ = write!(page, "\n### {}\n\n{}", drive.title, both.cells(drive));
+        let _ = write!(page, "\n### {}\n\n{}", drive.title, comparison.cells(drive));
         if let Some(number) = drive.zones_table {
-            let _ = write!(page, "\n{}", both.zones(drive, number));
+            let _ = write!(page, "\n{}", comparison.zones(drive, number));
         }
     }
     Ok(page)
 }
 
-/// What a drive's model has, and what was found.
-struct Both<'a> {
-    given: Spec<'a>,
-    found: Spec<'a>,
+/// The specification of a drive's model, and the one that was found.
+struct Comparison<'a> {
+    given: Spec,
+    found: Spec,
     run: &'a Found,
 }
 
-impl Both<'_> {
+impl Comparison<'_> {
     fn cells(&self, drive: &Drive) -> String {
         let rows: Vec<Vec<String>> = drive.cell.iter().map(|cell| self.row(cell)).collect();
         table(
@@ -107,11 +109,10 @@ impl Both<'_> {
     }
 
     fn row(&self, cell: &Cell) -> Vec<String> {
-        let value = |spec: &Spec<'_>| value_of(spec, cell);
-        let [given, found] = [&self.given, &self.found].map(value);
-        let shown = |value: &Option<Value>| match value {
-            Some(value) => value.shown.clone(),
-            None => "none".to_owned(),
+        let [given, found] = [&self.given, &self.found].map(|spec| value_of(spec, cell));
+        let shown = |value: &Option<Value>| {
+            let shown = value.as_ref().map(|value| value.shown.clone());
+            shown.unwrap_or_else(|| "none".to_owned())
         };
         vec![
             cell.table.to_string(),
@@ -139,7 +140,7 @@ impl Both<'_> {
         if is_as_in_paper(cell, found) {
             return "same".to_owned();
         }
-        let allowed = if is_time(key) { TIME } else { 0.0 };
+        let allowed = if is_time(key) { TOLERANCE_MS } else { 0.0 };
         let is_given = given.is_some_and(|given| match (given.number, found.number) {
             (Some(a), Some(b)) => (a - b).abs() <= allowed.max(half_unit(cell.decimals)),
             _ => given.shown == found.shown,
@@ -164,13 +165,11 @@ impl Both<'_> {
             row
         });
         let rows: Vec<Vec<String>> = rows.collect();
-        let exact = match self.run.layout.is_exact {
-            true => {
-                "Every block is found where the model has it. Where zones differ all the same, \
-                 they describe the same places with other numbers: what holds no blocks cannot be \
-                 seen."
-            }
-            false => "Not every block is found where the model has it.",
+        let exact = if self.run.layout.is_exact {
+            "Every block is found where the model has it. Where zones differ all the same, they \
+             describe the same places with other numbers: what holds no blocks cannot be seen."
+        } else {
+            "Not every block is found where the model has it."
         };
         format!(
             "Table {number}, zone by zone: what was found, and in brackets what the paper (p) and \
@@ -210,20 +209,17 @@ fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
         Some(_) => {}
         None => others.push("m none".to_owned()),
     }
-    match others.is_empty() {
-        true => found,
-        false => format!("{found} [{}]", others.join(", ")),
+    if others.is_empty() {
+        return found;
     }
+    format!("{found} [{}]", others.join(", "))
 }
 
-fn value_of(spec: &Spec<'_>, cell: &Cell) -> Option<Value> {
+fn value_of(spec: &Spec, cell: &Cell) -> Option<Value> {
     let name = cell.value.as_deref()?;
     let zone = |column: usize| {
         let number = spec.zones().first()?[column];
-        Some(Value {
-            number: Some(number),
-            shown: format!("{number:.0$}", cell.decimals),
-        })
+        Some(Value::number(number, cell.decimals))
     };
     match name {
         "zone.sectors-per-track" => zone(2),
@@ -233,7 +229,7 @@ fn value_of(spec: &Spec<'_>, cell: &Cell) -> Option<Value> {
     }
 }
 
-/// The key of a value that has a unit of its own.
+/// Returns the key of a value that has a unit of its own.
 fn key_of(value: &str) -> &str {
     match value {
         "segment-kib" => "buffer.segment",
@@ -254,18 +250,183 @@ fn is_as_in_paper(cell: &Cell, found: &Value) -> bool {
     if let Some(means) = &cell.means {
         return found.shown == *means;
     }
-    let paper: Option<f64> = cell
-        .paper
-        .split(' ')
-        .next()
-        .and_then(|text| text.parse().ok());
-    let allowed = match is_time(cell.value.as_deref().unwrap_or_default()) {
-        true => TIME,
-        false => half_unit(cell.decimals),
+    let number = cell.paper.split(' ').next();
+    let paper: Option<f64> = number.and_then(|text| text.parse().ok());
+    let allowed = if is_time(cell.value.as_deref().unwrap_or_default()) {
+        TOLERANCE_MS
+    } else {
+        half_unit(cell.decimals)
     };
     match (paper, found.number) {
         (Some(paper), Some(found)) => (paper - found).abs() <= allowed,
         _ => false,
+    }
+}
+
+/// A specification.
+struct Spec(toml::Table);
+
+/// A value: as a number, where it is one, and as the page shows it.
+struct Value {
+    number: Option<f64>,
+    shown: String,
+}
+
+impl Value {
+    fn number(number: f64, decimals: usize) -> Self {
+        Self {
+            number: Some(number),
+            shown: format!("{number:.decimals$}"),
+        }
+    }
+
+    fn word(word: &str) -> Self {
+        Self {
+            number: None,
+            shown: word.to_owned(),
+        }
+    }
+
+    fn flag(flag: bool) -> Self {
+        Self::word(if flag { "yes" } else { "no" })
+    }
+}
+
+impl Spec {
+    /// Returns a value by its name in the file of the paper's tables, if this specification has it;
+    /// `decimals` of them are shown.
+    ///
+    /// A name is a key, or the name of something that follows from keys: `capacity`, in gigabytes;
+    /// `rpm`; `slipping`, the unit, or none; `sparing`; `segment-kib`; `read-ahead-kib`;
+    /// `reserved-cylinders`.
+    fn value(&self, name: &str, decimals: usize) -> Option<Value> {
+        let sector_bytes = self.float("geometry.sector_bytes").unwrap_or(512.0);
+        let bytes = |key: &str, unit: f64| {
+            let sectors = self.float(key)?;
+            Some(Value::number(sectors * sector_bytes / unit, decimals))
+        };
+        match name {
+            "capacity" => bytes("geometry.sectors", 1e9),
+            "rpm" => Some(Value::number(self.rpm()?, decimals)),
+            "slipping" if !self.has_slips() => Some(Value::word("none")),
+            "slipping" | "sparing" => Some(Value::word(self.sparing_unit()?)),
+            "segment-kib" => bytes("buffer.segment", 1024.0),
+            "read-ahead-kib" => {
+                bytes("buffer.read_ahead_max", 1024.0).or_else(|| bytes("buffer.segment", 1024.0))
+            }
+            "reserved-cylinders" => Some(Value::number(self.reserved_cylinders()?, 0)),
+            key => self.key(key, decimals),
+        }
+    }
+
+    fn key(&self, key: &str, decimals: usize) -> Option<Value> {
+        let Some(value) = self.get(key) else {
+            return match key {
+                key if is_time(key) => Some(Value::number(0.0, decimals)),
+                "buffer.delivered" => Some(Value::word("kept")),
+                "buffer.write_invalidates" => Some(Value::word("segment")),
+                key => key.starts_with("buffer.").then(|| Value::flag(false)),
+            };
+        };
+        if let Some(flag) = value.as_bool() {
+            return Some(Value::flag(flag));
+        }
+        match number(value) {
+            Some(number) => Some(Value::number(number, decimals)),
+            None => value.as_str().map(Value::word),
+        }
+    }
+
+    fn zone_tables(&self) -> impl Iterator<Item = &toml::Table> {
+        let zones = self.get("geometry.zones").and_then(toml::Value::as_array);
+        zones
+            .into_iter()
+            .flatten()
+            .filter_map(toml::Value::as_table)
+    }
+
+    /// Returns the zones: first and last cylinder, sectors per track, offset, skew of tracks, skew
+    /// of cylinders, reserved tracks and spare tracks, as in the paper's tables. Reserved sectors
+    /// are counted in tracks; spare ones are tracks only if sparing is by track.
+    fn zones(&self) -> Vec<[f64; 8]> {
+        let is_by_track = self.sparing_unit() == Some("tracks");
+        let row = |zone: &toml::Table| {
+            let number_at = |key: &str| zone.get(key).and_then(number);
+            let or_zero = |key: &str| number_at(key).unwrap_or(0.0);
+            let ends = zone.get("cylinders")?.as_array()?;
+            let per_track = number_at("sectors_per_track")?;
+            Some([
+                number(ends.first()?)?,
+                number(ends.get(1)?)? - 1.0,
+                per_track,
+                or_zero("first_offset_sectors"),
+                or_zero("track_skew_sectors"),
+                or_zero("cylinder_skew_sectors"),
+                or_zero("reserved_sectors") / per_track,
+                if is_by_track { or_zero("spares") } else { 0.0 },
+            ])
+        };
+        self.zone_tables().filter_map(row).collect()
+    }
+
+    fn rpm(&self) -> Option<f64> {
+        let (number, unit) = self.text("mechanics.rotation")?.split_once(' ')?;
+        let number: f64 = number.parse().ok()?;
+        match unit {
+            "rpm" => Some(number),
+            "ns" => Some(60e9 / number),
+            _ => None,
+        }
+    }
+
+    /// Returns the unit of the sparing scheme.
+    fn sparing_unit(&self) -> Option<&'static str> {
+        Some(match self.text("geometry.sparing")? {
+            "none" => "none",
+            scheme if scheme.starts_with("tracks") => "tracks",
+            _ => "sectors",
+        })
+    }
+
+    fn has_slips(&self) -> bool {
+        self.zone_tables().any(|zone| zone.contains_key("slips"))
+    }
+
+    /// Returns the cylinders before the first block: unmapped, or reserved in the first zone.
+    fn reserved_cylinders(&self) -> Option<f64> {
+        let first = *self.zones().first()?;
+        let surfaces = self.float("geometry.surfaces")?;
+        let spares = self.zone_tables().next()?.get("spares").and_then(number);
+        let spare = match self.text("geometry.sparing") {
+            Some("sectors-per-track") => spares.unwrap_or(0.0),
+            _ => 0.0,
+        };
+        let tracks = first[6] * first[2] / (first[2] - spare);
+        Some(first[0] + (tracks / surfaces).floor())
+    }
+
+    /// Returns the value of a key, such as `geometry.zones`.
+    fn get(&self, path: &str) -> Option<&toml::Value> {
+        let (table, key) = path.split_once('.')?;
+        self.0.get(table)?.get(key)
+    }
+
+    fn float(&self, path: &str) -> Option<f64> {
+        number(self.get(path)?)
+    }
+
+    fn text(&self, path: &str) -> Option<&str> {
+        self.get(path)?.as_str()
+    }
+}
+
+/// Converts a number, or a text that begins with one and has a unit.
+fn number(value: &toml::Value) -> Option<f64> {
+    match value {
+        toml::Value::Integer(number) => Some(*number as f64),
+        toml::Value::Float(number) => Some(*number),
+        toml::Value::String(text) => text.split(' ').next()?.parse().ok(),
+        _ => None,
     }
 }
 
@@ -276,29 +437,17 @@ mod tests {
     #[test]
     fn the_papers_tables_are_read() {
         let tables: Tables = toml::from_str(PAPER).unwrap();
-        let mut numbers: Vec<u32> = tables
-            .drive
-            .iter()
-            .flat_map(|drive| {
-                drive
-                    .cell
-                    .iter()
-                    .map(|cell| cell.table)
-                    .chain(drive.zones_table)
-            })
-            .collect();
+        let numbers = |drive: &Drive| -> Vec<u32> {
+            let cells = drive.cell.iter().map(|cell| cell.table);
+            cells.chain(drive.zones_table).collect()
+        };
+        let mut numbers: Vec<u32> = tables.drive.iter().flat_map(numbers).collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers, (3..=22).collect::<Vec<u32>>());
-        for drive in &tables.drive {
-            for cell in &drive.cell {
-                let (table, name) = (cell.table, &cell.name);
-                assert_ne!(
-                    cell.value.is_some(),
-                    cell.unseen.is_some(),
-                    "{table} {name}"
-                );
-            }
+        for cell in tables.drive.iter().flat_map(|drive| &drive.cell) {
+            let (is_visible, is_unseen) = (cell.value.is_some(), cell.unseen.is_some());
+            assert_ne!(is_visible, is_unseen, "{} {}", cell.table, cell.name);
         }
     }
 
@@ -321,15 +470,21 @@ mod tests {
             number: Some(number),
             shown: String::new(),
         };
-        let time = cell("0.90 ms", "overheads.read_completion", 2);
-        assert!(is_as_in_paper(&time, &number(0.919)));
-        assert!(!is_as_in_paper(&time, &number(0.921)));
-        let count = cell("17", "geometry.surfaces", 0);
-        assert!(is_as_in_paper(&count, &number(17.0)));
-        assert!(!is_as_in_paper(&count, &number(18.0)));
-        let capacity = cell("1.37 GB", "capacity", 2);
-        assert!(is_as_in_paper(&capacity, &number(1.3705)));
-        assert!(!is_as_in_paper(&capacity, &number(1.376)));
+        for (paper, value, decimals, found, is_same) in [
+            ("0.90 ms", "overheads.read_completion", 2, 0.919, true),
+            ("0.90 ms", "overheads.read_completion", 2, 0.921, false),
+            ("17", "geometry.surfaces", 0, 17.0, true),
+            ("17", "geometry.surfaces", 0, 18.0, false),
+            ("1.37 GB", "capacity", 2, 1.3705, true),
+            ("1.37 GB", "capacity", 2, 1.376, false),
+        ] {
+            let cell = cell(paper, value, decimals);
+            assert_eq!(
+                is_as_in_paper(&cell, &number(found)),
+                is_same,
+                "{paper} {found}"
+            );
+        }
     }
 
     #[test]
@@ -338,5 +493,58 @@ mod tests {
         assert_eq!(zone_cell(3.0, Some(2.0), Some(2.0)), "2 [p 3]");
         assert_eq!(zone_cell(3.0, Some(3.0), Some(2.5)), "2.5 [p 3, m 3]");
         assert_eq!(zone_cell(3.0, None, None), "none [p 3]");
+    }
+
+    const TEXT: &str = "\
+[geometry]
+sectors = 2_050_860
+sector_bytes = 512
+surfaces = 14
+sparing = \"sectors-per-track\"
+
+[[geometry.zones]]
+cylinders = [0, 2599]
+sectors_per_track = 58
+reserved_sectors = 23142 # of 29 cylinders
+track_skew_sectors = 7.5
+spares = 1
+
+[mechanics]
+rotation = \"11194029.85 ns\"
+
+[buffer]
+segment = \"57 sectors\"
+caching = true
+delivered = \"dropped\"
+
+[overheads]
+read_completion = \"0.113 ms\"
+";
+
+    #[test]
+    fn values_are_shown_as_the_paper_shows_them() {
+        let spec = Spec(toml::from_str(TEXT).unwrap());
+        let shown = |name, decimals| spec.value(name, decimals).map(|value| value.shown);
+        for (name, decimals, expected) in [
+            ("capacity", 2, "1.05"),
+            ("rpm", 0, "5360"),
+            ("slipping", 0, "none"),
+            ("sparing", 0, "sectors"),
+            ("segment-kib", 1, "28.5"),
+            ("read-ahead-kib", 1, "28.5"),
+            ("reserved-cylinders", 0, "29"),
+            ("overheads.read_completion", 2, "0.11"),
+            ("overheads.write_completion", 2, "0.00"),
+            ("buffer.caching", 0, "yes"),
+            ("buffer.read_on_arrival", 0, "no"),
+            ("buffer.delivered", 0, "dropped"),
+            ("buffer.write_invalidates", 0, "segment"),
+            ("geometry.surfaces", 0, "14"),
+        ] {
+            assert_eq!(shown(name, decimals).as_deref(), Some(expected), "{name}");
+        }
+        assert_eq!(shown("geometry.cylinders", 0), None);
+        let zones = spec.zones();
+        assert_eq!(zones[0], [0.0, 2598.0, 58.0, 0.0, 7.5, 0.0, 399.0, 0.0]);
     }
 }

@@ -1,9 +1,19 @@
 //! Runs of the measuring suite, as the example `closed_loop` of `extract` prints them.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 
+/// The way whose specifications are compared with the paper.
+pub const BEST: &str = "translate";
+
+/// Returns the file of the specification that was found in a drive.
+pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
+    folder.join(format!("{drive}-{way}.toml"))
+}
+
 /// A run, and how near it came.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Run {
     pub drive: String,
     pub way: String,
@@ -17,7 +27,14 @@ pub struct Run {
     pub misses: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
+impl Run {
+    /// Returns true if `bound` is missed.
+    pub fn misses(&self, bound: &str) -> bool {
+        self.misses.iter().any(|miss| miss == bound)
+    }
+}
+
+#[derive(Deserialize)]
 pub struct Found {
     pub layout: Layout,
     pub assumed: Vec<String>,
@@ -30,7 +47,7 @@ pub struct Found {
     pub sequences: Vec<Sequence>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Layout {
     pub is_exact: bool,
     pub tracks: Counted,
@@ -38,7 +55,7 @@ pub struct Layout {
     pub defects: Counted,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Counted {
     pub given: usize,
     pub right: usize,
@@ -46,7 +63,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// As `found of all`, with what was found and is not there.
+    /// Returns `found of all`, with the number of those that do not exist.
     pub fn shown(&self) -> String {
         let found = format!("{} of {}", self.right, self.given);
         match self.wrong {
@@ -60,7 +77,7 @@ impl Counted {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Seek {
     pub multiple: f64,
     pub distance: u32,
@@ -68,7 +85,7 @@ pub struct Seek {
     pub within_zones: Option<f64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Fact {
     pub key: String,
     pub given: String,
@@ -78,7 +95,7 @@ pub struct Fact {
 }
 
 /// Sequential requests: what they do, and their mean response, given and found.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Sequence {
     pub op: String,
     pub kib: u64,
@@ -86,14 +103,14 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// By how much the mean that was found is off, in percent.
+    /// Returns the deviation of the mean that was found, in percent.
     pub fn percent(&self) -> f64 {
         let [was, is] = self.mean_ms;
         100.0 * (is / was - 1.0)
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     Right,
@@ -102,19 +119,19 @@ pub enum Verdict {
 }
 
 impl Found {
-    /// The sum of overheads that differs most: its name and the difference.
+    /// Returns the sum of overheads that differs most: its name and the difference.
     pub fn worst_sum(&self) -> (&str, f64) {
         let differences = self.sums.iter().map(|(name, [was, is])| (name, is - was));
         let worst = differences.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
         worst.map_or(("none", 0.0), |(name, max)| (name, max))
     }
 
-    /// The sequential requests whose mean response is off most, in proportion.
+    /// Returns the sequential requests whose mean response is off most, in proportion.
     pub fn worst_sequence(&self) -> Option<&Sequence> {
-        let off = |one: &&Sequence| one.percent().abs();
+        let error = |one: &&Sequence| one.percent().abs();
         self.sequences
             .iter()
-            .max_by(|a, b| off(a).total_cmp(&off(b)))
+            .max_by(|a, b| error(a).total_cmp(&error(b)))
     }
 
     pub fn facts_that_are(&self, verdict: Verdict) -> impl Iterator<Item = &Fact> {

@@ -1,4 +1,7 @@
-//! Studies and the verdicts on their claims, as the command line prints them.
+//! Studies and the verdicts on their claims, as the command line prints them, and the papers and
+//! their conclusions, as `papers.toml` lists them.
+
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -13,7 +16,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Whether it repeats the paper `name`: its source begins with the paper's name.
+    /// Returns true if it repeats the paper `name`: its source begins with that name.
     pub fn is_of(&self, name: &str) -> bool {
         self.source.split(',').next() == Some(name)
     }
@@ -50,18 +53,18 @@ pub struct Number {
 }
 
 impl Claim {
-    /// Whether a study of the paper's goes beyond it here: its source is `beyond NAME`.
+    /// Returns true if the claim goes beyond the paper: its source is `beyond NAME`.
     pub fn is_beyond(&self) -> bool {
         self.source.starts_with("beyond ")
     }
 
-    /// Whether the bounds are not the source's.
+    /// Returns true if the bounds are not the source's.
     pub fn has_our_bounds(&self) -> bool {
         self.bounds == "ours"
     }
 
-    /// What the source prints, as bounds of the number: `None` if the bounds are ours, if it is a
-    /// model check, or if there is only one bound.
+    /// Returns what the source prints, as bounds of the number: `None` if the bounds are ours, for a
+    /// model check, and with only one bound.
     pub fn printed(&self) -> Option<[f64; 2]> {
         let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
@@ -69,19 +72,17 @@ impl Claim {
         (is_printed && has_number && bounds[0] > 0.0).then_some(bounds)
     }
 
-    /// From the least to the largest number, with their intervals; `None` if a cell is saturated.
+    /// Returns the range of all numbers with their intervals; `None` if a cell is saturated.
     pub fn range(&self) -> Option<[f64; 2]> {
-        let ends = self
-            .numbers
-            .iter()
-            .map(|number| Some([number.low?, number.high?]));
+        let numbers = self.numbers.iter();
+        let ends = numbers.map(|number| Some([number.low?, number.high?]));
         let ends: Vec<[f64; 2]> = ends.collect::<Option<_>>()?;
         ends.into_iter()
             .reduce(|all, one| [all[0].min(one[0]), all[1].max(one[1])])
     }
 }
 
-/// Why a claim fails, as its study has it.
+/// The reason of a failing claim, from its study.
 #[derive(Deserialize)]
 pub struct Known {
     pub why: String,
@@ -91,16 +92,54 @@ pub struct Known {
 }
 
 impl Known {
-    /// The cause, its evidence and the reason.
+    /// Returns the cause, its evidence and the reason.
     pub fn note(&self) -> String {
-        let Self {
-            cause,
-            evidence,
-            why,
-            ..
-        } = self;
         let command = self.command.as_ref();
         let shown = command.map_or_else(String::new, |command| format!(" by `{command}`"));
-        format!("({cause}; {evidence}{shown}) {why}")
+        format!("({}; {}{shown}) {}", self.cause, self.evidence, self.why)
     }
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// As in the sources of studies.
+    pub name: String,
+    /// Authors, title and year.
+    pub title: String,
+    /// The name of a page in `docs` that also shows the figures of its studies, in place of a page
+    /// in `docs/papers`.
+    pub illustrated: Option<String>,
+    pub conclusions: Vec<Conclusion>,
+}
+
+impl Paper {
+    /// Returns the path of its page, from `docs`, without the ending.
+    pub fn page(&self) -> String {
+        let papers = || format!("papers/{}", self.name);
+        self.illustrated.clone().unwrap_or_else(papers)
+    }
+}
+
+/// A conclusion of a paper, and the claims that check it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conclusion {
+    /// The conclusion, in a sentence.
+    pub says: String,
+    /// The section in which the paper draws it.
+    pub place: String,
+    /// Studies, each with words that are in the claims; all claims of the study if empty.
+    pub claims: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct Papers {
+    paper: Vec<Paper>,
+}
+
+/// All papers, in the order of the index.
+pub static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
+    let papers: Papers = toml::from_str(include_str!("papers.toml")).expect("papers.toml");
+    papers.paper
+});

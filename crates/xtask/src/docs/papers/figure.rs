@@ -4,18 +4,17 @@ use diskarm_plot::{Axis, Figure, Point, Series};
 
 use super::checked::Claim;
 
-/// A claim with a printed number: its place in the table, and both numbers as shares of what is
-/// printed.
-pub struct Beside<'c> {
+/// A claim with a printed number, and both numbers as shares of what is printed.
+pub struct Comparison<'c> {
     pub claim: &'c Claim,
     /// Bounds of the printed number.
     pub theirs: [f64; 2],
-    /// From the least to the largest of ours with their intervals, if no cell is saturated.
+    /// The range of ours with their intervals; absent if a cell is saturated.
     pub ours: Option<[f64; 2]>,
 }
 
-impl<'c> Beside<'c> {
-    /// The claims among `claims` for which the paper prints a number.
+impl<'c> Comparison<'c> {
+    /// Returns those of `claims` for which the paper prints a number.
     pub fn all(claims: impl Iterator<Item = &'c Claim>) -> Vec<Self> {
         let printed = claims.filter_map(|claim| {
             let [low, high] = claim.printed()?;
@@ -31,8 +30,8 @@ impl<'c> Beside<'c> {
     }
 }
 
-/// The drawing: a place on the horizontal axis for each number, in the order of the table.
-pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
+/// Draws the numbers at 1, 2, 3 and so on of the horizontal axis, in the order of the table.
+pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
     let theirs = numbers.iter().map(|number| Some(number.theirs));
     let ours = numbers.iter().map(|number| number.ours);
     Figure {
@@ -45,7 +44,10 @@ pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
         x: Axis::linear("Number in the table"),
         y: Axis::linear("Share of the printed number").with_max(MAX),
         lines: String::new(),
-        series: vec![series("printed", 0.0, theirs), series("ours", BESIDE, ours)],
+        series: vec![
+            series("printed", 0.0, theirs),
+            series("ours", OURS_OFFSET, ours),
+        ],
     }
     .svg()
 }
@@ -53,10 +55,10 @@ pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
 /// The largest share that is drawn.
 const MAX: f64 = 1.5;
 
-/// How far to the right of the printed number ours is.
-const BESIDE: f64 = 0.25;
+/// The distance of ours to the right of the printed number.
+const OURS_OFFSET: f64 = 0.25;
 
-/// Points that are not connected, at 1, 2, 3 and so on, each moved by `by` to the right.
+/// Returns points that are not connected, each moved by `by` to the right.
 fn series(label: &str, by: f64, ends: impl Iterator<Item = Option<[f64; 2]>>) -> Series {
     let points = (1..).zip(ends).flat_map(|(place, ends)| {
         let [low, high] = ends.unwrap_or([f64::NAN; 2]);

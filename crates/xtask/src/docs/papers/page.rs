@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::checked::{Checked, Claim, Listed};
-use super::figure::Beside;
-use super::paper::Paper;
+use super::checked::{Checked, Claim, Listed, Paper};
+use super::figure::Comparison;
 use crate::docs::{MAX_COLUMNS, filled};
 
 /// Verdicts in the order of the pages, with their descriptions.
@@ -16,7 +15,7 @@ const VERDICTS: [(&str, &str); 4] = [
 ];
 
 /// A figure of a study, and its path from `docs`.
-pub struct Drawn {
+pub struct StudyFigure {
     pub study: String,
     pub path: String,
 }
@@ -24,7 +23,7 @@ pub struct Drawn {
 /// A study and its claims.
 pub type Section<'a> = (&'a Listed, &'a Checked);
 
-/// The index: how many claims of each paper have which verdict.
+/// Returns the index: the number of claims of each paper by verdict.
 pub fn index(papers: &[(&Paper, Vec<Section<'_>>)]) -> String {
     let all = || papers.iter().flat_map(|(_, sections)| claims(sections));
     let mut page = format!(
@@ -36,21 +35,15 @@ pub fn index(papers: &[(&Paper, Vec<Section<'_>>)]) -> String {
     page +=
         "\n| paper | claims | hold | unsure | fail | model checks |\n|---|---|---|---|---|---|\n";
     for (paper, sections) in papers {
-        let claims: Vec<&Claim> = claims(sections).collect();
-        let count = |verdict: &str| {
-            let such = claims.iter().filter(|claim| claim.verdict == verdict);
-            such.filter(|claim| !claim.model_check).count()
-        };
+        let (checks, own): (Vec<&Claim>, Vec<&Claim>) =
+            claims(sections).partition(|claim| claim.model_check);
+        let count = |verdict: &str| own.iter().filter(|claim| claim.verdict == verdict).count();
+        let [holds, unsure, fails] = ["holds", "unsure", "fails"].map(count);
+        let (name, link, checks) = (&paper.name, paper.page(), checks.len());
+        let all = own.len() + checks;
         let _ = writeln!(
             page,
-            "| [{}]({}.md) | {} | {} | {} | {} | {} |",
-            paper.name,
-            paper.page(),
-            claims.len(),
-            count("holds"),
-            count("unsure"),
-            count("fails"),
-            claims.iter().filter(|claim| claim.model_check).count(),
+            "| [{name}]({link}.md) | {all} | {holds} | {unsure} | {fails} | {checks} |"
         );
     }
     page += "\nWhy claims fail, by [cause](studies.md#claimknown):\n\n\
@@ -59,9 +52,8 @@ pub fn index(papers: &[(&Paper, Vec<Section<'_>>)]) -> String {
         let count = |evidence: &str| {
             let failing = all().filter(|claim| claim.verdict == "fails");
             let known = failing.filter_map(|claim| claim.known.as_ref());
-            known
-                .filter(|known| known.cause == cause && known.evidence == evidence)
-                .count()
+            let of_cause = known.filter(|known| known.cause == cause);
+            of_cause.filter(|known| known.evidence == evidence).count()
         };
         let (tested, conjecture) = (count("tested"), count("conjecture"));
         let _ = writeln!(page, "| {cause} | {tested} | {conjecture} |");
@@ -78,52 +70,49 @@ const CAUSES: [&str; 5] = [
     "model-defect",
 ];
 
-/// The claims of the paper itself.
+/// Returns the claims of the paper itself.
 fn claims<'a>(sections: &'a [Section<'a>]) -> impl Iterator<Item = &'a Claim> {
     let all = sections.iter().flat_map(|(_, study)| &study.claims);
     all.filter(|claim| !claim.is_beyond())
 }
 
-/// A line for each verdict; model checks that hold apart.
+/// Returns a line for each verdict; model checks that hold are apart.
 fn counts(claims: &[&Claim]) -> String {
     let mut text = String::new();
-    let is_apart = |claim: &Claim| claim.model_check && claim.verdict == "holds";
+    let is_apart = |claim: &&Claim| claim.model_check && claim.verdict == "holds";
+    let (apart, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().copied().partition(is_apart);
     for (verdict, description) in VERDICTS {
-        let such = claims.iter().filter(|claim| claim.verdict == verdict);
-        let such: Vec<_> = such.filter(|claim| !is_apart(claim)).collect();
-        let explained = such.iter().filter(|claim| claim.explained).count();
-        let _ = match such.len() {
-            0 => Ok(()),
-            count if ["fails", "not_measured"].contains(&verdict) => writeln!(
-                text,
-                "- {count} {description}, {explained} of them for a reason that is given"
-            ),
-            count => writeln!(text, "- {count} {description}"),
-        };
-    }
-    match claims.iter().filter(|claim| is_apart(claim)).count() {
-        0 => {}
-        count => {
-            let what = "only repeat an input of the model, and hold (model checks)";
-            let _ = writeln!(text, "- {count} {what}");
+        let of_verdict: Vec<_> = others
+            .iter()
+            .filter(|claim| claim.verdict == verdict)
+            .collect();
+        let count = of_verdict.len();
+        if count == 0 {
+            continue;
         }
+        let _ = write!(text, "- {count} {description}");
+        if ["fails", "not_measured"].contains(&verdict) {
+            let explained = of_verdict.iter().filter(|claim| claim.explained).count();
+            let _ = write!(text, ", {explained} of them for a reason that is given");
+        }
+        text.push('\n');
+    }
+    if !apart.is_empty() {
+        let what = "only repeat an input of the model, and hold (model checks)";
+        let _ = writeln!(text, "- {} {what}", apart.len());
     }
     text
 }
 
-/// The page of a paper, whose figure has the numbers in `beside`, and which shows these `figures`
-/// of its studies.
+/// Returns the page of a paper, with its `compared` numbers and the `figures` of its studies.
 pub fn page(
     paper: &Paper,
     sections: &[Section<'_>],
-    beside: &[Beside<'_>],
-    figures: &[Drawn],
+    compared: &[Comparison<'_>],
+    figures: &[StudyFigure],
 ) -> String {
-    let mut page = format!(
-        "# {}\n\n{}.\n\n",
-        paper.name,
-        filled(&paper.title, MAX_COLUMNS)
-    );
+    let title = filled(&paper.title, MAX_COLUMNS);
+    let mut page = format!("# {}\n\n{title}.\n\n", paper.name);
     let to_docs = "../".repeat(paper.page().matches('/').count());
     let _ = writeln!(
         page,
@@ -138,14 +127,10 @@ pub fn page(
         all.len(),
         all.len() - ours,
     );
-    let _ = write!(
-        page,
-        "\n{}\n\n{}",
-        filled(&bounds, MAX_COLUMNS),
-        counts(&all)
-    );
-    let rows = sections.iter().map(|(_, study)| study.claims.len());
-    let beyond = rows.sum::<usize>() - all.len();
+    let (bounds, counts) = (filled(&bounds, MAX_COLUMNS), counts(&all));
+    let _ = write!(page, "\n{bounds}\n\n{counts}");
+    let rows: usize = sections.iter().map(|(_, study)| study.claims.len()).sum();
+    let beyond = rows - all.len();
     if beyond > 0 {
         let _ = writeln!(page, "\nThe tables have {beyond} more, which go beyond it.");
     }
@@ -157,18 +142,19 @@ pub fn page(
         let (verdict, count) = (concluded(&claims), claims.len());
         let _ = writeln!(page, "| {says} | {place} | {verdict} | {count} |");
     }
-    page += &numbers(paper, beside);
+    page += &numbers(paper, compared);
     page += "\n## All claims\n";
     for (listed, study) in sections {
         page += &section(listed, study);
-        for Drawn { study, path } in figures.iter().filter(|drawn| drawn.study == study.study) {
+        for figure in figures.iter().filter(|figure| figure.study == study.study) {
+            let (study, path) = (&figure.study, &figure.path);
             let _ = write!(page, "\n![A figure of {study}]({to_docs}{path})\n");
         }
     }
     page
 }
 
-/// The claims that check a conclusion.
+/// Returns the claims that check a conclusion.
 pub fn of_conclusion<'a>(
     conclusion: &[(String, String)],
     sections: &'a [Section<'a>],
@@ -181,7 +167,7 @@ pub fn of_conclusion<'a>(
     claims.collect()
 }
 
-/// The verdict on a conclusion, from those on its claims.
+/// Returns the verdict on a conclusion, from the verdicts on its claims.
 fn concluded(claims: &[&Claim]) -> String {
     let count = |verdict: &str| claims.iter().filter(|c| c.verdict == verdict).count();
     let (holds, all) = (count("holds"), claims.len());
@@ -211,9 +197,9 @@ fn concluded(claims: &[&Claim]) -> String {
     }
 }
 
-/// The figure, and the same as a table.
-fn numbers(paper: &Paper, beside: &[Beside<'_>]) -> String {
-    if beside.is_empty() {
+/// Returns the figure, and the same as a table.
+fn numbers(paper: &Paper, compared: &[Comparison<'_>]) -> String {
+    if compared.is_empty() {
         return String::new();
     }
     let name = &paper.name;
@@ -225,42 +211,38 @@ fn numbers(paper: &Paper, beside: &[Beside<'_>]) -> String {
          least to the largest number of the claim, each with its 95 % interval.\n\n\
          | number | claim | printed | ours | verdict |\n|---|---|---|---|---|\n"
     );
-    for (place, number) in (1..).zip(beside) {
-        let Claim {
-            says, theirs, ours, ..
-        } = number.claim;
-        let cells = [
-            one_line(says),
-            theirs.clone(),
-            ours.clone(),
-            verdict(number.claim),
-        ];
-        let _ = writeln!(text, "| {place} | {} |", escaped(&cells));
+    for (number, Comparison { claim, .. }) in (1..).zip(compared) {
+        let (says, verdict) = (one_line(&claim.says), verdict(claim));
+        let cells = escaped(&[&says, &claim.theirs, &claim.ours, &verdict]);
+        let _ = writeln!(text, "| {number} | {cells} |");
     }
     text
 }
 
-/// The verdict in the words of the page.
+/// Returns the verdict in the words of the page.
 fn verdict(claim: &Claim) -> String {
     let word = claim.verdict.replace('_', " ");
-    let shown = match word.as_str() {
-        "holds" => word,
-        _ => format!("**{word}**"),
+    let shown = if word == "holds" {
+        word
+    } else {
+        format!("**{word}**")
     };
-    match (claim.has_our_bounds(), claim.model_check) {
-        (_, true) => format!("{shown}, a model check"),
-        (true, false) => format!("{shown}, our bounds"),
-        (false, false) => shown,
+    if claim.model_check {
+        format!("{shown}, a model check")
+    } else if claim.has_our_bounds() {
+        format!("{shown}, our bounds")
+    } else {
+        shown
     }
 }
 
-/// All claims of a study, with the reasons of those that do not hold.
+/// Returns all claims of a study, with the reasons of those that do not hold.
 fn section(listed: &Listed, study: &Checked) -> String {
     let mut text = format!("\n### {}: {}\n\n", listed.name, listed.title);
-    let traces = match listed.takes_traces {
-        true => " a trace, on hplajw and websearch",
-        false => "",
-    };
+    let with_traces = listed.takes_traces;
+    let traces = with_traces
+        .then_some(" a trace, on hplajw and websearch")
+        .unwrap_or_default();
     let (source, cells) = (&listed.source, listed.cells);
     let place = filled(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
     let _ = writeln!(text, "{place}\n");
@@ -284,20 +266,17 @@ fn section(listed: &Listed, study: &Checked) -> String {
             &claim.ours,
             &shown,
         ];
-        let _ = writeln!(text, "| {} |", escaped(&cells.map(Clone::clone)));
+        let _ = writeln!(text, "| {} |", escaped(&cells));
     }
-    for (number, note) in notes.iter().enumerate() {
-        let _ = write!(
-            text,
-            "\n{}\n",
-            filled(&format!("[{}] {note}", number + 1), MAX_COLUMNS)
-        );
+    for (number, note) in (1..).zip(&notes) {
+        let note = filled(&format!("[{number}] {note}"), MAX_COLUMNS);
+        let _ = write!(text, "\n{note}\n");
     }
     text
 }
 
-/// The cells of a row.
-fn escaped(cells: &[String]) -> String {
+/// Joins the cells of a row.
+fn escaped(cells: &[&String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     cells.join(" | ")
 }

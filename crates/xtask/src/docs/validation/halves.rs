@@ -4,15 +4,16 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::drives::{DRIVES, Drive};
 use super::measured::verdict;
-use super::{changes, reference, single};
+use super::reference::{self, DRIVES, Drive};
+use super::single;
 use crate::docs::table;
 use crate::program;
-use crate::traces::{MEASUREMENTS, calibrated, middle, trace};
+use crate::program::{MEASUREMENTS, calibrated, middle, trace};
 
-/// The output of `diskarm validate --json`, as far as it is shown.
+/// The used part of `diskarm validate --json`.
 #[derive(Deserialize)]
 struct Report {
     requests: u64,
@@ -23,14 +24,14 @@ struct Report {
     floor_phase_ms: f64,
 }
 
-/// The section, with all drives in order; writes the plots.
+/// Writes the plots and returns the section, with all drives in order.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut demerits = Vec::new();
     let mut predicted = Vec::new();
     let mut of_drives = String::new();
     for drive in DRIVES.iter() {
         demerits.push(demerits_of(root, drive)?);
-        let single = single::of(root, drive)?;
+        let single = single::predict(root, drive)?;
         of_drives += &of_drive(root, drive, &single)?;
         predicted.push(single);
     }
@@ -83,8 +84,8 @@ const HEAD: [&str; 11] = [
 fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
-    let with = |name: &str| {
-        program::json::<Report>(
+    let with = |name: &str| -> Result<Report, String> {
+        program::json(
             root,
             &["validate", "--drive", name, "--rows", &rows, &trace],
         )
@@ -125,9 +126,93 @@ What the calibration changed; times in ms, keys as `diskarm drives show --json` 
 {}",
         calibrated(&drive.name),
         drive.cause,
-        changes::of_drive(root, &drive.name)?,
+        changes(root, &drive.name)?,
         single::of_drive(single)
     ))
+}
+
+/// The part of `diskarm drives show --json` that a trace determines.
+#[derive(Deserialize)]
+struct Sheet {
+    #[serde(flatten)]
+    sections: Map<String, Value>,
+    seek: Vec<Point>,
+}
+
+/// The sections whose differences are listed.
+const SECTIONS: [&str; 5] = ["geometry", "mechanics", "buffer", "overheads", "bus"];
+
+#[derive(Deserialize)]
+struct Point {
+    distance_cylinders: u32,
+    read_ms: f64,
+    write_ms: f64,
+}
+
+/// Keys that repeat the information of another key.
+const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
+
+/// Returns a table of the differences between a drive's parameter set as given and its fitted
+/// variant.
+fn changes(root: &Path, drive: &str) -> Result<String, String> {
+    let sheet = |name: &str| program::json::<Sheet>(root, &["drives", "show", name]);
+    let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);
+    let table = table(
+        1,
+        &["key", "given", "calibrated"],
+        &changed(&given, &fitted),
+    );
+    Ok(format!("{table}\n{}\n", seeks(&given, &fitted)))
+}
+
+fn changed(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for section in SECTIONS {
+        let members = given.sections.get(section).and_then(Value::as_object);
+        for (key, was) in members.into_iter().flatten() {
+            let [was, is] = [was, &fitted.sections[section][key]].map(rounded);
+            if was != is && !REDUNDANT.contains(&key.as_str()) {
+                rows.push(vec![format!("`{section}.{key}`"), was, is]);
+            }
+        }
+    }
+    rows
+}
+
+/// Rounds to a tenth of a microsecond or a thousandth, which is finer than any trace.
+fn rounded(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().unwrap_or_default();
+            ((number * 1e4).round() / 1e4).to_string()
+        }
+        Value::String(word) => word.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Summarises the seek curves by their largest changes.
+fn seeks(given: &Sheet, fitted: &Sheet) -> String {
+    let [reads, writes] = [|p: &Point| p.read_ms, |p: &Point| p.write_ms].map(|of| {
+        let pairs = given.seek.iter().zip(&fitted.seek);
+        range(pairs.map(|(was, is)| (was.distance_cylinders, of(is) - of(was))))
+    });
+    format!(
+        "Seeks inward, with what settling adds, by their distance in cylinders: before reads\n\
+         {reads}; before writes {writes}."
+    )
+}
+
+/// Returns the largest decrease and the largest increase, in milliseconds, with their distances.
+fn range(changes: impl Iterator<Item = (u32, f64)>) -> String {
+    let all: Vec<(u32, f64)> = changes.collect();
+    let by_change = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
+    match (all.iter().min_by(by_change), all.iter().max_by(by_change)) {
+        (Some((short, min)), Some((long, max))) => {
+            format!("{min:+.2} ms (at {short}) to {max:+.2} ms (at {long})")
+        }
+        _ => "no distance".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -154,5 +239,38 @@ mod tests {
         let missed = row(bound_ms + 0.01, None);
         assert_eq!(missed[9..], ["hangs", "**missed by 0.010**"]);
         assert_eq!(met.len(), HEAD.len());
+    }
+
+    fn sheet(read_hit_ms: f64, hold_read: bool, seek_ms: [f64; 2]) -> Sheet {
+        let point = |(distance, read_ms): (u32, f64)| {
+            serde_json::json!({
+                "distance_cylinders": distance, "read_ms": read_ms, "write_ms": 1.0,
+            })
+        };
+        let sheet = serde_json::json!({
+            "geometry": { "order": "serpentine" },
+            "mechanics": { "rotation_rpm": 6000.0, "revolution_ms": read_hit_ms },
+            "buffer": { "segments": 2 },
+            "overheads": { "read_hit_ms": read_hit_ms },
+            "bus": { "hold_read": hold_read },
+            "seek": [point((1, seek_ms[0])), point((9, seek_ms[1]))],
+        });
+        serde_json::from_value(sheet).unwrap()
+    }
+
+    #[test]
+    fn only_differences_are_listed() {
+        let (was, is) = (sheet(1.0, true, [1.0, 5.0]), sheet(1.25, false, [1.5, 4.0]));
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let expected = [
+            row(["`overheads.read_hit_ms`", "1", "1.25"]),
+            row(["`bus.hold_read`", "true", "false"]),
+        ];
+        assert_eq!(changed(&was, &is), expected);
+        // Differences below the rounding are not listed.
+        let alike = sheet(1.000_04, true, [1.0, 5.0]);
+        assert!(changed(&was, &alike).is_empty());
+        let reads = "before reads\n-1.00 ms (at 9) to +0.50 ms (at 1);";
+        assert!(seeks(&was, &is).contains(reads), "{}", seeks(&was, &is));
     }
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::PLOTS;
-use super::drives::{DRIVES, Drive};
+use super::reference::{DRIVES, Drive};
 use crate::docs::table;
 use crate::program;
-use crate::traces::{MEASUREMENTS, trace};
+use crate::program::{MEASUREMENTS, trace};
 
-/// The output of `diskarm validate --json`, as far as it is shown.
+/// The used part of `diskarm validate --json`.
 #[derive(Deserialize)]
 struct Report {
     #[serde(flatten)]
@@ -56,7 +56,7 @@ struct Class {
     demerit_ms: f64,
 }
 
-/// The section, with all drives in order; writes the plots.
+/// Writes the plots and returns the section, with all drives in order.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut reports = Vec::new();
     for drive in DRIVES.iter() {
@@ -70,18 +70,15 @@ pub fn section(root: &Path) -> Result<String, String> {
     let Some((_, first)) = reports.first() else {
         return Err("no drives to validate".to_owned());
     };
-    let heading = heading(first);
-    Ok(format!(
-        "{heading}\n{}\n{of_drives}",
-        table(1, &SUMMARY, &summary)
-    ))
+    let (heading, summary) = (heading(first), table(1, &SUMMARY, &summary));
+    Ok(format!("{heading}\n{summary}\n{of_drives}"))
 }
 
 fn heading(report: &Report) -> String {
     let angles = report.angles;
-    let (from, replays) = (report.phase_seeds.first(), report.phase_seeds.len());
-    let seeds = match (from, report.phase_seeds.last()) {
-        (Some(from), Some(to)) => format!("seeds {from} to {to}"),
+    let replays = report.phase_seeds.len();
+    let seeds = match report.phase_seeds[..] {
+        [from, .., to] => format!("seeds {from} to {to}"),
         _ => "no seeds".to_owned(),
     };
     format!(
@@ -143,7 +140,7 @@ fn summary(drive: &Drive, report: &Report) -> Vec<String> {
     ]
 }
 
-/// As many digits as are known.
+/// Formats with the known digits only.
 fn shortest(ms: f64) -> String {
     if (ms * 1e3).fract().abs() < 1e-6 {
         format!("{ms:.3}")
@@ -182,9 +179,14 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
         "%",
         "phase floor",
     ];
+    const OUTCOMES: [&str; 3] = ["type", "relation", "outcome"];
     let outcome = |c: &Class| {
-        let word = |name: &Option<String>| name.clone().unwrap_or_default();
-        vec![c.op.clone(), word(&c.relation), word(&c.outcome)]
+        let [relation, outcome] = [&c.relation, &c.outcome].map(|name| name.clone());
+        vec![
+            c.op.clone(),
+            relation.unwrap_or_default(),
+            outcome.unwrap_or_default(),
+        ]
     };
     let size = |c: &Class| vec![c.op.clone(), range(c.from_sectors, c.end_sectors)];
     let distance = |c: &Class| vec![c.op.clone(), range(c.from_cylinders, c.end_cylinders)];
@@ -212,17 +214,13 @@ request to the first of this one:
 {}
 ",
         table(1, &head, &sides),
-        classes(
-            &["type", "relation", "outcome"],
-            &residuals.by_outcome,
-            outcome
-        ),
+        classes(&OUTCOMES, &residuals.by_outcome, outcome),
         classes(&["type", "sectors"], &residuals.by_size, size),
         classes(&["type", "cylinders"], &residuals.by_distance, distance),
     )
 }
 
-/// The first and last value of a range.
+/// Formats the first and last value of a range.
 fn range(from: Option<u64>, end: Option<u64>) -> String {
     let from = from.unwrap_or(0);
     match end {

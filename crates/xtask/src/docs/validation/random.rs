@@ -30,7 +30,7 @@ const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"]
 /// A difference above this, in percent, is flagged.
 const FLAGGED_PERCENT: f64 = 3.0;
 
-/// The output of `diskarm simulate --json`, as far as it is shown.
+/// The used part of `diskarm simulate --json`.
 #[derive(Deserialize)]
 struct Report {
     response_ms: Mean,
@@ -63,8 +63,9 @@ pub fn section(root: &Path) -> Result<String, String> {
         let ours = simulate(root, &run)?;
         cells.push(Cell { run, ours });
     }
-    let tables: String = (0..QUANTITIES.len())
-        .map(|q| of_quantity(q, &cells))
+    let quantities = 0..QUANTITIES.len();
+    let tables: String = quantities
+        .map(|quantity| of_quantity(quantity, &cells))
         .collect();
     Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
 }
@@ -94,27 +95,17 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
     };
     let mut means: [Vec<f64>; QUANTITIES.len()] = Default::default();
     for seed in SEEDS {
-        let report: Report = program::json(
-            root,
-            &[
-                "simulate",
-                "--drive",
-                DRIVE,
-                "--random",
-                "--requests",
-                REQUESTS,
-                "--policy",
-                policy,
-                flag,
-                &value,
-                "--seed",
-                seed,
-            ],
-        )?;
-        let Report {
-            response_ms,
-            service_ms,
-        } = report;
+        let run = [
+            "simulate",
+            "--drive",
+            DRIVE,
+            "--random",
+            "--requests",
+            REQUESTS,
+        ];
+        let options = ["--policy", policy, flag, &value, "--seed", seed];
+        let report: Report = program::json(root, &[run, options].concat())?;
+        let (response_ms, service_ms) = (report.response_ms, report.service_ms);
         // DiskSim includes head switches and write settling in seek, which are separate here.
         let seek_ms = service_ms.seek + service_ms.settle;
         let found = [
@@ -123,10 +114,9 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
             seek_ms,
             service_ms.rotation,
         ];
-        means
-            .iter_mut()
-            .zip(found)
-            .for_each(|(all, one)| all.push(one));
+        for (means, mean) in means.iter_mut().zip(found) {
+            means.push(mean);
+        }
     }
     Ok(means.map(|means| estimate(&means)))
 }
@@ -189,12 +179,8 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
         ]
     });
     let head = ["load", "policy", "Diskarm", "DiskSim", "difference, %"];
-    let rows: Vec<Vec<String>> = rows.collect();
-    format!(
-        "Mean {}:\n\n{}\n",
-        QUANTITIES[quantity],
-        table(2, &head, &rows)
-    )
+    let table = table(2, &head, &rows.collect::<Vec<_>>());
+    format!("Mean {}:\n\n{table}\n", QUANTITIES[quantity])
 }
 
 /// An entry for each policy and mean that is flagged under some load.
@@ -202,15 +188,13 @@ fn causes(cells: &[Cell]) -> String {
     let mut text = String::new();
     for (policy, _) in POLICIES {
         for (index, quantity) in QUANTITIES.iter().enumerate() {
-            let flagged = cells
-                .iter()
-                .filter(|cell| cell.run.policy == policy && cell.is_flagged(index));
-            let loads: Vec<String> = flagged
-                .map(|cell| {
-                    let percent = cell.difference_percent(index);
-                    format!("{} ({percent:+.2} %)", cell.run.load)
-                })
-                .collect();
+            let of_policy = cells.iter().filter(|cell| cell.run.policy == policy);
+            let flagged = of_policy.filter(|cell| cell.is_flagged(index));
+            let loads = flagged.map(|cell| {
+                let percent = cell.difference_percent(index);
+                format!("{} ({percent:+.2} %)", cell.run.load)
+            });
+            let loads: Vec<String> = loads.collect();
             if loads.is_empty() {
                 continue;
             }

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::PLOTS;
-use super::drives::{Bound, Drive};
+use super::reference::{Bound, Drive};
 use crate::docs::table;
 use crate::program;
-use crate::traces::{calibrated, middle, trace};
+use crate::program::{MEASUREMENTS, calibrated, middle, trace};
 
-/// The output of `diskarm validate --locked --json`, as far as it is shown.
+/// The used part of `diskarm validate --locked --json`.
 #[derive(Deserialize)]
 pub struct Report {
     phase_concentration: Option<f64>,
@@ -53,37 +53,36 @@ pub struct Predicted {
     fitted: Report,
 }
 
-impl Predicted {
-    /// Whether the platter's angle can be followed through the trace.
+impl Report {
+    /// Returns true if the platter's angle can be followed through the trace.
     fn has_clock(&self) -> bool {
-        self.given.clock.as_deref() == Some("unbroken")
+        self.clock.as_deref() == Some("unbroken")
     }
 }
 
 /// Predicts, and plots the errors if the trace has a clock.
-pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
+pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
-    let fitted = calibrated(&drive.name);
-    let with = |name: &str, also: &[&str]| {
-        let mut arguments = vec![
+    let with = |name: &str, options: &[&str]| -> Result<Report, String> {
+        let arguments = [
             "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
         ];
-        arguments.extend(also);
-        program::json::<Report>(root, &arguments)
+        program::json(root, &[&arguments, options].concat())
     };
     let given = with(&drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));
     let with_plot = ["--plot", &plot];
-    let also = if given.clock.as_deref() == Some("unbroken") {
+    let options = if given.has_clock() {
         &with_plot[..]
     } else {
         &[]
     };
+    let fitted = with(&calibrated(&drive.name), options)?;
     Ok(Predicted {
         drive,
-        fitted: with(&fitted, also)?,
         given,
+        fitted,
     })
 }
 
@@ -103,14 +102,11 @@ const HEAD: [&str; 9] = [
     "verdict",
 ];
 
-/// The section: drives with a clock, then the others.
+/// Returns the section: drives with a clock, then the others.
 pub fn section(all: &[Predicted]) -> String {
-    let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.has_clock());
+    let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.given.has_clock());
     let rows = |of: &[&Predicted]| of.iter().flat_map(|one| rows(one)).collect::<Vec<_>>();
-    let names = others
-        .iter()
-        .map(|one| one.drive.name.as_str())
-        .collect::<Vec<_>>();
+    let names: Vec<_> = others.iter().map(|one| one.drive.name.as_str()).collect();
     format!(
         "\
 ### Single requests
@@ -139,7 +135,6 @@ requests mean little for them; they are listed to show it.
         table(2, &HEAD, &rows(&clocked)),
         listed(&names),
         table(2, &HEAD, &rows(&others)),
-        MEASUREMENTS = crate::traces::MEASUREMENTS,
     )
 }
 
@@ -152,39 +147,36 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn rows(one: &Predicted) -> [Vec<String>; 3] {
-    let drive = one.drive;
-    let row = |name: &str, predictor: &str, found: Option<f64>, accuracy, ends: [String; 2]| {
-        let mut cells = vec![
-            name.to_owned(),
-            predictor.to_owned(),
-            found.map_or(String::new(), |found| format!("{found:.4}")),
-        ];
+    let (drive, given, fitted) = (one.drive, &one.given, &one.fitted);
+    let row = |name: &str, predictor: &str, concentration: Option<f64>, accuracy| {
+        let concentration = concentration.map_or(String::new(), |found| format!("{found:.4}"));
+        let mut cells = vec![name.to_owned(), predictor.to_owned(), concentration];
         cells.extend(figures(accuracy));
-        cells.extend(ends);
         cells
     };
-    let nothing = || [String::new(), String::new()];
-    let required = drive.single.as_ref().map_or_else(nothing, |bound| {
-        [bound.to_string(), verdict(bound, &one.fitted.all.model)]
-    });
-    let (given, fitted) = (&one.given, &one.fitted);
-    [
+    let mut rows = [
         row(
             &drive.name,
             "as given",
             given.phase_concentration,
             &given.all.model,
-            nothing(),
         ),
         row(
             "",
             "calibrated",
             fitted.phase_concentration,
             &fitted.all.model,
-            required,
         ),
-        row("", "trivial", None, &fitted.all.trivial, nothing()),
-    ]
+        row("", "trivial", None, &fitted.all.trivial),
+    ];
+    for row in &mut rows {
+        row.resize(HEAD.len(), String::new());
+    }
+    if let Some(bound) = &drive.single {
+        let ends = [bound.to_string(), verdict(bound, &fitted.all.model)];
+        rows[1].splice(HEAD.len() - 2.., ends);
+    }
+    rows
 }
 
 fn figures(accuracy: &Accuracy) -> [String; 4] {
@@ -204,12 +196,11 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
         missed.push(format!("rate by {by:.4}"));
     }
     match (found.median_abs_error_ms, bound.median_abs_error_ms) {
-        (_, None) => {}
-        (Some(median), Some(max)) if median <= max => {}
-        (Some(median), Some(max)) => {
+        (Some(median), Some(max)) if median > max => {
             missed.push(format!("median by {:.3} ms", median - max));
         }
         (None, Some(_)) => missed.push("median".to_owned()),
+        _ => {}
     }
     if missed.is_empty() {
         "met".to_owned()
@@ -218,9 +209,9 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
     }
 }
 
-/// A drive's errors, as a plot and by class; nothing without a clock.
+/// Returns a drive's errors, as a plot and by class; nothing without a clock.
 pub fn of_drive(one: &Predicted) -> String {
-    if !one.has_clock() {
+    if !one.given.has_clock() {
         return String::new();
     }
     let classes: Vec<Vec<String>> = one.fitted.by_served.iter().map(class).collect();
@@ -279,10 +270,8 @@ mod tests {
 
     #[test]
     fn missing_values_are_empty() {
-        assert_eq!(
-            figures(&accuracy(0.98344, None)),
-            ["0.9834", "", "", "0.5000"]
-        );
+        let figures = figures(&accuracy(0.98344, None));
+        assert_eq!(figures, ["0.9834", "", "", "0.5000"]);
     }
 
     #[test]

@@ -1,27 +1,101 @@
-//! Imports between the modules of a crate, which point to lower layers only.
+//! Dependencies between crates, and between the modules of a crate, point to lower layers only.
+
+use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::tree::{File, Tree};
 use super::{Check, Finding};
 
-pub const CHECK: Check = Check {
-    name: "module-layers",
-    summary: "a module imports modules below it only, its unit tests included",
-    run,
+pub const CRATES: Check = Check {
+    name: "crate-layers",
+    summary: "a crate depends on crates of lower layers only (`layers` in Cargo.toml)",
+    run: crates,
 };
 
-/// Crates whose `lib.rs` lists their modules, lowest first: `a < b < c` in a block of text.
-const CRATES: &[&str] = &["crates/core/src/", "crates/study/src/", "crates/trace/src/"];
+pub const MODULES: Check = Check {
+    name: "module-layers",
+    summary: "a module imports modules below it only, its unit tests included",
+    run: modules,
+};
 
-fn run(tree: &Tree) -> Vec<Finding> {
-    CRATES
-        .iter()
-        .flat_map(|folder| of_crate(tree, folder))
-        .collect()
+/// Lists the layers, lowest first. What only tests and benches need does not count.
+const WORKSPACE: &str = "Cargo.toml";
+
+/// The parts of a manifest that are checked.
+#[derive(Deserialize)]
+struct Manifest {
+    package: Option<Package>,
+    #[serde(default)]
+    dependencies: BTreeMap<toml::Spanned<String>, IgnoredAny>,
+    workspace: Option<Workspace>,
 }
 
-fn of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Workspace {
+    metadata: Option<Metadata>,
+}
+
+/// The names of the crates, layer by layer.
+#[derive(Deserialize)]
+struct Metadata {
+    layers: Vec<Vec<String>>,
+}
+
+fn crates(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let parse = |file: &File| toml::from_str::<Manifest>(&file.text).ok();
+    let root = tree
+        .files()
+        .find(|file| file.path == WORKSPACE)
+        .and_then(parse);
+    let layers = root
+        .and_then(|root| Some(root.workspace?.metadata?.layers))
+        .unwrap_or_default();
+    let layer = |name: &String| layers.iter().position(|layer| layer.contains(name));
+    for file in tree
+        .files()
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+    {
+        let Some(manifest) = parse(file) else {
+            continue;
+        };
+        let Some(Package { name }) = manifest.package else {
+            continue;
+        };
+        let Some(own) = layer(&name) else {
+            let message = format!("`{name}` is in no layer: add it to `layers` in {WORKSPACE}");
+            findings.push(Finding::new(&file.path, 1, message));
+            continue;
+        };
+        for key in manifest.dependencies.keys() {
+            let other = key.get_ref();
+            if layer(other).is_some_and(|layer| layer >= own) {
+                let line = 1 + file.text[..key.span().start].matches('\n').count();
+                let message = format!("`{name}` may not import `{other}`, which is no lower");
+                findings.push(Finding::new(&file.path, line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Crates whose `lib.rs` lists their modules, lowest first: `a < b < c` in a block of text.
+const LAYERED: &[&str] = &["crates/core/src/", "crates/study/src/", "crates/trace/src/"];
+
+fn modules(tree: &Tree) -> Vec<Finding> {
+    let of_crate = |folder| modules_of_crate(tree, folder);
+    LAYERED.iter().copied().flat_map(of_crate).collect()
+}
+
+fn modules_of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let root = format!("{folder}lib.rs");
     let order = tree
@@ -126,12 +200,52 @@ fn collect_first_names(token: &TokenTree, found: &mut Vec<(usize, String)>) {
 mod tests {
     use super::*;
 
+    fn lines(name: &str, dependencies: &str) -> Vec<usize> {
+        let workspace = "[workspace.metadata]\nlayers = [[\"core\", \"drives\"], [\"cli\"]]\n";
+        let text = format!("[package]\nname = \"{name}\"\n{dependencies}");
+        let tree = Tree::new(&[(WORKSPACE, workspace), ("crates/x/Cargo.toml", &text)]);
+        let findings = crates(&tree);
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn imports_of_the_same_or_a_higher_layer_are_lines() {
+        assert_eq!(
+            lines("core", "[dependencies]\ndrives.workspace = true\n"),
+            [4]
+        );
+        assert_eq!(lines("drives", "[dependencies.core]\npath = \"\"\n"), [3]);
+        assert_eq!(
+            lines(
+                "core",
+                "[dependencies]\nsyn = \"2\"\ncli = { path = \"\" }\n"
+            ),
+            [5]
+        );
+        assert_eq!(lines("new", ""), [1]);
+    }
+
+    #[test]
+    fn imports_of_lower_layers_and_for_tests_are_fine() {
+        assert_eq!(
+            lines(
+                "cli",
+                "[dependencies]\ncore = { path = \"\" }\nsyn = \"2\"\n"
+            ),
+            [0; 0]
+        );
+        assert_eq!(
+            lines("core", "[dev-dependencies]\ncli.path = \"\"\n"),
+            [0; 0]
+        );
+    }
+
     const ROOT: &str = "//! A model.\n//!\n//! ```text\n//! units < sched <\n//! buffer < drive\n\
                         //! ```\npub use crate::drive::Drive;\n";
 
     fn found(path: &str, text: &str) -> usize {
         let path = format!("crates/core/src/{path}");
-        run(&Tree::of(&[
+        modules(&Tree::new(&[
             ("crates/core/src/lib.rs", ROOT),
             (&path, text),
         ]))

@@ -1,0 +1,466 @@
+//! Response times of single queues with Poisson arrivals: M/G/1, in order of arrival or with two
+//! priority classes, E2/M/1, M/M/c, and shortest access time first as a birth-death process.
+
+use crate::moments::Moments;
+
+/// The mean and the variance of a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean, in the unit of time.
+    pub mean: f64,
+    /// The variance, in its square.
+    pub variance: f64,
+}
+
+/// Returns the wait before service for arrivals at `rate` and independent services with the moments
+/// `service` (Pollaczek-Khinchine; liu05, equation B.4 and the text below it).
+///
+/// With load r = rate b1, the mean is rate b2 / 2 (1 - r). The mean square is twice the square of
+/// the mean plus rate b3 / 3 (1 - r). `None` for a load of 1 or more, or a negative rate.
+pub fn mg1_wait(rate: f64, service: &Moments) -> Option<Spread> {
+    let idle = 1.0 - rate * service.first;
+    if rate < 0.0 || idle <= 0.0 {
+        return None;
+    }
+    let mean = rate * service.second / (2.0 * idle);
+    let variance = rate * service.third / (3.0 * idle) + mean * mean;
+    Some(Spread { mean, variance })
+}
+
+/// Returns the response time, from arrival to completion: the wait plus the service, which are
+/// independent (liu05, section 5.3.2 and appendix B.3). `None` under the same conditions as
+/// [`mg1_wait`].
+pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
+    let wait = mg1_wait(rate, service)?;
+    Some(Spread {
+        mean: wait.mean + service.first,
+        variance: wait.variance + service.variance(),
+    })
+}
+
+/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite for services that take no
+/// time.
+pub fn largest_rate(service: &Moments) -> f64 {
+    1.0 / service.first
+}
+
+/// A class of requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Class {
+    /// Poisson arrivals, in the inverse of the unit of time.
+    pub rate: f64,
+    /// The moments of its services.
+    pub service: Moments,
+}
+
+impl Class {
+    fn load(&self) -> f64 {
+        self.rate * self.service.first
+    }
+}
+
+/// Returns the mean waits of two classes with non-preemptive priority, `first` before `second`,
+/// each in order of arrival, in the unit of time (liu05, appendix B.4).
+///
+/// A request waits for the rest of the current service, W0 = (rate1 b2 + rate2 b2') / 2 on average,
+/// and for all requests that precede it. With loads r1 and r2 the waits are W0 / (1 - r1) and
+/// W0 / (1 - r1) (1 - r1 - r2). `None` if the loads add up to 1 or more, or a rate is negative.
+pub fn priority_waits(first: &Class, second: &Class) -> Option<(f64, f64)> {
+    let idle = 1.0 - first.load() - second.load();
+    if first.rate < 0.0 || second.rate < 0.0 || idle <= 0.0 {
+        return None;
+    }
+    let rest = (first.rate * first.service.second + second.rate * second.service.second) / 2.0;
+    let wait = rest / (1.0 - first.load());
+    Some((wait, wait / idle))
+}
+
+/// Returns the mean response time in E2/M/1, from arrival to completion, for arrivals at `rate` and
+/// a mean service time of `service`, in the unit of `service`.
+///
+/// If Poisson arrivals are routed to two disks in turn, the times between arrivals at each are
+/// Erlang-2. The wait is s service / (1 - s), where s = (1 + 4 r - sqrt(1 + 8 r)) / 2 at the load
+/// r = rate service is the probability that an arrival has to wait (liu05, section 7.2.1). `None`
+/// for a load of 1 or more, or a negative rate.
+pub fn e2m1_response(rate: f64, service: f64) -> Option<f64> {
+    let waiting = waiting_probability(rate, service)?;
+    Some(service * waiting / (1.0 - waiting) + service)
+}
+
+/// Returns the probability that an arrival in E2/M/1 finds the server busy.
+fn waiting_probability(rate: f64, service: f64) -> Option<f64> {
+    let load = rate * service;
+    let is_stable = (0.0..1.0).contains(&load);
+    is_stable.then(|| (1.0 + 4.0 * load - (1.0 + 8.0 * load).sqrt()) / 2.0)
+}
+
+/// Returns the mean response time in M/M/c, from arrival to completion, for a total arrival rate
+/// of `rate` and a mean service time of `service`, in the unit of `service`.
+///
+/// Uses Erlang's formula for the probability that all servers are busy. For two servers, such as
+/// disks that share one queue, the result is service / (1 - r^2), where r = rate service / 2 is the
+/// load of each (liu05, section 7.3).
+/// `None` if the load of each server is 1 or more, if there are no servers, or if the rate is
+/// negative.
+pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
+    let offered = rate * service;
+    let idle = f64::from(servers) - offered;
+    if offered < 0.0 || idle <= 0.0 {
+        return None;
+    }
+    // Erlang's loss probability, computed recursively; the waiting probability follows from it.
+    let lost = (1..=servers).fold(1.0, |lost, n| {
+        offered * lost / (f64::from(n) + offered * lost)
+    });
+    let load = offered / f64::from(servers);
+    let waiting = lost / (1.0 - load * (1.0 - lost));
+    Some(service + waiting * service / idle)
+}
+
+/// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
+pub const MAX_CHOICE: u32 = 128;
+
+/// Returns the mean service time by the number of requests to choose from, from 1 to [`MAX_CHOICE`]:
+/// x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single request, in any unit
+/// of time.
+///
+/// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
+pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {
+    let service = |m: u32| alone * f64::from(m).powf(-power);
+    (1..=MAX_CHOICE).map(service).collect()
+}
+
+/// Returns the mean response time for arrivals at `rate`, in the unit of `services`; `None` if the
+/// server is saturated, the rate is 0 or less, or there are no services.
+///
+/// The state is the number of requests m. Arrivals are Poisson, services exponential with mean
+/// `services`\[m - 1\], and the last of these for more requests. P\[m\] = `rate` x\[m\] P\[m - 1\],
+/// and the response is the mean of m over `rate` by Little's law.
+///
+/// The listing in the thesis ("Computation of mean response time in SATF") is wrong as printed. It
+/// uses service times relative to a single request and scales their sum only once, although a
+/// product of m services needs the factor m times; it adds P\[0\] to a sum that already contains
+/// it; and its loop continues while P is *small*. This function uses the recursion of the text.
+pub fn satf_response(rate: f64, services: &[f64]) -> Option<f64> {
+    let (&last, others) = services.split_last()?;
+    let last = rate * last;
+    if rate <= 0.0 || last >= 1.0 {
+        return None;
+    }
+    let (mut weight, mut sum, mut number) = (1.0, 1.0, 0.0);
+    for (m, service) in (1_u32..).zip(others) {
+        weight *= rate * service;
+        sum += weight;
+        number += f64::from(m) * weight;
+    }
+    // From the last one on the weights are a geometric series.
+    weight *= last;
+    sum += weight / (1.0 - last);
+    let max = services.len() as f64;
+    number += weight * (max / (1.0 - last) + last / (1.0 - last).powi(2));
+    Some(number / sum / rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::{Random, means, serve};
+
+    /// The response of M/M/1 is exponential with mean 1 / (m - rate).
+    #[test]
+    fn exponential_services_are_m_m_1() {
+        for load in [0.0, 0.1, 0.5, 0.9, 0.99] {
+            let found = mg1_response(load, &Moments::exponential(1.0)).unwrap();
+            let mean = 1.0 / (1.0 - load);
+            assert!((found.mean / mean - 1.0).abs() < 1e-12, "{found:?}");
+            let variance = mean * mean;
+            assert!((found.variance / variance - 1.0).abs() < 1e-12, "{found:?}");
+        }
+    }
+
+    /// The wait of M/D/1 is r / 2 (1 - r) services, half that of M/M/1.
+    #[test]
+    fn constant_services_wait_half_as_long() {
+        for load in [0.1, 0.5, 0.9] {
+            let found = mg1_wait(load, &Moments::constant(1.0)).unwrap();
+            assert!((found.mean - load / 2.0 / (1.0 - load)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn it_saturates_at_a_load_of_one() {
+        let service = Moments::uniform(10.0);
+        assert!(mg1_wait(0.1999, &service).is_some());
+        assert_eq!(mg1_wait(0.2, &service), None);
+        assert_eq!(mg1_wait(0.3, &service), None);
+        assert_eq!(mg1_wait(-0.1, &service), None);
+        assert_eq!(largest_rate(&service), 0.2);
+    }
+
+    /// 20 simulated means of uniform services at a load of 0.6. Each bound is four standard errors
+    /// of the means, which a right formula exceeds in about one seed of a thousand.
+    #[test]
+    fn a_simulated_queue_agrees() {
+        let expected = mg1_wait(0.6, &Moments::uniform(2.0)).unwrap();
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            let pause = |r: &mut Random| r.exponential(0.6);
+            let waits = serve(&mut random, 1, pause, |r| 2.0 * r.uniform());
+            let squares = waits.iter().map(|w| (w - expected.mean).powi(2));
+            let count = waits.len() as f64;
+            let variance = squares.sum::<f64>() / count;
+            [waits.iter().sum::<f64>() / count, variance]
+        };
+        let [mean, variance] = means((1..=20).map(run));
+        mean.assert_near(expected.mean);
+        variance.assert_near(expected.variance);
+    }
+
+    fn class(rate: f64, service: Moments) -> Class {
+        Class { rate, service }
+    }
+
+    #[test]
+    fn a_class_alone_is_m_g_1() {
+        let alone = class(0.3, Moments::uniform(4.0));
+        let none = Class { rate: 0.0, ..alone };
+        let expected = mg1_wait(0.3, &alone.service).unwrap().mean;
+        let (first, _) = priority_waits(&alone, &none).unwrap();
+        let (_, second) = priority_waits(&none, &alone).unwrap();
+        assert!((first - expected).abs() < 1e-12 && (second - expected).abs() < 1e-12);
+    }
+
+    /// Kleinrock's conservation law: the mean of the waits, weighted by the loads, does not depend
+    /// on the order, and in order of arrival all have the wait of M/G/1.
+    #[test]
+    fn the_gain_of_one_class_is_the_loss_of_the_other() {
+        let short = class(0.2, Moments::constant(1.0));
+        let long = class(0.1, Moments::exponential(5.0));
+        let all = Moments::mixture([short, long].map(|class| (class.rate, class.service)));
+        let fcfs = mg1_wait(0.3, &all).unwrap().mean * (short.load() + long.load());
+        for (a, b) in [(short, long), (long, short)] {
+            let (first, second) = priority_waits(&a, &b).unwrap();
+            assert!(first < second);
+            assert!((first * a.load() + second * b.load() - fcfs).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn both_saturate_together() {
+        let [half, less] = [0.5, 0.49].map(|rate| class(rate, Moments::constant(1.0)));
+        assert!(priority_waits(&half, &half).is_none());
+        assert!(priority_waits(&half, &less).is_some());
+    }
+
+    /// 20 simulated means of uniform and exponential services; see
+    /// [`crate::simulated::Mean::assert_near`] for the level.
+    #[test]
+    fn a_simulated_queue_of_two_classes_agrees() {
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            let (mut now, mut next) = (0.0, [0.0, 0.0]);
+            let mut waiting: [std::collections::VecDeque<f64>; 2] = Default::default();
+            let (mut sums, mut counts) = ([0.0; 2], [0; 2]);
+            for served in 0..60_000 {
+                let is_empty = waiting.iter().all(|queue| queue.is_empty());
+                if is_empty {
+                    now = f64::max(now, f64::min(next[0], next[1]));
+                }
+                for (class, rate) in [0.4, 0.3].into_iter().enumerate() {
+                    while next[class] <= now {
+                        waiting[class].push_back(next[class]);
+                        next[class] += random.exponential(rate);
+                    }
+                }
+                let class = usize::from(waiting[0].is_empty());
+                let arrived = waiting[class].pop_front().expect("a waiting request");
+                if served >= 2_000 {
+                    sums[class] += now - arrived;
+                    counts[class] += 1;
+                }
+                now += match class {
+                    0 => 2.0 * random.uniform(),
+                    _ => random.exponential(1.0),
+                };
+            }
+            [0, 1].map(|class| sums[class] / f64::from(counts[class]))
+        };
+        let [first, second] = means((1..=20).map(run));
+        let uniform = class(0.4, Moments::uniform(2.0));
+        let expected = priority_waits(&uniform, &class(0.3, Moments::exponential(1.0))).unwrap();
+        first.assert_near(expected.0);
+        second.assert_near(expected.1);
+    }
+
+    /// The probability is a root of s = (2 r / (1 - s + 2 r))^2, the transform of the time between
+    /// arrivals at (1 - s) / service.
+    #[test]
+    fn the_probability_of_a_wait_is_the_root_it_is_defined_by() {
+        for load in [0.0, 0.01, 0.3, 0.5, 0.8, 0.99] {
+            let s = waiting_probability(load, 1.0).unwrap();
+            let transform = (2.0 * load / (1.0 - s + 2.0 * load)).powi(2);
+            assert!((s - transform).abs() < 1e-12, "{load}");
+        }
+        assert_eq!(waiting_probability(1.0, 1.0), None);
+        assert_eq!(e2m1_response(-0.1, 1.0), None);
+    }
+
+    /// Section 7.2.1: shorter than with exponential times between arrivals.
+    #[test]
+    fn it_is_faster_than_m_m_1() {
+        for load in [0.05, 0.5, 0.95] {
+            let even = e2m1_response(load, 1.0).unwrap();
+            let random = mg1_response(load, &Moments::exponential(1.0)).unwrap();
+            assert!(even < random.mean, "{load}");
+        }
+    }
+
+    /// 20 simulated means; see [`crate::simulated::Mean::assert_near`] for the level.
+    #[test]
+    fn a_simulated_e2m1_queue_agrees() {
+        let run = |seed| {
+            let pause = |r: &mut Random| r.exponential(1.2) + r.exponential(1.2);
+            let waits = serve(&mut Random::new(seed), 1, pause, |r| r.exponential(1.0));
+            [waits.iter().sum::<f64>() / waits.len() as f64]
+        };
+        let [mean] = means((1..=20).map(run));
+        mean.assert_near(e2m1_response(0.6, 1.0).unwrap() - 1.0);
+    }
+
+    #[test]
+    fn one_server_is_m_m_1_and_two_are_as_printed() {
+        for load in [0.0, 0.1, 0.5, 0.9, 0.99] {
+            let one = mmc_response(1, load, 1.0).unwrap();
+            assert!((one * (1.0 - load) - 1.0).abs() < 1e-12, "{load}");
+            let two = mmc_response(2, 2.0 * load / 3.0, 3.0).unwrap();
+            let expected = 3.0 / (1.0 - load * load);
+            assert!((two / expected - 1.0).abs() < 1e-12, "{load}");
+        }
+        assert_eq!(mmc_response(2, 2.0, 1.0), None);
+        assert_eq!(mmc_response(0, 0.0, 1.0), None);
+        assert_eq!(mmc_response(2, -1.0, 1.0), None);
+    }
+
+    /// Section 7.3: a shared queue is at least as fast as cyclic routing.
+    #[test]
+    fn a_shared_queue_is_faster_than_cyclic_routing() {
+        for load in [0.05, 0.5, 0.95] {
+            let shared = mmc_response(2, 2.0 * load, 1.0);
+            assert!(shared < e2m1_response(load, 1.0), "{load}");
+        }
+    }
+
+    /// 20 simulated means each; see [`crate::simulated::Mean::assert_near`] for the level.
+    #[test]
+    fn simulated_mmc_queues_agree() {
+        for servers in [2, 5] {
+            let rate = 0.8 * f64::from(servers);
+            let run = |seed| {
+                let mut random = Random::new(seed);
+                let pause = |r: &mut Random| r.exponential(rate);
+                let waits = serve(&mut random, servers as usize, pause, |r| r.exponential(1.0));
+                [waits.iter().sum::<f64>() / waits.len() as f64]
+            };
+            let [wait] = means((1..=20).map(run));
+            wait.assert_near(mmc_response(servers, rate, 1.0).unwrap() - 1.0);
+        }
+    }
+
+    fn by_power(load: f64, power: f64) -> Option<f64> {
+        satf_response(load, &satf_services(1.0, power))
+    }
+
+    /// With a power of 0 it is M/M/1, whose mean response is 1 / (1 - load).
+    #[test]
+    fn without_a_choice_it_is_one_server() {
+        for load in [0.1, 0.5, 0.9, 0.99] {
+            let found = by_power(load, 0.0).unwrap();
+            assert!((found * (1.0 - load) - 1.0).abs() < 1e-9, "{load} {found}");
+        }
+        assert_eq!(by_power(1.0, 0.0), None);
+        assert_eq!(satf_response(0.5, &[]), None);
+        assert_eq!(by_power(0.0, 0.2), None);
+    }
+
+    /// With a power of 1 requests do not delay each other: M/M/infinity.
+    #[test]
+    fn nothing_waits_if_services_shrink_with_the_queue() {
+        for load in [0.1, 1.0, 5.0, 40.0] {
+            let found = by_power(load, 1.0).unwrap();
+            assert!((found - 1.0).abs() < 1e-9, "{load} {found}");
+        }
+    }
+
+    /// By hand up to three requests, at a load at which more are rare.
+    #[test]
+    fn weights_follow_the_powers() {
+        let by_hand = |load: f64| {
+            let second = load * load / 2_f64.sqrt();
+            let third = second * load / 3_f64.sqrt();
+            let sum = 1.0 + load + second + third;
+            (load + 2.0 * second + 3.0 * third) / sum / load
+        };
+        // The fourth weight is below load^4 / sqrt(24).
+        let (load, found) = (0.01, by_power(0.01, 0.5).unwrap());
+        assert!((found - by_hand(load)).abs() < 1e-5, "{found}");
+    }
+
+    #[test]
+    fn it_saturates_at_the_rate_of_the_longest_queue() {
+        let max = f64::from(MAX_CHOICE).powf(0.2);
+        assert!(by_power(max * 0.999, 0.2).is_some());
+        assert_eq!(by_power(max, 0.2), None);
+    }
+
+    /// The unit of time does not matter.
+    #[test]
+    fn services_of_any_length_scale() {
+        let one = by_power(1.2, 0.2).unwrap();
+        let long = satf_response(1.2 / 11.5, &satf_services(11.5, 0.2)).unwrap();
+        assert!((long / 11.5 / one - 1.0).abs() < 1e-12);
+    }
+
+    /// The printed listing at M/M/1, services of 10 ms and 50 requests a second: normalised or not,
+    /// it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
+    #[test]
+    fn the_printed_listing_does_not_give_m_m_1() {
+        let printed = |rate: f64, alone: f64| {
+            let (mut p, mut sum, mut number) = (1.0, 1.0, 0.0);
+            for m in 1..200 {
+                p *= rate;
+                sum += p;
+                number += f64::from(m) * p;
+            }
+            number / (alone * sum + 1.0) / rate
+        };
+        let right = satf_response(0.05, &satf_services(10.0, 0.0)).unwrap();
+        assert!((right - 20.0).abs() < 1e-9, "{right}");
+        // Rate per millisecond, and in services with a response in services.
+        assert!(printed(0.05, 10.0) < 1.0);
+        assert!((printed(0.5, 1.0) - 2.0 * 2.0 / 3.0).abs() < 1e-9);
+    }
+
+    /// 20 simulated means of a queue whose services are exponential and depend on its length; see
+    /// [`crate::simulated::Mean::assert_near`] for the level.
+    #[test]
+    fn a_simulated_process_agrees() {
+        let (rate, services) = (1.2, satf_services(1.0, 0.2));
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            let (mut m, mut area, mut time) = (0_usize, 0.0, 0.0);
+            for event in 0..200_000 {
+                let leaving = m.checked_sub(1).map_or(0.0, |m| 1.0 / services[m.min(127)]);
+                let pause = random.exponential(rate + leaving);
+                if event >= 10_000 {
+                    area += m as f64 * pause;
+                    time += pause;
+                }
+                let arrives = random.uniform() < rate / (rate + leaving);
+                m = if arrives { m + 1 } else { m - 1 };
+            }
+            [area / time / rate]
+        };
+        let [mean] = means((1..=20).map(run));
+        mean.assert_near(satf_response(rate, &services).unwrap());
+    }
+}
