@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use diskarm_core::device::SubmitError;
+use diskarm_core::device::{Completion as Ended, SubmitError};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_simulate::{OUTCOMES, System, outcome};

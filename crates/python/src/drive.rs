@@ -85,9 +85,9 @@ impl Drive {
     ) -> PyResult<Self> {
         let size = |field, text| by(py, field, text, figure::bytes);
         let rate = |field, text| by(py, field, text, figure::per_s);
-        let span = |field, text| by(py, field, text, time);
+        let span = |field: &str, text: &str| by(py, field, text, time);
         let optional_span =
-            |field, text: Option<&str>| text.map(|text| span(field, text)).transpose();
+            |field: &str, text: Option<&str>| text.map(|text| span(field, text)).transpose();
         let number = |field, number: i64| {
             let expected = "a whole number from 1";
             u32::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))

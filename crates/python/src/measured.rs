@@ -1,8 +1,8 @@
 //! Comparison of models with measurements of real drives.
 
 use diskarm_results::{calibrated, compared, predicted, value};
+use diskarm_simulate::Error;
 use diskarm_simulate::measured::{self, FitNames, MeasuredTrace, RowRange, fit_model};
-use diskarm_simulate::{Error, measured};
 use pyo3::prelude::*;
 
 use crate::convert::{py_error, python, wrong};

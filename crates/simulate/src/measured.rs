@@ -31,10 +31,8 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a bound left out is the start or end of the trace.
-    ///
-    /// # Errors
-    /// A description of what is accepted.
+    /// Parses `A..B`; a bound left out is the start or end of the trace. The error describes the
+    /// accepted form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -68,11 +66,9 @@ pub struct MeasuredTrace {
     pub notes: Vec<String>,
 }
 
-/// Reads `rows` of the trace in `file`, all of which the drive can serve.
-///
-/// # Errors
-/// An invalid trace; rows that it does not have; a trace without responses or pauses; a request
-/// beyond the end of the drive; a drive whose sectors are not blocks of a trace.
+/// Reads `rows` of the trace in `file`, all of which the drive can serve. Fails for an invalid
+/// trace; rows that it does not have; a trace without responses or pauses; a request beyond the end
+/// of the drive; a drive whose sectors are not blocks of a trace.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -104,7 +100,7 @@ fn read_from(
             if let (Some(end), Some(row)) = (completed.take(), taken.last_mut()) {
                 row.step.think = pause(&record, end, trace.name())?;
             }
-            let row = measured(&record, index as u64, &trace, blocks)?;
+            let row = measured_row(&record, index as u64, &trace, blocks)?;
             widened += u64::from(blocks.widens(&record));
             // Without measured pauses, the pause follows from the next arrival.
             completed = match (record.think, record.arrival) {
@@ -131,7 +127,7 @@ fn read_from(
     })
 }
 
-fn measured(
+fn measured_row(
     record: &Record,
     id: u64,
     trace: &Reader,
@@ -240,9 +236,7 @@ pub struct Comparison {
 }
 
 /// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
-///
-/// # Errors
-/// If the trace is invalid.
+/// Fails if the trace is invalid.
 pub fn compare(
     drive: &Model,
     file: &str,
@@ -264,7 +258,7 @@ pub fn compare(
 
 /// A trace whose responses were predicted one by one.
 pub struct Predictions {
-    /// The trace.
+    /// The trace's file.
     pub file: String,
     /// Its requests with their predictions.
     pub locked: Locked,
@@ -276,13 +270,8 @@ pub struct Predictions {
     pub notes: Vec<String>,
 }
 
-/// Predicts each response in `rows` of the trace in `file` from the earlier measurements.
-///
-/// # Errors
-/// If the trace is invalid.
-///
-/// # Panics
-/// If there are no rows to judge.
+/// Predicts each response in `rows` of the trace in `file` from the earlier measurements. Fails if
+/// the trace is invalid. Panics if there are no rows to judge.
 pub fn predict(
     drive: &Model,
     file: &str,
@@ -318,10 +307,8 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows` of a trace; `progress` is called after each stage.
-///
-/// # Errors
-/// If the trace does not determine the drive.
+/// Fits `drive` to `rows` of a trace; `progress` is called after each stage. Fails if the trace
+/// does not determine the drive.
 pub fn fit_model(
     drive: &Model,
     rows: &[Measured],
@@ -413,7 +400,7 @@ mod tests {
         }
     }
 
-    fn measured_row(op: Op, response_us: i64) -> Measured {
+    fn measured(op: Op, response_us: i64) -> Measured {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
         Measured {
@@ -427,15 +414,15 @@ mod tests {
     fn more_than_half_of_the_responses_are_shorter_than_their_bus_transfer() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let (read, write) = (Op::Read, Op::Write);
-        let possible = [measured_row(read, 1701), measured_row(write, 1869)];
-        let short = [measured_row(read, 1700), measured_row(write, 1868)];
+        let possible = [measured(read, 1701), measured(write, 1869)];
+        let short = [measured(read, 1700), measured(write, 1868)];
         assert_eq!(response_doubts(&possible, &spec), [""; 0]);
         assert_eq!(
             response_doubts(&[possible, short].concat(), &spec),
             [""; 0],
             "half"
         );
-        let more = [&possible[..], &short, &[measured_row(write, 1701)]].concat();
+        let more = [&possible[..], &short, &[measured(write, 1701)]].concat();
         let doubt = "3 of 5 responses are shorter than the bus transfer of their data alone, and \
                      their mean is 1.768 ms: are these milliseconds?";
         assert_eq!(response_doubts(&more, &spec), [doubt]);
@@ -447,7 +434,7 @@ mod tests {
     #[test]
     fn a_response_of_0_is_doubtful() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
-        let rows = [0, 9000, 9000].map(|response_us| measured_row(Op::Read, response_us));
+        let rows = [0, 9000, 9000].map(|response_us| measured(Op::Read, response_us));
         let doubt = "1 of 3 responses are 0, which no drive delivers: is the clock too coarse?";
         assert_eq!(response_doubts(&rows, &spec), [doubt]);
         assert_eq!(response_doubts(&rows[1..], &spec), [""; 0]);

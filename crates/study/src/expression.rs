@@ -101,7 +101,7 @@ impl<'a> StudyText<'a> {
 
 /// A field of a study file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Location {
+pub struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,

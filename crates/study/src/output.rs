@@ -34,10 +34,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder at `path`, which `field` names, for a study that reads `inputs`.
-    ///
-    /// # Errors
-    /// If one of its files is such an input, under any name. Figures are checked when written.
+    /// Returns the folder at `path`, which `field` names, for a study that reads `inputs`. Fails if
+    /// one of its files is such an input, under any name. Figures are checked when written.
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
@@ -83,10 +81,8 @@ impl Folder {
 }
 
 impl Study {
-    /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
-    ///
-    /// # Errors
-    /// If one cannot be written, or is an input of the study.
+    /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all. Fails
+    /// if one cannot be written, or is an input of the study.
     pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
         folder.write("results.csv", self.csv(results).as_bytes())?;
         folder.write("results.json", self.json(results).as_bytes())

@@ -30,10 +30,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes the report of a study and its results.
-    ///
-    /// # Errors
-    /// If a drive's specification or a trace, whose digests it shows, can no longer be read.
+    /// Writes the report of a study and its results. Fails if a drive's specification or a trace,
+    /// whose digests it shows, can no longer be read.
     pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = ExternalInputs::new(study, results)?;
         let claims = study.judge(results);
@@ -68,11 +66,8 @@ impl Report {
         })
     }
 
-    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or
-    /// not at all.
-    ///
-    /// # Errors
-    /// If one cannot be written, or is an input of the study.
+    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or not
+    /// at all. Fails if one cannot be written, or is an input of the study.
     pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
             let figures = folder.path().join(FIGURES);

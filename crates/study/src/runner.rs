@@ -52,15 +52,10 @@ impl<'s> Runner<'s> {
         jobs.fold(Files::default(), |files, job| job.reading(files))
     }
 
-    /// Runs what `store` lacks on `threads` threads, and stores each run when it ends. `progress` is
-    /// called with the number of finished cells and says whether to continue; if it says no, the
-    /// result is `None`, and a later run resumes from there.
-    ///
-    /// # Errors
-    /// If a cell cannot be simulated, or a run cannot be stored.
-    ///
-    /// # Panics
-    /// If the system cannot start threads.
+    /// Runs what `store` lacks on `threads` threads, and stores each run when it ends. `progress`
+    /// is called with the number of finished cells and says whether to continue; if it says no, the
+    /// result is `None`, and a later run resumes from there. Fails if a cell cannot be simulated,
+    /// or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -113,9 +108,7 @@ impl<'s> Runner<'s> {
     }
 
     /// Returns the results if `store` has every run; its runs are then in the order of the cells.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
+    /// Fails if the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.stored_cell(place, store));
         let finished = cells.collect::<Result<Option<Vec<_>>, _>>()?;
@@ -205,13 +198,7 @@ impl<'s> Runner<'s> {
 }
 
 /// Computes all runs of the cell of `study` at `place`, to be stored by the caller; `None` when
-/// `stop` stopped them.
-///
-/// # Errors
-/// If the cell cannot be simulated.
-///
-/// # Panics
-/// If there is no such cell.
+/// `stop` stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
 pub fn compute(
     study: &Study,
     place: usize,

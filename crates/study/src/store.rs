@@ -42,11 +42,8 @@ pub struct Store {
 
 impl Store {
     /// Opens the store in `folder`, which is created if necessary, and removes what killed
-    /// processes have left there.
-    ///
-    /// # Errors
-    /// If the folder is in use, was written by another version, cannot be written, or holds
-    /// something else.
+    /// processes have left there. Fails if the folder is in use, was written by another version,
+    /// cannot be written, or holds something else.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
         let held = locked(folder.path())?;
         folder.remove_leftovers();
@@ -104,10 +101,7 @@ impl Store {
         &self.contents.known
     }
 
-    /// Stores a run.
-    ///
-    /// # Errors
-    /// If it cannot be written, for example to a full disk; earlier runs stay.
+    /// Stores a run. Fails if it cannot be written, for example to a full disk; earlier runs stay.
     pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
@@ -123,10 +117,8 @@ impl Store {
     }
 
     /// Rewrites the file in an order that does not depend on which run ended first: the runs of
-    /// `keys`, then all others of this build.
-    ///
-    /// # Errors
-    /// If the file cannot be written; the store is then unchanged.
+    /// `keys`, then all others of this build. Fails if the file cannot be written; the store is
+    /// then unchanged.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
         let mut left = self.contents.known.clone();
         let needed = keys.iter().filter_map(|key| left.remove_entry(key));

@@ -28,10 +28,8 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 impl Entry {
-    /// Reads it; errors name the file in `studies/`.
-    ///
-    /// # Errors
-    /// If the options do not fit it: a missing short form or missing traces.
+    /// Reads it; errors name the file in `studies/`. Fails if the options do not fit it: a missing
+    /// short form or missing traces.
     pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
         let file = format!("{}.toml", self.name);
         Study::read(self.name, self.text, &file, options)

@@ -169,7 +169,7 @@ pub enum Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Replay {
     /// At the recorded arrivals; if there are none, one at a time with the measured pauses
-    TraceReplay,
+    Traced,
     /// One at a time, with the measured pauses between each completion and the next arrival
     Pauses,
 }
