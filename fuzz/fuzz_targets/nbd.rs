@@ -3,7 +3,7 @@
 #![no_main]
 
 use diskarm_wire::nbd::option::{Choice, Context, Listed, Queries};
-use diskarm_wire::nbd::reply::{Chunk, Failure};
+use diskarm_wire::nbd::message::{Chunk, Failure};
 use diskarm_wire::nbd::{Headers, Request};
 use libfuzzer_sys::fuzz_target;
 

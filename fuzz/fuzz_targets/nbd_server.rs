@@ -14,7 +14,7 @@ use diskarm_serve::{
     Clients, Export, Facts, Handshake, HandshakeStep, Protocol as _, Service, Session as _, Waker,
 };
 use diskarm_wire::nbd::Headers;
-use diskarm_wire::nbd::reply::{Chunk, Simple};
+use diskarm_wire::nbd::message::{Chunk, Simple};
 use libfuzzer_sys::fuzz_target;
 
 /// So few that a reply of all of them fits into what a session sends at once.

@@ -96,7 +96,7 @@ impl Workload {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Where the next request begins; it may end beyond the disk.
+    /// The first block of the next request, which may end beyond the disk.
     fn start(&mut self) -> u64 {
         let kind = self.fraction();
         if kind < SEQUENTIAL {

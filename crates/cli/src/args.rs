@@ -1,13 +1,20 @@
-//! Arguments that several commands share, and parsers of their values.
+//! Arguments that several commands share, parsers of their values, and CHAP credentials.
 
+use std::env;
+use std::fs::File;
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::Span;
 use diskarm_drives::CATALOGUE;
 use diskarm_drives::text::Edit;
-use diskarm_simulate::{Error, Model, System, devices};
+use diskarm_serve::iscsi::Accounts;
+use diskarm_simulate::{Model, System, devices};
+use diskarm_transport::iscsi::Credentials;
+
+use crate::error::Error;
 
 /// Changes to a drive's specification.
 #[derive(clap::Args)]
@@ -22,30 +29,20 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns the changed model.
-    ///
-    /// # Errors
-    /// An unknown key, or a value that is wrong or does not fit the others.
-    pub fn apply(&self, model: Model) -> Result<Model, Error> {
+    pub fn apply(&self, model: Model) -> Result<Model, diskarm_simulate::Error> {
         model.with_edits(&self.edits()?, "--set")
     }
 
-    /// Applies the changes to the drive of `system`.
-    pub fn apply_to_system(&self, system: System) -> Result<System, Error> {
+    pub fn apply_to_system(&self, system: System) -> Result<System, diskarm_simulate::Error> {
         system.with_edits(&self.edits()?, "--set")
     }
 
-    /// Returns the changes as edits of a specification.
-    ///
-    /// # Errors
-    /// An unknown key, or a value that is wrong.
     pub fn edits(&self) -> Result<Vec<Edit>, InputError> {
         let edits = self.values.iter().map(|text| Edit::parse(text, "--set"));
         edits.collect()
     }
 }
 
-/// Returns the help for a drive, with all names.
 pub fn drive_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
@@ -55,7 +52,6 @@ pub fn drive_help() -> String {
     )
 }
 
-/// Returns the help for a drive or a device stack.
 pub fn stack_help() -> String {
     let names: Vec<&str> = devices::infos().map(|info| info.name).collect();
     format!(
@@ -126,20 +122,57 @@ pub fn share(text: &str) -> Result<f64, &'static str> {
     share.ok_or("expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"")
 }
 
-/// Accepts the names of TOML files only.
-fn toml(text: &str) -> Result<String, &'static str> {
-    let kind = Path::new(text).extension();
+/// Accepts the names of TOML files, and standard output.
+pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
     // A path does not distinguish `x.toml` from the folder `x.toml/`.
-    let file = !text.ends_with(std::path::is_separator);
-    (file && kind.is_some_and(|kind| kind == "toml"))
+    let is_folder = text.ends_with(std::path::is_separator);
+    let is_toml = Path::new(text).extension().is_some_and(|end| end == "toml") && !is_folder;
+    let is_accepted = is_toml || text == "-";
+    is_accepted
         .then(|| text.to_owned())
         .ok_or("expected a name ending in .toml")
 }
 
-/// Accepts standard output too.
-pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
-    match text {
-        "-" => Ok(text.to_owned()),
-        _ => toml(text),
+/// Reads the names and secrets given by `--chap`: `file:PATH` or `env`.
+pub fn accounts(text: &str) -> Result<Accounts, Error> {
+    let lines = match text.split_once(':') {
+        Some(("file", path)) => secrets(path)?,
+        None if text == "env" => {
+            let line = |side: &str| {
+                let name = format!("DISKARM_CHAP_{}", side.to_uppercase());
+                env::var(name).map_or_else(|_| String::new(), |text| format!("{side} {text}\n"))
+            };
+            line("initiator") + &line("target")
+        }
+        _ => return Err(Error::option("--chap", text, "file:PATH or env")),
+    };
+    let refused = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
+    Accounts::parse(&lines).map_err(refused)
+}
+
+/// Reads the credentials for a login, and the secret that the target must prove.
+pub fn credentials(chap: &str) -> Result<Credentials, Error> {
+    let accounts = accounts(chap)?;
+    Ok(Credentials {
+        secret: accounts.initiator.secret().into(),
+        target_secret: accounts.target.map(|target| target.secret().into()),
+        user: accounts.initiator.name,
+    })
+}
+
+/// Reads a file that only its owner may access, as ssh demands of keys.
+fn secrets(path: &str) -> Result<String, Error> {
+    let unread = Error::io("read", path);
+    let file = File::open(path).map_err(&unread)?;
+    let about = file.metadata().map_err(&unread)?;
+    // A pipe, for example, has no meaningful mode.
+    let others = about.permissions().mode() & 0o077;
+    if about.is_file() && others != 0 {
+        let mode = about.permissions().mode() & 0o777;
+        return Err(Error::Failed(format!(
+            "`--chap`: {path} must be accessible to its owner alone (its mode is {mode:03o}; run \
+             chmod 600 {path})"
+        )));
     }
+    std::io::read_to_string(file).map_err(unread)
 }

@@ -10,7 +10,7 @@ use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::trace::input::Reading;
+use crate::trace::Reading;
 
 /// Fit a drive's specification to measured response times
 ///
@@ -81,9 +81,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     let MeasuredTrace { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let show = |stage: Stage| {
-        progress
-            .get_or_insert_with(|| Progress::new(Some(stage.stages)))
-            .set(stage.done);
+        let bar = progress.get_or_insert_with(|| Progress::new(Some(stage.stages)));
+        bar.set(stage.done);
     };
     let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);
@@ -92,9 +91,8 @@ pub fn run(args: Args) -> Result<(), Error> {
         target.write(&model.text)?;
     }
     output::print_warnings(&calibrated::warnings(&fitted, rows.len(), &args.trace));
-    if args.json {
-        results.print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
-    } else {
-        results.print(&calibrated::text(names, rows.len(), &fitted))
-    }
+    let value = calibrated::json(names, rows.len(), &fitted, &notes);
+    results.print_as(args.json, &value, || {
+        calibrated::text(names, rows.len(), &fitted)
+    })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output::{self, Results};
-use crate::simulate::args::{AFTER_DRIVE, AFTER_PLOT, Queue, Settings};
+use crate::simulate::{AFTER_DRIVE, AFTER_PLOT, Queue, Settings};
 use crate::simulate::{Cell, PlacedPolicy, Simulated, merge, notes, simulate};
 use crate::{plot, progress};
 
@@ -41,7 +41,6 @@ const DRIVES: &str = "Drives, separated by commas: names from the catalogue, or 
 const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE,...> --policies <POLICY,...>\n\
                      \x20      <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
 
-/// Runs the workload on each drive under each policy, and prints the results side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
     let drives = text::list(&settings.drive).into_iter().map(System::parse);
@@ -53,7 +52,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if settings.trace.iter().any(|file| file == "-") {
         let message = "`--trace -` cannot be compared: each policy reads the trace again, so give \
                        a file";
-        return Err(Error::Usage(message.to_owned()));
+        return Err(Error::Failed(message.to_owned()));
     }
     let mut results = Results::default();
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
@@ -71,12 +70,12 @@ pub fn run(args: Args) -> Result<(), Error> {
     let labels = contenders.iter().map(|one| one.label(several));
     let labels: Vec<String> = labels.collect();
     let named = outcomes.iter().zip(&contenders).map(|(outcome, one)| {
-        let of_drive = if several {
-            format!("drive {}, ", one.drive)
+        let policy = &one.policy;
+        let name = if several {
+            format!("drive {}, policy {policy}", one.drive)
         } else {
-            String::new()
+            format!("policy {policy}")
         };
-        let name = format!("{of_drive}policy {}", one.policy);
         (name, doubts(&outcome.simulated.runs))
     });
     output::print_warnings(&combined_doubts(&named.collect::<Vec<_>>()));
@@ -85,14 +84,17 @@ pub fn run(args: Args) -> Result<(), Error> {
         target.write(&draw(drive, &labels, &outcomes))?;
     }
     let conclusion = conclusion(&labels, &outcomes);
-    let mut rows = Vec::new();
-    for (outcome, contender) in outcomes.into_iter().zip(&contenders) {
-        rows.push(ComparedRun {
-            is_saturated: outcome.simulated.is_saturated(),
-            choices: outcome.choices,
-            metrics: outcome.simulated.metrics(contender.cell(settings)?),
+    let rows = outcomes
+        .into_iter()
+        .zip(&contenders)
+        .map(|(outcome, contender)| {
+            Ok(ComparedRun {
+                is_saturated: outcome.simulated.is_saturated(),
+                choices: outcome.choices,
+                metrics: outcome.simulated.metrics(contender.cell(settings)?),
+            })
         });
-    }
+    let rows: Vec<ComparedRun> = rows.collect::<Result<_, Error>>()?;
     if settings.json {
         return results.print_json(&rows);
     }
@@ -101,9 +103,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let drives = contenders
             .chunks(policies.len())
             .zip(rows.chunks(policies.len()));
-        remarks.extend(
-            drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice_note(rows, several)),
-        );
+        remarks.extend(drives.filter_map(|(drive, rows)| drive[0].no_choice_note(rows, several)));
     }
     if args.csv {
         results.print(&csv(&rows))?;
@@ -116,7 +116,6 @@ pub fn run(args: Args) -> Result<(), Error> {
     results.print(&text)
 }
 
-/// Combines each drive, changed by `settings`, with each policy.
 fn contenders(
     settings: &Settings,
     drives: Vec<System>,
@@ -145,12 +144,10 @@ fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String 
         None => "Response times".to_owned(),
     };
     let note = outcomes[0].simulated.workload.sentence();
-    plot::responses(&title, &note, &curves.collect::<Vec<_>>())
+    plot::responses(&title, note, &curves.collect::<Vec<_>>())
 }
 
-/// A drive with a policy.
 struct Contender {
-    /// The drive's name in results.
     drive: String,
     policy: PolicyConfig,
     placed: PlacedPolicy,
@@ -181,16 +178,13 @@ impl Contender {
 
     fn simulate(&self, settings: &Settings) -> Result<Outcome, Error> {
         let choices = ChoiceCounter::new(&self.placed.host);
-        let cell = Cell {
+        let simulated = simulate(Cell {
             host: &choices,
             ..self.cell(settings)?
-        };
-        let simulated = simulate(cell)?;
+        })?;
         let is_host = settings.queue == Queue::Host;
-        Ok(Outcome {
-            simulated,
-            choices: is_host.then(|| choices.count()),
-        })
+        let choices = is_host.then(|| choices.count());
+        Ok(Outcome { simulated, choices })
     }
 
     /// Returns a note if no policy ever had a choice in `rows`, the results on this drive.
@@ -213,18 +207,15 @@ impl Contender {
         } else {
             String::new()
         };
-        let none = match rows {
-            [_] => {
-                "the policy never had more than one request to choose from, so that others would \
-                 make no"
-            }
-            _ => "no policy ever had more than one request to choose from, so they make no",
+        let none = if rows.len() == 1 {
+            "the policy never had more than one request to choose from, so that others would make no"
+        } else {
+            "no policy ever had more than one request to choose from, so they make no"
         };
         Some(format!("{on}{none} difference: {why}"))
     }
 }
 
-/// The outcome of a contender.
 struct Outcome {
     simulated: Simulated,
     /// The number of choices among several requests; `None` with `--queue drive`.
@@ -238,12 +229,10 @@ struct ComparedRun {
     metrics: SimulationMetrics,
     /// The number of choices among several requests in all runs; `null` with `--queue drive`.
     choices: Option<u64>,
-    /// Requests arrived faster than they were served.
     is_saturated: bool,
 }
 
 impl ComparedRun {
-    /// Returns true if the policy ever had several requests to choose from.
     fn had_choice(&self) -> bool {
         match self.choices {
             Some(count) => count > 0,
@@ -257,9 +246,8 @@ impl ComparedRun {
 fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let runs: Vec<&[Run]> = outcomes.iter().map(|one| &one.simulated.runs[..]).collect();
     let mean = |number: usize| plot::together(runs[number]).moments().mean();
-    let mut order: Vec<usize> = (0..runs.len())
-        .filter(|number| mean(*number).is_some())
-        .collect();
+    let numbers = 0..runs.len();
+    let mut order: Vec<usize> = numbers.filter(|number| mean(*number).is_some()).collect();
     order.sort_by_key(|number| mean(*number));
     let Some(&best) = order.first() else {
         return String::new();
@@ -315,22 +303,20 @@ fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
         (label.to_owned(), row.metrics.cells(), end)
     });
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
+    let width = |text: &String| text.chars().count();
     let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = lines
-            .iter()
-            .map(|(_, cells, _)| cells[column].chars().count());
+        let cells = lines.iter().map(|(_, cells, _)| width(&cells[column]));
         cells.max().unwrap_or(0) + 2
     });
-    let end = lines.iter().map(|(.., end)| end.chars().count()).max();
+    let end = lines.iter().map(|(.., end)| width(end)).max();
     let max = WIDTH - widths.iter().sum::<usize>().min(WIDTH - 20) - end.unwrap_or(0).min(20);
-    let labels = lines.iter().map(|(label, ..)| label.chars().count());
+    let labels = lines.iter().map(|(label, ..)| width(label));
     let label = labels.filter(|&wide| wide <= max).max().unwrap_or(max);
-    let heading = rows.first();
-    let heading = heading.map(|row| row.metrics.heading(&drives.join(", "), same_requests));
-    let mut text = heading.unwrap_or_default();
+    let heading = |row: &ComparedRun| row.metrics.heading(&drives.join(", "), same_requests);
+    let mut text = rows.first().map(heading).unwrap_or_default();
     for (name, cells, end) in &lines {
         // A name too long for the line gets its own.
-        let name = if name.chars().count() > label {
+        let name = if width(name) > label {
             format!("{name}\n{:label$}", "")
         } else {
             format!("{name:<label$}")
@@ -373,7 +359,6 @@ fn csv(rows: &[ComparedRun]) -> String {
     text
 }
 
-/// Quotes a cell if necessary.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -104,7 +104,8 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let mut results = Results::default();
     let plot = results.output_file(&mut Files::default(), "--plot", args.plot.as_deref())?;
     // Wrong numbers of disks have been refused.
-    let compared = comparison::compare(&parameters).map_err(|error| {
+    let compared = comparison::compare(&parameters);
+    let compared = compared.map_err(|error| {
         Error::option(
             "--cluster",
             parameters.cluster.to_string(),
@@ -115,19 +116,13 @@ pub fn run(args: &Args) -> Result<(), Error> {
     if let Some(target) = plot {
         target.write(&plot::loads(&compared))?;
     }
-    if args.json {
-        return results.print_json(&compared);
-    }
-    results.print(&declustering::table(&compared))
+    results.print_as(args.json, &compared, || declustering::table(&compared))
 }
 
 fn parameters(args: &Args) -> Result<Parameters, Error> {
     let disks = args.disks;
-    let default = if disks.is_multiple_of(2) {
-        (disks / 2).max(2)
-    } else {
-        disks
-    };
+    let half = (disks / 2).max(2);
+    let default = if disks.is_multiple_of(2) { half } else { disks };
     let cluster = args.cluster.unwrap_or(default);
     if !disks.is_multiple_of(cluster) {
         let divisors = (2..=disks).filter(|cluster| disks.is_multiple_of(*cluster));

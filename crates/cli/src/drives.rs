@@ -54,15 +54,10 @@ struct DriveRow {
 }
 
 fn list(json: bool) -> Result<(), Error> {
-    let rows: Result<Vec<DriveRow>, Error> = CATALOGUE
-        .iter()
-        .map(|entry| Ok(row(entry.name, Model::read(entry.text, entry.name)?.spec)))
-        .collect();
-    let rows = rows?;
-    if json {
-        return output::print_json(&rows);
-    }
-    output::print(&table(&rows))
+    let rows = CATALOGUE.iter();
+    let rows = rows.map(|entry| Ok(row(entry.name, Model::read(entry.text, entry.name)?.spec)));
+    let rows: Vec<DriveRow> = rows.collect::<Result<_, Error>>()?;
+    output::print_as(json, &rows, || table(&rows))
 }
 
 fn row(name: &'static str, spec: Spec) -> DriveRow {
@@ -121,8 +116,6 @@ fn show(args: ShowArgs) -> Result<(), Error> {
     if args.toml {
         return output::print(&model.text);
     }
-    if args.json {
-        return output::print_json(&drive::object(&model.spec));
-    }
-    output::print(&drive::page(&model.spec))
+    let spec = &model.spec;
+    output::print_as(args.json, &drive::object(spec), || drive::page(spec))
 }

@@ -1,19 +1,22 @@
 //! `diskarm extract`: a drive measured over SCSI.
 
-mod checkpoint;
 mod target;
 
 use std::path::Path;
+use std::process::exit;
+use std::{fs, io};
 
-use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
+use diskarm_extract::suite::{
+    self, Checkpoint, MEASUREMENTS, MeasuredDrive, Observer, Options, Outcome, Progress, RunError,
+};
 use diskarm_extract::{Comparison, Effort, TransportError};
 use diskarm_results::extracted::{ComparisonReport, ExtractionReport};
+use diskarm_results::output_file::{Files, OutputFile};
 use diskarm_simulate::Model;
-
-use crate::error::Error;
-use crate::output;
-use checkpoint::CheckpointWriter;
 use target::{Target, Writes};
+
+use crate::error::{Error, INTERRUPTED};
+use crate::{output, progress};
 
 /// Measure a drive over SCSI, and describe it as a specification
 ///
@@ -103,7 +106,6 @@ const EXAMPLES: &str = "Examples:
   diskarm extract --compare hp-c2247 found.toml
   diskarm simulate --drive ./found.toml --random --policy sptf";
 
-/// Seed of everything random in the measurements.
 const SEED: u64 = 1;
 
 pub fn run(args: Args) -> Result<(), Error> {
@@ -121,15 +123,11 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     open.extend(suite::undetermined_keys(&other.text)?);
     let comparison = Comparison::new(&one.spec, &other.spec)?;
     let compared = ComparisonReport::new(first, second, &comparison, &open);
-    if json {
-        output::print_json(&compared)?;
-    } else {
-        output::print(&compared.text())?;
-    }
+    output::print_as(json, &compared, || compared.text())?;
     if compared.is_equal() {
         Ok(())
     } else {
-        Err(Error::Differ)
+        Err(Error::differ())
     }
 }
 
@@ -154,7 +152,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|error: TransportError| Error::Drive(error.to_string()))?;
+    connect(SEED).map_err(|error: TransportError| Error::Failed(error.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut writer);
     ended.map_err(|stopped| failed(url, &stopped, writer.path()))?;
 
@@ -177,28 +175,27 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     if let Some(target) = report {
         target.write(&extracted.html())?;
     }
-    if args.json {
-        results.print_json(&extracted.json())?;
-    } else {
-        results.print(&extracted.text())?;
-    }
+    results.print_as(args.json, &extracted.json(), || extracted.text())?;
     if described.is_ok() {
         writer.remove();
     }
-    match extracted.failed()[..] {
+    match &extracted.failed()[..] {
         [] => Ok(()),
-        ref failed => Err(Error::Measurements {
-            failed: failed.to_vec(),
-        }),
+        [one] => Err(Error::BadResult(format!("a measurement failed: {one}"))),
+        all => {
+            let (count, names) = (all.len(), all.join(", "));
+            Err(Error::BadResult(format!(
+                "{count} measurements failed: {names}"
+            )))
+        }
     }
 }
 
 /// Accepts the names of HTML files, and standard output.
 fn html(text: &str) -> Result<String, &'static str> {
     let is_html = text.ends_with(".html") || text == "-";
-    is_html
-        .then(|| text.to_owned())
-        .ok_or("expected a name ending in .html")
+    let expected = "expected a name ending in .html";
+    is_html.then(|| text.to_owned()).ok_or(expected)
 }
 
 fn writes(args: &Args) -> Writes {
@@ -209,14 +206,13 @@ fn writes(args: &Args) -> Writes {
     }
 }
 
-/// Returns the checkpoint of a run that has measured nothing yet. Warns about what it will
-/// overwrite.
+/// Returns the checkpoint of a run that has measured nothing yet. Warns before data are lost.
 fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
     let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
     if let Some(serial) = &args.allow_writes {
         if identity.serial.is_empty() {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "`--allow-writes` needs a drive that reports its serial number (INQUIRY, page \
                  0x80): {url} does not"
             )));
@@ -253,16 +249,105 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
     })
 }
 
-/// Returns the error of a run that ended early.
 fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
-    let kept = kept.filter(|path| Path::new(path).is_file());
-    Error::Drive(match kept {
+    let kept = match kept.filter(|path| Path::new(path).is_file()) {
         Some(path) => {
-            format!(
-                "{url}: {stopped}; {path} has the results so far: run the same command again to \
-                 continue"
-            )
+            format!("; {path} has the results so far: run the same command again to continue")
         }
-        None => format!("{url}: {stopped}"),
-    })
+        None => String::new(),
+    };
+    Error::Failed(format!("{url}: {stopped}{kept}"))
+}
+
+/// Writes the checkpoint and shows the progress of a run.
+pub struct CheckpointWriter {
+    /// The path and the file; `None` if the output is not a file, and nothing is kept.
+    file: Option<(String, OutputFile)>,
+    bar: progress::StepProgress,
+}
+
+impl CheckpointWriter {
+    pub fn new(output: Option<&str>, files: &mut Files) -> Result<Self, Error> {
+        let file = output.map(|output| {
+            let path = format!("{output}.partial");
+            let file = files.output("--output", &path)?;
+            Ok::<_, Error>((path, file))
+        });
+        let file = file.transpose()?;
+        if let Some((path, _)) = &file {
+            watch(path.clone());
+        }
+        Ok(Self {
+            file,
+            bar: progress::StepProgress::new(MEASUREMENTS.len() as u64),
+        })
+    }
+
+    pub fn path(&self) -> Option<&str> {
+        self.file.as_ref().map(|(path, _)| path.as_str())
+    }
+
+    /// Reads the checkpoint of a run to continue, without its failed measurements; returns `fresh`
+    /// if there is none.
+    pub fn load_or(&self, fresh: Checkpoint) -> Result<Checkpoint, Error> {
+        let Some(path) = self.path() else {
+            return Ok(fresh);
+        };
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(fresh),
+            Err(source) => {
+                return Err(Error::io("read", path)(source));
+            }
+        };
+        let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&fresh).map(|()| kept));
+        let mut kept = kept.map_err(|why| {
+            Error::Failed(format!("{path}: {why}; remove the file to start over"))
+        })?;
+        kept.records
+            .retain(|record| record.outcome == Outcome::Done);
+        Ok(kept)
+    }
+
+    pub fn remove(self) {
+        // A leftover does no harm: it records that the run has finished.
+        let _ = self.path().map(fs::remove_file);
+    }
+}
+
+/// Makes Ctrl-C print that the checkpoint at `path` continues the run, if it exists. Ending the
+/// program immediately is safe: checkpoints are replaced as a whole.
+fn watch(path: String) {
+    // Without a handler Ctrl-C still ends the program.
+    let _ = ctrlc::set_handler(move || {
+        if fs::exists(&path).unwrap_or(false) {
+            eprintln!(
+                "\nstopped: {path} has the results so far; run the same command again to continue"
+            );
+        }
+        exit(INTERRUPTED.into());
+    });
+}
+
+impl Observer for CheckpointWriter {
+    fn progressed(&mut self, progress: &Progress) {
+        let cost = progress.cost;
+        self.bar.set(progress.done as u64, || {
+            format!(
+                "{}  {} commands, {:.0} s on the drive, {:.0} s left",
+                progress.measurement.name,
+                cost.commands,
+                cost.time.as_s(),
+                progress.left.as_s()
+            )
+        });
+    }
+
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+        let Some((_, file)) = &self.file else {
+            return Ok(());
+        };
+        let written = file.clone().write(checkpoint.text().as_bytes());
+        written.map_err(|error| error.to_string())
+    }
 }

@@ -6,10 +6,8 @@
 
 mod args;
 mod calibrate;
-mod chap;
 mod compare;
 mod completions;
-mod contents;
 mod declustering;
 mod devices;
 mod drives;
@@ -21,7 +19,6 @@ mod plot;
 mod policies;
 mod progress;
 mod queueing;
-mod rows;
 mod rules;
 mod scan;
 mod serve;
@@ -42,7 +39,7 @@ use output::{Look, When};
 #[derive(Parser)]
 #[command(
     name = "diskarm", version = diskarm_study::VERSION_AND_BUILD, max_term_width = 100,
-    help_template = contents::TEMPLATE, after_help = contents::table::<Command>(),
+    help_template = usage::TEMPLATE, after_help = usage::table::<Command>(),
 )]
 struct Cli {
     /// Write in colour: auto (on a terminal, unless NO_COLOR is set), always or never
@@ -104,7 +101,7 @@ fn parse_and_run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Er
         Ok(matches) => matches,
         Err(error) => return usage::report(&program, error),
     };
-    rules::check(&program, &matches).map_err(Error::Usage)?;
+    rules::check(&program, &matches).map_err(Error::Failed)?;
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&program, error),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap_mangen::Man;
-use diskarm_results::output_file::{Files, OutputError};
+use diskarm_results::output_file::Files;
 
 use crate::error::Error;
 use crate::output;
@@ -19,10 +19,10 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes the pages, replacing those of the same names, and prints their number.
+/// Writes the pages, replacing pages of the same names, and prints their number.
 pub fn run(args: &Args, program: Command) -> Result<(), Error> {
     let folder = &args.folder;
-    std::fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))?;
+    std::fs::create_dir_all(folder).map_err(Error::io("write", folder.display()))?;
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut files = Files::default();
@@ -40,8 +40,8 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
     let page = Man::new(command.clone());
     let path = folder.join(page.get_filename());
     let mut text = Vec::new();
-    let rendered = page.render(&mut text);
-    rendered.map_err(|source| cannot_write(&path, source))?;
+    page.render(&mut text)
+        .map_err(Error::io("write", path.display()))?;
     let text = laid_out(&String::from_utf8_lossy(&text));
     files.output("FOLDER", &path)?.write(text.as_bytes())?;
     Ok(count)
@@ -52,11 +52,10 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
 fn laid_out(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);
-    for (place, line) in lines.iter().enumerate() {
-        let next = lines.get(place + 1).copied().unwrap_or_default();
-        let begins_argument =
-            *line == ".TP" && (next.starts_with("<\\fI") || next.starts_with("[\\fI"));
-        if begins_argument && !has_arguments {
+    for (number, line) in lines.iter().enumerate() {
+        let next = lines.get(number + 1).copied().unwrap_or_default();
+        let is_argument = next.starts_with("<\\fI") || next.starts_with("[\\fI");
+        if *line == ".TP" && is_argument && !has_arguments {
             text += ".SH ARGUMENTS\n";
             has_arguments = true;
         }
@@ -80,11 +79,6 @@ fn laid_out(page: &str) -> String {
         text += ".fi\n";
     }
     text
-}
-
-fn cannot_write(path: &Path, source: std::io::Error) -> OutputError {
-    let path = path.to_owned();
-    OutputError::Io { path, source }
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! Standard output, standard error with colour on terminals, and output files.
+//! Standard output, standard error with colour on terminals, output files, and CSV rows.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
+use diskarm_core::device::{Breakdown, Completion};
+use diskarm_core::request::{Op, Request};
 use diskarm_results::output_file::{Files, OutputFile, PartialFile};
+use diskarm_simulate::{OUTCOMES, Sink, outcome};
 use serde::Serialize;
 
 use crate::error::Error;
 
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
-///
-/// # Errors
-/// If standard output cannot be written, for example to a full disk.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -37,11 +37,7 @@ pub fn check_writable(path: &str) -> Result<(), Error> {
         }
         Ok(())
     });
-    found.map_err(|source| Error::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
-    })
+    found.map_err(Error::io("write", path))
 }
 
 /// Prints notes that belong to a result on standard error.
@@ -52,10 +48,12 @@ pub fn print_notes(notes: &[String]) {
 }
 
 /// Prints doubts about the input on standard error.
-pub fn print_warnings(notes: &[String]) {
-    for note in notes {
-        let label = on_errors("warning:", Look::Doubtful);
-        print_error(&format!("{label} {note}\n"));
+pub fn print_warnings(doubts: &[String]) {
+    for doubt in doubts {
+        print_error(&format!(
+            "{} {doubt}\n",
+            on_errors("warning:", Look::Doubtful)
+        ));
     }
 }
 
@@ -66,11 +64,17 @@ fn print_error(text: &str) {
 
 /// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
 /// not finite are printed as `null`.
-///
-/// # Errors
-/// Like [`print()`].
 pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&as_json(value)?)
+}
+
+/// Prints a command's result, as JSON or as text.
+pub fn print_as(
+    is_json: bool,
+    value: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), Error> {
+    Results::default().print_as(is_json, value, text)
 }
 
 /// The results of a command that also writes files. They go to standard output or, if a file called
@@ -83,9 +87,6 @@ pub struct Results {
 
 impl Results {
     /// Returns the target of an output file, the `path` given to `option`.
-    ///
-    /// # Errors
-    /// If it may not be written there, or if a second file is called `-`.
     pub fn output_file(
         &mut self,
         files: &mut Files,
@@ -93,13 +94,9 @@ impl Results {
         path: Option<&str>,
     ) -> Result<Option<Target>, Error> {
         match (path, self.taken) {
-            (Some("-"), Some(other)) => {
-                let message = format!(
-                    "`{option} -`: standard output is already used by `{other}`; give the path of \
-                     a file"
-                );
-                Err(Error::Usage(message))
-            }
+            (Some("-"), Some(other)) => Err(Error::Failed(format!(
+                "`{option} -`: standard output is already used by `{other}`; give the path of a file"
+            ))),
             (Some("-"), None) => {
                 self.taken = Some(option);
                 Ok(Some(Target::Standard))
@@ -110,17 +107,24 @@ impl Results {
     }
 
     pub fn print(&self, text: &str) -> Result<(), Error> {
-        match self.taken {
-            None => print(text),
-            Some(_) => {
-                print_error(text);
-                Ok(())
-            }
+        if self.taken.is_none() {
+            return print(text);
         }
+        print_error(text);
+        Ok(())
     }
 
     pub fn print_json(&self, value: &impl Serialize) -> Result<(), Error> {
         self.print(&as_json(value)?)
+    }
+
+    pub fn print_as(
+        &self,
+        is_json: bool,
+        value: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        self.print(&if is_json { as_json(value)? } else { text() })
     }
 }
 
@@ -133,56 +137,10 @@ pub enum Target {
 
 impl Target {
     /// Writes the whole file.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(self, text: &str) -> Result<(), Error> {
         match self {
             Self::File(place) => Ok(place.write(text.as_bytes())?),
             Self::Standard => print(text),
-        }
-    }
-
-    /// Creates the file, which is then written piece by piece.
-    ///
-    /// # Errors
-    /// If it cannot be written there.
-    pub fn create(self) -> Result<OpenOutput, Error> {
-        let Self::File(place) = self else {
-            let out: Box<dyn Write + Send> = Box::new(io::stdout());
-            let out = io::BufWriter::new(out);
-            return Ok(OpenOutput { part: None, out });
-        };
-        let part = place.create()?;
-        let file = part.file().try_clone();
-        let out: Box<dyn Write + Send> = Box::new(file.map_err(|source| part.failed(source))?);
-        let (part, out) = (Some(part), io::BufWriter::new(out));
-        Ok(OpenOutput { part, out })
-    }
-}
-
-/// An output that is being written.
-pub struct OpenOutput {
-    /// `None` on standard output.
-    part: Option<PartialFile>,
-    pub out: io::BufWriter<Box<dyn Write + Send>>,
-}
-
-impl OpenOutput {
-    /// Flushes and renames the file, unless `written` is an error.
-    ///
-    /// # Errors
-    /// If anything could not be written; the file of that name is then unchanged. As for everything
-    /// printed, it is not an error if the reader of standard output stops early.
-    pub fn finish(mut self, written: io::Result<()>) -> Result<(), Error> {
-        let written = written.and_then(|()| self.out.flush());
-        match (self.part, written) {
-            (Some(part), Ok(())) => Ok(part.finish()?),
-            (Some(part), Err(source)) => Err(part.failed(source).into()),
-            (None, Err(source)) if source.kind() != io::ErrorKind::BrokenPipe => {
-                Err(cannot_write(source))
-            }
-            (None, _) => Ok(()),
         }
     }
 }
@@ -193,14 +151,9 @@ fn as_json(value: &impl Serialize) -> Result<String, Error> {
 }
 
 fn cannot_write(source: io::Error) -> Error {
-    Error::Io {
-        doing: "write",
-        path: "standard output".to_owned(),
-        source,
-    }
+    Error::io("write", "standard output")(source)
 }
 
-/// The colour mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set or TERM is "dumb"
@@ -211,12 +164,11 @@ pub enum When {
     Never,
 }
 
-/// The value of `--color`; unset until the command line is parsed.
+/// The value of `--color`; unset until parsed.
 static CHOSEN: OnceLock<When> = OnceLock::new();
 
-/// Sets the colour mode, once for the whole process.
+/// Sets the colour mode. A second command line in one process, as in Python, keeps the first mode.
 pub fn choose(when: When) {
-    // A second command line in one process, as in Python, keeps the first one's choice.
     let _ = CHOSEN.set(when);
 }
 
@@ -229,30 +181,185 @@ pub enum Look {
     Remark = 36,
 }
 
-/// Colours a word for standard error.
 pub fn on_errors(word: &str, look: Look) -> String {
-    colour(word, look, is_on(io::stderr().is_terminal()))
+    colour(word, look, io::stderr().is_terminal())
 }
 
-/// Colours a word for standard output.
 pub fn on_output(word: &str, look: Look) -> String {
-    colour(word, look, is_on(io::stdout().is_terminal()))
+    colour(word, look, io::stdout().is_terminal())
 }
 
-fn is_on(is_terminal: bool) -> bool {
+fn colour(word: &str, look: Look, is_terminal: bool) -> String {
     let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let is_dumb = || std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    match CHOSEN.get().copied().unwrap_or(When::Auto) {
+    let is_on = match CHOSEN.get().copied().unwrap_or(When::Auto) {
         When::Always => true,
         When::Never => false,
         When::Auto => is_terminal && is_unset("NO_COLOR") && !is_dumb(),
-    }
-}
-
-fn colour(word: &str, look: Look, is_on: bool) -> String {
+    };
     if is_on {
         format!("\u{1b}[1;{}m{word}\u{1b}[0m", look as u8)
     } else {
         word.to_owned()
+    }
+}
+
+/// A CSV file that is written during a run, row by row, and gets its name when it is complete.
+pub struct RowFile {
+    /// `None` on standard output.
+    part: Option<PartialFile>,
+    out: io::BufWriter<Box<dyn Write + Send>>,
+    /// The first error; nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+impl RowFile {
+    /// Creates the file with the names of its columns.
+    pub fn create(target: Target, names: &str) -> Result<Self, Error> {
+        let (part, out): (_, Box<dyn Write + Send>) = match target {
+            Target::Standard => (None, Box::new(io::stdout())),
+            Target::File(file) => {
+                let part = file.create()?;
+                let out = part
+                    .file()
+                    .try_clone()
+                    .map_err(|source| part.failed(source))?;
+                (Some(part), Box::new(out))
+            }
+        };
+        let mut rows = Self {
+            part,
+            out: io::BufWriter::new(out),
+            failure: None,
+        };
+        rows.write(names.as_bytes());
+        rows.write(b"\n");
+        Ok(rows)
+    }
+
+    /// Creates the file of `simulate --per-request`: a row for each request.
+    pub fn of_requests(target: Target) -> Result<Self, Error> {
+        let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
+        let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
+        Self::create(target, &format!("{first},{parts}"))
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = self.out.write_all(bytes).err();
+        }
+    }
+
+    /// Renames the complete file.
+    ///
+    /// # Errors
+    /// If anything could not be written; the file at the final path is then unchanged. As for
+    /// everything printed, it is not an error if the reader of standard output stops early.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let written = match self.failure {
+            Some(failure) => Err(failure),
+            None => self.out.flush(),
+        };
+        match (self.part, written) {
+            (Some(part), Ok(())) => Ok(part.finish()?),
+            (Some(part), Err(source)) => Err(part.failed(source).into()),
+            (None, Err(source)) if source.kind() != io::ErrorKind::BrokenPipe => {
+                Err(cannot_write(source))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// Appends a request between commas: operation (R, W or F), first block, number of blocks.
+pub fn request_cells(row: &mut Vec<u8>, request: &Request) {
+    row.extend(match request.op {
+        Op::Read => b",R,",
+        Op::Write => b",W,",
+        Op::Flush => b",F,",
+    });
+    number(row, request.start.0);
+    row.push(b',');
+    number(row, request.sectors.0);
+    row.push(b',');
+}
+
+/// Appends a number in decimal, in a third of the time of `write!`.
+pub fn number(row: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    row.extend(&digits[at..]);
+}
+
+/// Appends nanoseconds as microseconds with three decimals.
+pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
+    if ns < 0 {
+        row.push(b'-');
+    }
+    let ns = ns.unsigned_abs();
+    number(row, ns / 1_000);
+    let rest = ns % 1_000;
+    row.push(b'.');
+    row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+}
+
+/// Enough for the longest row: 14 numbers of 20 digits and their separators.
+const ROW_BYTES: usize = 512;
+
+impl Sink for RowFile {
+    fn take(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        number(&mut row, request.id);
+        row.push(b',');
+        number(&mut row, request.unit.into());
+        request_cells(&mut row, request);
+        row.extend(OUTCOMES[outcome(completion)].as_bytes());
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        let parts = completion.breakdown.parts().map(|part| part.as_ns());
+        for ns in times.into_iter().chain(parts) {
+            row.push(b',');
+            microseconds(&mut row, ns);
+        }
+        row.push(b'\n');
+        self.write(&row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_by_the_standard_library() {
+        for n in [0, 7, 10, 999, 1_000, 1_234_567_890, u64::MAX] {
+            let mut row = Vec::new();
+            number(&mut row, n);
+            assert_eq!(row, n.to_string().as_bytes());
+        }
+        for (ns, text) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (-483_000, "-483.000"),
+            (-20, "-0.020"),
+            (i64::MAX, "9223372036854775.807"),
+        ] {
+            let mut row = Vec::new();
+            microseconds(&mut row, ns);
+            assert_eq!(row, text.as_bytes());
+        }
     }
 }

@@ -1,16 +1,15 @@
 //! SVG charts: distributions of response times, loads of disks, errors of predictions.
 
-mod errors;
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::stats::{ResponseSummary, SortedSpans};
-use diskarm_core::units::Span;
+use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Point, Series};
 use diskarm_queueing::declustering::comparison::{Comparison, LayoutResult};
 use diskarm_simulate::Run;
-
-pub use errors::{Outcome, errors};
 
 /// Accepts the names of SVG files only.
 pub fn svg_name(text: &str) -> Result<String, &'static str> {
@@ -20,7 +19,6 @@ pub fn svg_name(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .svg, or - for standard output")
 }
 
-/// The maximum number of points of a curve.
 const POINTS: usize = 400;
 
 /// The cumulative distributions of measured and simulated response times, as figures A.2 to A.5
@@ -58,7 +56,7 @@ pub fn distributions(
     Figure::of_responses(title, subtitle, curves).still_svg()
 }
 
-/// Milliseconds and the fraction of the sample up to them.
+/// Returns milliseconds and the fraction of the sample up to them.
 fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     let spans = sample.as_slice();
     let part = |rank: usize| rank as f64 / spans.len() as f64;
@@ -71,7 +69,7 @@ fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     ranks.map(|i| (spans[i].as_ms(), part(i + 1))).collect()
 }
 
-/// The longest response, ignoring the longest one in a thousand.
+/// Returns the longest response, ignoring the longest one in a thousand.
 fn nearly_longest(sample: &SortedSpans) -> Span {
     let spans = sample.as_slice();
     let index = spans.len().saturating_sub(1 + spans.len() / 1000);
@@ -92,7 +90,7 @@ pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) 
     Figure::of_responses(title, &note, series.collect()).still_svg()
 }
 
-/// All responses of some runs, and those of reads and of writes.
+/// Returns all responses of some runs, of reads, and of writes.
 pub fn by_direction(runs: &[Run]) -> Vec<(String, ResponseSummary)> {
     let of = |op| merged(runs.iter().map(|run| run.report.of(op).clone()));
     let curves = [
@@ -104,7 +102,6 @@ pub fn by_direction(runs: &[Run]) -> Vec<(String, ResponseSummary)> {
     curves.into_iter().filter(|(_, one)| counted(one)).collect()
 }
 
-/// All responses of some runs.
 pub fn together(runs: &[Run]) -> ResponseSummary {
     merged(runs.iter().map(|run| run.report.all()))
 }
@@ -125,8 +122,7 @@ fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     points.collect()
 }
 
-/// Draws the load of each disk with failures, compared with that without, which is the same for all
-/// layouts.
+/// Draws the load of each disk with failures, compared with the load without.
 pub fn loads(compared: &Comparison) -> String {
     let groups = (0..compared.disks).map(|disk| BarGroup {
         name: disk.to_string(),
@@ -174,6 +170,294 @@ pub fn loads(compared: &Comparison) -> String {
     bars.svg()
 }
 
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 580.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 24.0;
+
+/// The points lie in the upper panel, the bars in the lower one.
+const DOTS: Panel = Panel {
+    top: 58.0,
+    bottom: 290.0,
+    below: "Time in the trace (s)",
+};
+const BARS: Panel = Panel {
+    top: 366.0,
+    bottom: 526.0,
+    below: "Error (ms)",
+};
+
+const GRID: &str = "stroke=\"#e4e4e4\"";
+
+/// Bars in the histogram, an even number so that none straddles zero.
+const BINS: usize = 200;
+
+/// The largest requests of each class but the last, what it is called, and its colour.
+const SIZES: [(u64, &str, &str); 5] = [
+    (4 << 10, "up to 4 KiB", "#0b2f55"),
+    (8 << 10, "up to 8 KiB", "#b4501e"),
+    (16 << 10, "up to 16 KiB", "#2f7d32"),
+    (64 << 10, "up to 64 KiB", "#7b2d8b"),
+    (u64::MAX, "over 64 KiB", "#b00020"),
+];
+
+/// Only one point is drawn in each cell of this size in pixels, which keeps the file small.
+const CELL: f64 = 0.8;
+
+/// The outcome of a prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub issued: Instant,
+    /// Measured minus predicted.
+    pub error: Span,
+    pub size: Bytes,
+}
+
+struct Panel {
+    top: f64,
+    bottom: f64,
+    /// Along its lower axis.
+    below: &'static str,
+}
+
+/// A range of values, and the positions of its ends in pixels.
+struct Scale {
+    values: [f64; 2],
+    pixels: [f64; 2],
+    /// The distance between two grid lines.
+    step: f64,
+}
+
+/// The errors of predictions: as points over time, and as a histogram of the errors within half a
+/// revolution, with lines for requests of each class of sizes. `title` and `subtitle` are one line
+/// each.
+///
+/// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
+pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
+    let mut svg = svg_start(title, subtitle);
+    draw_points(&mut svg, errors, period);
+    draw_bars(&mut svg, errors, period);
+    svg += "</svg>\n";
+    svg
+}
+
+fn svg_start(title: &str, subtitle: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"13\" fill=\"#1a1a1a\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
+         <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
+        escaped(title),
+        escaped(subtitle),
+    )
+}
+
+fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
+    let sizes: SortedSpans = errors
+        .iter()
+        .map(|one| Span::from_ns(one.error.as_ns().abs()))
+        .collect();
+    // Slightly larger, so that no point is on the edge.
+    let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
+    let y = DOTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
+    let from = errors.first().map_or(0.0, |one| one.issued.as_s());
+    let end = errors.last().map_or(0.0, |one| one.issued.as_s());
+    let x = Scale::horizontal([from, end.max(from + 1e-3)]);
+    DOTS.draw(svg, &x, &y, "Error (ms)", "measured \u{2212} predicted");
+    let cells: BTreeSet<(i64, i64)> = errors
+        .iter()
+        .filter(|one| one.error.as_ms().abs() <= limit_ms)
+        .map(|one| {
+            let at = x.at(one.issued.as_s());
+            (cell(at), cell(y.at(one.error.as_ms())))
+        })
+        .collect();
+    // A line of length zero with round ends is a dot.
+    let _ = write!(
+        svg,
+        "<path fill=\"none\" stroke=\"#2a6db0\" stroke-width=\"1.6\" stroke-linecap=\"round\" d=\""
+    );
+    for (x, y) in cells {
+        let _ = write!(svg, "M{:.1} {:.1}h0", x as f64 * CELL, y as f64 * CELL);
+    }
+    *svg += "\"/>\n";
+}
+
+fn cell(pixels: f64) -> i64 {
+    (pixels / CELL).round() as i64
+}
+
+fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
+    let percents = histogram(errors, period);
+    let sizes = by_size(errors, period);
+    let lines = sizes.iter().flat_map(|(_, percents)| percents);
+    let highest = percents.iter().chain(lines).copied().fold(0.0, f64::max);
+    let highest = highest.max(1e-3);
+    let step = round_step(2.0 * highest);
+    let y = BARS.vertical([0.0, step * (highest / step).ceil()], step);
+    let half_ms = period.as_ms() / 2.0;
+    let x = Scale::horizontal([-half_ms, half_ms]);
+    let width_ms = period.as_ms() / BINS as f64;
+    let edge = |bin: usize| x.at(bin as f64 * width_ms - half_ms);
+    let per_bar = format!("per {width_ms:.3} ms");
+    BARS.draw(svg, &x, &y, "Requests (%)", &per_bar);
+    let _ = write!(svg, "<path fill=\"#9dc3e6\" d=\"");
+    for (bin, &percent) in percents
+        .iter()
+        .enumerate()
+        .filter(|(_, percent)| **percent > 0.0)
+    {
+        let (from, to, bottom) = (edge(bin), edge(bin + 1), BARS.bottom);
+        let top = y.at(percent);
+        let _ = write!(svg, "M{from:.1} {bottom}V{top:.1}H{to:.1}V{bottom}z");
+    }
+    *svg += "\"/>\n";
+    // With one class they are the bars.
+    for (row, (class, percents)) in sizes.iter().enumerate().filter(|_| sizes.len() > 1) {
+        let (_, name, colour) = SIZES[*class];
+        let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
+        let _ = write!(svg, "<path {line} d=\"M{LEFT} {}", BARS.bottom);
+        for (bin, percent) in percents.iter().enumerate() {
+            let before = if bin > 0 { percents[bin - 1] } else { 0.0 };
+            let after = percents.get(bin + 1).copied().unwrap_or(0.0);
+            // Between bins of nothing the line lies on the axis.
+            if before + percent + after > 0.0 {
+                let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.at(*percent));
+            }
+        }
+        let (at, text) = (BARS.top + 16.0 * (row as f64 + 1.0), RIGHT - 100.0);
+        let _ = writeln!(
+            svg,
+            "H{RIGHT}\"/>\n<path {line} d=\"M{:.1} {:.1}h20\"/>\
+             <text x=\"{text}\" y=\"{at:.1}\" font-size=\"11\">{name}</text>",
+            text - 26.0,
+            at - 4.0,
+        );
+    }
+}
+
+/// The histogram of each class of sizes that any request is in, with the class's index.
+fn by_size(errors: &[Outcome], period: Span) -> Vec<(usize, Vec<f64>)> {
+    let class = |one: &Outcome| SIZES.iter().position(|(max, _, _)| one.size.0 <= *max);
+    let classes = (0..SIZES.len()).map(|index| {
+        let own = errors.iter().filter(|one| class(one) == Some(index));
+        (index, own.copied().collect::<Vec<_>>())
+    });
+    let classes = classes.filter(|(_, own)| !own.is_empty());
+    classes
+        .map(|(index, own)| (index, histogram(&own, period)))
+        .collect()
+}
+
+/// The percentage of all requests in each of [`BINS`] equal parts of the revolution around zero.
+fn histogram(errors: &[Outcome], period: Span) -> Vec<f64> {
+    let mut counts = vec![0u64; BINS];
+    for one in errors {
+        let turned = one.error.as_ms() / period.as_ms() + 0.5;
+        if (0.0..1.0).contains(&turned) {
+            counts[(turned * BINS as f64) as usize] += 1;
+        }
+    }
+    let percent = |count: u64| 100.0 * count as f64 / errors.len() as f64;
+    counts.into_iter().map(percent).collect()
+}
+
+impl Panel {
+    fn vertical(&self, values: [f64; 2], step: f64) -> Scale {
+        Scale {
+            values,
+            pixels: [self.bottom, self.top],
+            step,
+        }
+    }
+
+    /// The grid, its numbers, and the names of the axes: of the upright one in two lines.
+    fn draw(&self, svg: &mut String, x: &Scale, y: &Scale, left: &str, more: &str) {
+        let (top, bottom) = (self.top, self.bottom);
+        for (at, value) in x.ticks() {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{at:.1} {top}V{bottom}\" {GRID}/>\
+                 <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
+                bottom + 18.0
+            );
+        }
+        for (at, value) in y.ticks() {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" {GRID}/>\
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                LEFT - 6.0,
+                at + 4.5
+            );
+        }
+        let (middle, centre) = ((top + bottom) / 2.0, (LEFT + RIGHT) / 2.0);
+        let _ = writeln!(
+            svg,
+            "<text text-anchor=\"middle\" transform=\"translate(14 {middle}) rotate(-90)\">{left}\
+             <tspan x=\"0\" dy=\"13\" font-size=\"11\" fill=\"#555\">{more}</tspan></text>\n\
+             <text x=\"{centre}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+             <path d=\"M{LEFT} {top}V{bottom}H{RIGHT}\" fill=\"none\" stroke=\"#1a1a1a\"/>",
+            bottom + 39.0,
+            self.below
+        );
+    }
+}
+
+impl Scale {
+    fn horizontal(values: [f64; 2]) -> Self {
+        Self {
+            values,
+            pixels: [LEFT, RIGHT],
+            step: round_step(values[1] - values[0]),
+        }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let ([from, end], [start, stop]) = (self.values, self.pixels);
+        start + (stop - start) * (value - from) / (end - from)
+    }
+
+    /// The positions of the multiples of the step within the range, and their numbers.
+    fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+        let [from, end] = self.values.map(|value| value / self.step);
+        // If an end is a multiple, rounding must not lose it.
+        let (first, last) = ((from - 1e-9).ceil() as i64, (end + 1e-9).floor() as i64);
+        let decimals = decimals(self.step);
+        (first..=last).map(move |tick| {
+            let value = tick as f64 * self.step;
+            (
+                self.at(value),
+                format!("{value:.decimals$}").replace('-', "\u{2212}"),
+            )
+        })
+    }
+}
+
+/// A round number such that `length` is five to thirteen of it, the last perhaps incomplete.
+fn round_step(length: f64) -> f64 {
+    let step = 10f64.powf((length / 5.0).log10().floor());
+    if length / step > 25.0 {
+        5.0 * step
+    } else if length / step > 10.0 {
+        2.0 * step
+    } else {
+        step
+    }
+}
+
+/// The number of decimals that a multiple of `step` needs.
+fn decimals(step: f64) -> usize {
+    (-step.log10().floor()).max(0.0) as usize
+}
+
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace(|c: char| c.is_control(), " ")
+}
+
 #[cfg(test)]
 mod tests {
     use diskarm_core::units::Span;
@@ -209,5 +493,99 @@ mod tests {
         let last = points[POINTS];
         assert!((last.x - 9.99).abs() < 0.01 && last.y == END, "{last:?}");
         assert!(points.is_sorted_by_key(|point| point.x));
+    }
+
+    fn at(ms: i64, error_us: i64) -> Outcome {
+        Outcome {
+            issued: Instant::START + Span::from_ms(ms as f64),
+            error: Span::from_us(error_us as f64),
+            size: Bytes(8192),
+        }
+    }
+
+    /// Each class counts its own requests alone, and a bound belongs to the class below it.
+    #[test]
+    fn lines_are_parts_of_their_class() {
+        let of = |size, error_us| Outcome {
+            size: Bytes(size),
+            ..at(0, error_us)
+        };
+        // Bars are 0.05 ms wide.
+        let errors = [of(512, 20), of(4096, 70), of(4608, 20), of(1 << 20, 9_000)];
+        let classes = by_size(&errors, Span::from_ms(10.0));
+        let filled = |percents: &[f64]| -> Vec<(usize, f64)> {
+            let bins = percents.iter().copied().enumerate();
+            bins.filter(|(_, percent)| *percent > 0.0).collect()
+        };
+        let found: Vec<_> = classes
+            .iter()
+            .map(|(class, p)| (*class, filled(p)))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0, vec![(100, 50.0), (101, 50.0)]),
+                (1, vec![(100, 100.0)]),
+                (4, vec![]),
+            ]
+        );
+        let svg = errors_plot(&errors, Span::from_ms(10.0));
+        assert_eq!(svg.matches("KiB</text>").count(), 3, "{svg}");
+    }
+
+    #[test]
+    fn bars_are_parts_of_a_revolution_and_of_all_requests() {
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half of all
+        // outside.
+        let errors = [
+            -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
+        ];
+        let percents = histogram(&errors.map(|us| at(0, us)), Span::from_ms(10.0));
+        let filled = percents.iter().enumerate().filter(|(_, p)| **p > 0.0);
+        let found: Vec<(usize, i64)> = filled.map(|(bin, p)| (bin, (p * 12.0) as i64)).collect();
+        assert_eq!(
+            found,
+            [(0, 100), (99, 100), (100, 200), (101, 100), (199, 100)]
+        );
+    }
+
+    #[test]
+    fn ticks_are_the_round_numbers_within() {
+        let scale = Scale {
+            values: [-11.0, 4.9],
+            pixels: [0.0, 159.0],
+            step: 5.0,
+        };
+        let found: Vec<(i64, String)> = scale
+            .ticks()
+            .map(|(at, n)| (at.round() as i64, n))
+            .collect();
+        let expected = [(10, "\u{2212}10"), (60, "\u{2212}5"), (110, "0")];
+        assert_eq!(found, expected.map(|(at, number)| (at, number.to_owned())));
+    }
+
+    #[test]
+    fn points_are_drawn_once_a_place_and_one_request_will_do() {
+        let period = Span::from_ms(10.0);
+        let dots = |errors: &[Outcome]| {
+            let svg = errors_plot(errors, period);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            svg.matches("h0").count()
+        };
+        assert_eq!(dots(&[at(5, 100)]), 1);
+        assert_eq!(
+            dots(&[at(0, 100), at(0, 100), at(900, 100), at(900, -9_000)]),
+            3
+        );
+    }
+
+    #[test]
+    fn names_from_outside_stay_text() {
+        let svg = errors("a<b>&c", "", &[at(5, 100)], Span::from_ms(10.0));
+        assert!(svg.contains(">a&lt;b>&amp;c</text>"), "{svg}");
+    }
+
+    fn errors_plot(rows: &[Outcome], period: Span) -> String {
+        errors("a", "b", rows, period)
     }
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use diskarm_simulate::parallel;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// The time after which a bar appears.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// The steps of a bar that shows a share.
@@ -22,16 +21,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns a bar of `total` steps, if known.
     pub fn new(total: Option<u64>) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| hidden(total));
         Self {
-            bar,
-            began: Instant::now(),
+            bar: std::io::stderr().is_terminal().then(|| hidden(total)),
+            ..Self::none()
         }
     }
 
-    /// Returns a counter of an unknown total.
     pub fn counting(what: &'static str) -> Self {
         let progress = Self::new(None);
         if let Some(bar) = &progress.bar {
@@ -76,7 +72,6 @@ impl Progress {
         self.set((share * STEPS as f64) as u64);
     }
 
-    /// Removes the bar.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -96,7 +91,6 @@ pub struct StepProgress {
     shown: Option<Instant>,
 }
 
-/// Time between two updates of the message.
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl StepProgress {

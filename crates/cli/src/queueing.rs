@@ -6,8 +6,7 @@ use diskarm_results::queueing;
 use diskarm_simulate::Model;
 use diskarm_simulate::theory::{self, Parameters};
 
-use crate::args::{self, Changes};
-use crate::args::{rate, share, whole};
+use crate::args::{self, Changes, rate, share, whole};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -97,8 +96,5 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared = theory::compare(&model, &parameters, &|done| progress.set(done))?;
     drop(progress);
     output::print_warnings(&compared.notes);
-    if args.json {
-        return output::print_json(&compared);
-    }
-    output::print(&queueing::table(&compared, text))
+    output::print_as(args.json, &compared, || queueing::table(&compared, text))
 }

@@ -5,11 +5,11 @@
 //! what to do.
 
 use clap::parser::ValueSource;
-use clap::{ArgGroup, ArgMatches, Command};
+use clap::{Arg, ArgGroup, ArgMatches, Command};
 
-/// A rule about `option`, which is the name of its field.
+/// A rule about each of `options`, which are the names of their fields.
 struct Rule {
-    option: &'static str,
+    options: &'static [&'static str],
     relation: Relation,
     others: &'static [&'static str],
     /// The only kind of target to which it applies.
@@ -43,64 +43,38 @@ enum Target {
     Simulated,
 }
 
-const fn rule(
-    option: &'static str,
-    relation: Relation,
-    others: &'static [&'static str],
-    reason: &'static str,
-) -> Rule {
+type Names = &'static [&'static str];
+
+const fn rule(options: Names, relation: Relation, others: Names) -> Rule {
     Rule {
-        option,
+        options,
         relation,
         others,
         target: None,
-        reason,
+        reason: "",
     }
 }
 
-const fn excludes(
-    option: &'static str,
-    others: &'static [&'static str],
-    reason: &'static str,
-) -> Rule {
-    rule(option, Relation::Excludes, others, reason)
+const fn excludes(options: Names, others: Names) -> Rule {
+    rule(options, Relation::Excludes, others)
 }
 
-const fn needs(
-    option: &'static str,
-    others: &'static [&'static str],
-    reason: &'static str,
-) -> Rule {
-    rule(option, Relation::Needs, others, reason)
+const fn needs(options: Names, others: Names) -> Rule {
+    rule(options, Relation::Needs, others)
 }
 
-const fn required_without(option: &'static str, others: &'static [&'static str]) -> Rule {
-    rule(option, Relation::RequiredWithout, others, "")
+const fn unsupported(options: Names, target: Target) -> Rule {
+    rule(options, Relation::Unsupported, &[]).on(target)
 }
 
-const fn one_of(others: &'static [&'static str]) -> Rule {
-    rule("", Relation::OneOf, others, "")
-}
-
-const fn some_of(others: &'static [&'static str]) -> Rule {
-    rule("", Relation::SomeOf, others, "")
-}
-
-const fn unsupported(option: &'static str, target: Target, reason: &'static str) -> Rule {
-    Rule {
-        target: Some(target),
-        ..rule(option, Relation::Unsupported, &[], reason)
+impl Rule {
+    const fn because(self, reason: &'static str) -> Self {
+        Self { reason, ..self }
     }
-}
 
-const fn needs_on_device(
-    option: &'static str,
-    others: &'static [&'static str],
-    reason: &'static str,
-) -> Rule {
-    Rule {
-        target: Some(Target::Real),
-        ..needs(option, others, reason)
+    const fn on(self, target: Target) -> Self {
+        let target = Some(target);
+        Self { target, ..self }
     }
 }
 
@@ -119,189 +93,117 @@ const RULES: &[(&str, &[&[Rule]])] = &[
 ];
 
 const SIMULATION: &[Rule] = &[
-    one_of(&["trace", "random", "workload"]),
-    needs(
-        "requests",
-        &["random", "workload"],
-        "a trace is replayed as a whole",
-    ),
-    needs(
-        "replications",
-        &["random", "workload"],
-        "a trace is the same each time",
-    ),
-    excludes("replications", &["window"], ""),
-    needs("size", &["random"], ""),
-    needs("reads", &["random"], ""),
-    needs("interarrival", &["random"], ""),
-    needs("rate", &["random"], ""),
-    needs("outstanding", &["random", "trace"], ""),
-    excludes("interarrival", &["rate", "outstanding"], ""),
-    excludes("rate", &["outstanding"], ""),
-    needs("think", &["outstanding"], ""),
-    needs("replay", &["trace"], ""),
-    excludes("replay", &["outstanding"], ""),
+    rule(&[], Relation::OneOf, &["trace", "random", "workload"]),
+    needs(&["requests"], &["random", "workload"]).because("a trace is replayed as a whole"),
+    needs(&["replications"], &["random", "workload"]).because("a trace is the same each time"),
+    excludes(&["replications"], &["window"]),
+    needs(&["size", "reads", "interarrival", "rate"], &["random"]),
+    needs(&["outstanding"], &["random", "trace"]),
+    excludes(&["interarrival"], &["rate", "outstanding"]),
+    excludes(&["rate"], &["outstanding"]),
+    needs(&["think"], &["outstanding"]),
+    needs(&["replay"], &["trace"]),
+    excludes(&["replay"], &["outstanding"]),
 ];
 
-const SIMULATE: &[Rule] = &[excludes(
-    "per_request",
-    &["replications"],
-    "its rows are those of one run",
-)];
+const SIMULATE: &[Rule] =
+    &[excludes(&["per_request"], &["replications"]).because("its rows are those of one run")];
 
-const COMPARE: &[Rule] = &[excludes("csv", &["json"], "")];
+const COMPARE: &[Rule] = &[excludes(&["csv"], &["json"])];
 
 /// Options that select a part of a trace, map its blocks, or control how it is read.
-const TRACE_OPTIONS: &[Rule] = &[
-    needs("device", &["trace"], ""),
-    needs("from", &["trace"], ""),
-    needs("until", &["trace"], ""),
-    needs("faster", &["trace"], ""),
-    needs("fit", &["trace"], ""),
-    needs("disks", &["trace"], ""),
-    needs("format", &["trace"], ""),
-    needs("on_error", &["trace"], ""),
-    needs("arrival", &["trace"], ""),
+const TRACE_OPTIONS: &[Rule] = &[needs(
+    &[
+        "device", "from", "until", "faster", "fit", "disks", "format", "on_error", "arrival",
+    ],
+    &["trace"],
+)];
+
+const DEVICES: &[Rule] = &[excludes(&["json"], &["only"]).because("it lists all devices")];
+
+const DRIVES_SHOW: &[Rule] = &[excludes(&["toml"], &["json"])];
+
+const MEASURING: Names = &[
+    "url",
+    "output",
+    "quick",
+    "thorough",
+    "allow_writes",
+    "chap",
+    "report",
 ];
-
-const DEVICES: &[Rule] = &[excludes("json", &["only"], "it lists all devices")];
-
-const DRIVES_SHOW: &[Rule] = &[excludes("toml", &["json"], "")];
 
 const EXTRACT: &[Rule] = &[
-    required_without("url", &["compare"]),
-    required_without("output", &["compare"]),
-    excludes("quick", &["thorough"], ""),
-    needs("overwrite_data", &["allow_writes"], ""),
-    excludes(
-        "compare",
-        &[
-            "url",
-            "output",
-            "quick",
-            "thorough",
-            "allow_writes",
-            "chap",
-            "report",
-        ],
-        "nothing is measured",
-    ),
+    rule(&["url", "output"], Relation::RequiredWithout, &["compare"]),
+    excludes(&["quick"], &["thorough"]),
+    needs(&["overwrite_data"], &["allow_writes"]),
+    excludes(&["compare"], MEASURING).because("nothing is measured"),
 ];
-
-const FIRMWARE: &str = "it is an option of a scheduler outside the drive";
 
 const SCAN: &[Rule] = &[
-    excludes("trace", &["workload"], ""),
+    excludes(&["trace"], &["workload"]),
+    excludes(&["model"], &["in_firmware"]).because("the firmware knows its own drive"),
+    excludes(&["rebuild"], &["in_firmware", "checkpoint"]),
     excludes(
-        "model",
+        &["depth", "max_slowdown", "any_track", "idle"],
         &["in_firmware"],
-        "the firmware knows its own drive",
-    ),
-    excludes("rebuild", &["in_firmware", "checkpoint"], ""),
-    excludes("depth", &["in_firmware"], FIRMWARE),
-    excludes("max_slowdown", &["in_firmware"], FIRMWARE),
-    excludes("any_track", &["in_firmware"], FIRMWARE),
-    excludes("idle", &["in_firmware"], FIRMWARE),
-    excludes("predictions", &["checkpoint", "in_firmware", "rebuild"], ""),
-    unsupported(
-        "checksums",
-        Target::Simulated,
-        "a simulated drive holds no data",
-    ),
-    unsupported(
-        "image",
-        Target::Simulated,
-        "a simulated drive holds no data",
-    ),
-    unsupported("rebuild", Target::Real, "it would overwrite a real spare"),
-    unsupported(
-        "in_firmware",
-        Target::Real,
-        "the firmware of a device cannot be changed",
-    ),
-    unsupported(
-        "trace",
-        Target::Real,
-        "only a simulated drive serves a trace",
-    ),
-    needs_on_device(
-        "workload",
-        &["model"],
-        "the scheduler must know what the drive is",
-    ),
-    needs_on_device(
-        "requests",
-        &["workload"],
-        "without a foreground there are no requests to count",
-    ),
-    needs_on_device(
-        "predictions",
-        &["workload"],
-        "only commands next to a foreground are predicted",
-    ),
+    )
+    .because("it is an option of a scheduler outside the drive"),
+    excludes(&["predictions"], &["checkpoint", "in_firmware", "rebuild"]),
+    unsupported(&["checksums", "image"], Target::Simulated)
+        .because("a simulated drive holds no data"),
+    unsupported(&["rebuild"], Target::Real).because("it would overwrite a real spare"),
+    unsupported(&["in_firmware"], Target::Real)
+        .because("the firmware of a device cannot be changed"),
+    unsupported(&["trace"], Target::Real).because("only a simulated drive serves a trace"),
+    needs(&["workload"], &["model"])
+        .on(Target::Real)
+        .because("the scheduler must know what the drive is"),
+    needs(&["requests"], &["workload"])
+        .on(Target::Real)
+        .because("without a foreground there are no requests to count"),
+    needs(&["predictions"], &["workload"])
+        .on(Target::Real)
+        .because("only commands next to a foreground are predicted"),
 ];
-
-const NO_TIME: &str = "without time nothing is late";
 
 const SERVER: &[Rule] = &[
-    some_of(&["drive", "export"]),
-    needs(
-        "values",
-        &["drive"],
-        "it changes the specification of that drive",
-    ),
-    needs("record", &["drive"], "give an --export its own record=FILE"),
-    excludes(
-        "record",
-        &["instant"],
-        "without time there are no answers of a drive",
-    ),
-    excludes("speed", &["instant"], ""),
-    excludes("spin", &["instant"], ""),
-    excludes("max_lateness", &["instant"], NO_TIME),
+    rule(&[], Relation::SomeOf, &["drive", "export"]),
+    needs(&["values"], &["drive"]).because("it changes the specification of that drive"),
+    needs(&["record"], &["drive"]).because("give an --export its own record=FILE"),
+    excludes(&["record"], &["instant"]).because("without time there are no answers of a drive"),
+    excludes(&["speed", "spin"], &["instant"]),
+    excludes(&["max_lateness"], &["instant"]).because("without time nothing is late"),
 ];
 
-const NBD: &[Rule] = &[
-    needs("tls", &["tls_certificates"], ""),
-    needs("tls_verify_peer", &["tls_certificates"], ""),
-];
+const NBD: &[Rule] = &[needs(&["tls", "tls_verify_peer"], &["tls_certificates"])];
 
-const TRIGGER: &[Rule] = &[one_of(&["before", "after"])];
+const TRIGGER: &[Rule] = &[rule(&[], Relation::OneOf, &["before", "after"])];
 
 const STUDY_CHECK: &[Rule] = &[
-    required_without("studies", &["all"]),
-    excludes("all", &["studies"], ""),
+    rule(&["studies"], Relation::RequiredWithout, &["all"]),
+    excludes(&["all"], &["studies"]),
 ];
 
 /// Adds the rules to the definition of all commands, for the parser and its help.
 pub fn describe(program: Command) -> Command {
-    for_each_command(program, |command, rules| {
-        rules
-            .iter()
-            .fold(command, |command, rule| rule.describe(command))
-    })
+    for_each_rule(program, |command, rule| rule.describe(command))
 }
 
 /// Adds the rules and the conflicts, which completions leave out once one of the options is typed.
 /// The parser must not know of these, or it would report them in its own words.
 pub fn describe_for_completions(program: Command) -> Command {
-    for_each_command(describe(program), |command, rules| {
-        let conflicts = rules
-            .iter()
-            .filter(|rule| rule.relation == Relation::Excludes);
-        conflicts.fold(command, |command, rule| {
-            command.mut_arg(rule.option, |arg| arg.conflicts_with_all(rule.others))
-        })
+    for_each_rule(describe(program), |command, rule| match rule.relation {
+        Relation::Excludes => rule.edit_options(command, |arg| arg.conflicts_with_all(rule.others)),
+        _ => command,
     })
 }
 
-fn for_each_command(program: Command, edit: impl Fn(Command, &[Rule]) -> Command) -> Command {
+fn for_each_rule(program: Command, edit: impl Fn(Command, &Rule) -> Command) -> Command {
     RULES.iter().fold(program, |program, (path, tables)| {
         let names: Vec<&str> = path.split(' ').collect();
         edit_at(program, &names, &|command| {
-            tables
-                .iter()
-                .fold(command, |command, rules| edit(command, rules))
+            tables.iter().copied().flatten().fold(command, &edit)
         })
     })
 }
@@ -314,6 +216,11 @@ fn edit_at(command: Command, path: &[&str], edit: &dyn Fn(Command) -> Command) -
 }
 
 impl Rule {
+    fn edit_options(&self, command: Command, edit: impl Fn(Arg) -> Arg) -> Command {
+        let options = self.options.iter();
+        options.fold(command, |command, option| command.mut_arg(option, &edit))
+    }
+
     fn describe(&self, command: Command) -> Command {
         let note = match self.relation {
             Relation::OneOf | Relation::SomeOf => {
@@ -321,77 +228,59 @@ impl Rule {
                 return command.group(group.args(self.others));
             }
             Relation::RequiredWithout => {
-                return command.mut_arg(self.option, |arg| {
-                    arg.required_unless_present_any(self.others)
-                });
+                return self
+                    .edit_options(command, |arg| arg.required_unless_present_any(self.others));
             }
             Relation::Unsupported => return command,
             Relation::Excludes => "Not with",
             Relation::Needs => "Needs",
         };
-        let note = format!("{note} {}", names(&command, self.others, "or"));
-        let on_device = if self.target.is_some() {
-            " on a real device"
-        } else {
-            ""
-        };
-        command.mut_arg(self.option, |arg| {
+        let note = format!(
+            "{note} {}{}",
+            names(&command, self.others),
+            self.on_device()
+        );
+        self.edit_options(command, |arg| {
             // The heading already names what the option needs.
-            let help = arg
-                .get_long_help()
-                .or(arg.get_help())
-                .map(ToString::to_string);
+            let help = arg.get_long_help().or(arg.get_help());
             match help.filter(|_| arg.get_help_heading().is_none()) {
                 Some(help) => {
-                    let help = help.trim_end_matches('.');
-                    arg.long_help(format!("{help}. {note}{on_device}"))
+                    let help = help.to_string();
+                    let help = format!("{}. {note}", help.trim_end_matches('.'));
+                    arg.long_help(help)
                 }
                 None => arg,
             }
         })
     }
 
-    /// Returns the message if the command line breaks the rule.
+    fn on_device(&self) -> &'static str {
+        self.target.map_or("", |_| " on a real device")
+    }
+
     fn violation(&self, command: &Command, given: &dyn Fn(&str) -> bool) -> Option<String> {
-        let is_given = self.option.is_empty() || given(self.option);
-        let given_others: Vec<&str> = self
+        let others: Vec<&str> = self
             .others
             .iter()
             .copied()
             .filter(|other| given(other))
             .collect();
-        let option = || names(command, &[self.option], "or");
-        let sentence = match (self.relation, &given_others[..]) {
-            _ if !is_given => return None,
-            (Relation::Excludes, [other, ..]) => {
-                let other = names(command, &[other], "or");
-                format!("{} cannot be combined with {other}", option())
+        let name = |option: &str| names(command, &[option]);
+        let both = |one, other| format!("{} cannot be combined with {}", name(one), name(other));
+        let option = self.options.iter().copied().find(|option| given(option));
+        let sentence = match (self.relation, option, &others[..]) {
+            (Relation::OneOf, _, [first, second, ..]) => both(first, second),
+            (Relation::Excludes, Some(option), [other, ..]) => both(option, other),
+            (Relation::Needs, Some(option), []) => {
+                let others = names(command, self.others);
+                format!("{} needs {others}{}", name(option), self.on_device())
             }
-            (Relation::OneOf, [first, second, ..]) => {
-                let second = names(command, &[second], "or");
-                format!(
-                    "{} cannot be combined with {second}",
-                    names(command, &[first], "or")
-                )
-            }
-            (Relation::Needs, []) => {
-                let on_device = if self.target.is_some() {
-                    " on a real device"
-                } else {
-                    ""
-                };
-                format!(
-                    "{} needs {}{on_device}",
-                    option(),
-                    names(command, self.others, "or")
-                )
-            }
-            (Relation::Unsupported, _) => {
+            (Relation::Unsupported, Some(option), _) => {
                 let target = match self.target {
                     Some(Target::Simulated) => "a real device",
                     _ => "a simulated drive (sim:NAME)",
                 };
-                format!("{} needs {target}", option())
+                format!("{} needs {target}", name(option))
             }
             _ => return None,
         };
@@ -403,7 +292,7 @@ impl Rule {
 }
 
 /// Returns the names of options as users type them: `--a`, `--b` or `--c`.
-fn names(command: &Command, ids: &[&str], conjunction: &str) -> String {
+fn names(command: &Command, ids: &[&str]) -> String {
     let name = |id: &&str| {
         let arg = command.get_arguments().find(|arg| arg.get_id() == *id);
         let arg = arg.unwrap_or_else(|| panic!("no argument {id} of {}", command.get_name()));
@@ -416,7 +305,7 @@ fn names(command: &Command, ids: &[&str], conjunction: &str) -> String {
     let names: Vec<String> = ids.iter().map(name).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} {conjunction} {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => String::new(),
     }
 }
@@ -437,20 +326,15 @@ pub fn check(program: &Command, matches: &ArgMatches) -> Result<(), String> {
             && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     let url = matches.try_get_one::<String>("url").ok().flatten();
-    let target = url.map(|url| {
-        if url.starts_with("sim:") {
-            Target::Simulated
-        } else {
-            Target::Real
-        }
+    let target = url.map(|url| match url.strip_prefix("sim:") {
+        Some(_) => Target::Simulated,
+        None => Target::Real,
     });
     let tables = RULES.iter().filter(|(of, _)| *of == path);
     let rules = tables.flat_map(|(_, tables)| tables.iter().copied().flatten());
     let mut rules = rules.filter(|rule| rule.target.is_none() || rule.target == target);
-    match rules.find_map(|rule| rule.violation(command, &given)) {
-        Some(violation) => Err(violation),
-        None => Ok(()),
-    }
+    let violation = rules.find_map(|rule| rule.violation(command, &given));
+    violation.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -470,11 +354,8 @@ mod tests {
         let message = |words: &[&str]| {
             let program = describe(crate::Cli::command());
             let words = [&["diskarm"], words].concat();
-            let matches = program
-                .clone()
-                .try_get_matches_from(words)
-                .expect("a command line");
-            check(&program, &matches).err()
+            let matches = program.clone().try_get_matches_from(words);
+            check(&program, &matches.expect("a command line")).err()
         };
         let image = ["scan", "sim:hp-c2247", "--image", "x"];
         let expected = "`--image` needs a real device: a simulated drive holds no data";

@@ -4,7 +4,6 @@ mod ctl;
 #[cfg(feature = "dashboard")]
 mod dashboard;
 mod iscsi;
-mod live;
 mod nbd;
 mod server;
 

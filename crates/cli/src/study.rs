@@ -1,11 +1,14 @@
 //! `diskarm study`: experiments as files.
 
 mod diff;
-mod list;
 mod run;
-mod selection;
 
 use diskarm_results::output_file::Files;
+use diskarm_results::prose;
+use diskarm_study::StudyOptions;
+use diskarm_study::counted;
+use diskarm_study::studies::{self, STUDIES};
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::output;
@@ -20,7 +23,7 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     /// List the studies that come with the program
-    List(list::Args),
+    List(ListArgs),
     /// Simulate missing cells; write results and report
     Run(run::Run),
     /// Simulate missing cells; check the claims
@@ -39,7 +42,7 @@ enum Command {
 
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
-        Command::List(args) => list::run(&args),
+        Command::List(args) => list(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => run::check(&args),
         Command::Report(args) => run::report(&args),
@@ -64,11 +67,79 @@ fn write_new(args: &New) -> Result<(), Error> {
         return output::print(SMALL);
     }
     if std::fs::symlink_metadata(file).is_ok() {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "{file} exists already; give another FILE.toml"
         )));
     }
     let new = Files::default().output("FILE.toml", file)?;
     new.write(SMALL.replace("FILE.toml", file).as_bytes())?;
     output::print(&format!("wrote {file}; run it: diskarm study run {file}\n"))
+}
+
+#[derive(clap::Args)]
+struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct StudyRow {
+    name: &'static str,
+    title: String,
+    source: String,
+    cells: usize,
+    quick_cells: Option<usize>,
+    claims: usize,
+    takes_traces: bool,
+}
+
+impl StudyRow {
+    fn new(entry: &studies::Entry) -> Result<Self, Error> {
+        let takes_traces = entry.takes_traces();
+        let traces: Vec<String> = takes_traces.then(|| "one".to_owned()).into_iter().collect();
+        let read = |quick| {
+            let traces = traces.clone();
+            entry.read(StudyOptions { quick, traces })
+        };
+        let study = read(false)?;
+        let short = entry.has_short_form().then(|| read(true)).transpose()?;
+        Ok(Self {
+            name: entry.name,
+            cells: study.cells.len(),
+            quick_cells: short.map(|short| short.cells.len()),
+            claims: study.claims.len(),
+            title: study.title,
+            source: study.source,
+            takes_traces,
+        })
+    }
+}
+
+fn list(args: &ListArgs) -> Result<(), Error> {
+    let rows: Vec<StudyRow> = STUDIES
+        .iter()
+        .map(StudyRow::new)
+        .collect::<Result<_, _>>()?;
+    if args.json {
+        return output::print_json(&rows);
+    }
+    let indent = rows.iter().map(|row| row.name.len()).max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for row in &rows {
+        let (cells, claims) = (counted(row.cells, "cell"), counted(row.claims, "claim"));
+        let quick = match row.quick_cells {
+            Some(quick) => format!("{quick} with --quick"),
+            None => "no --quick".to_owned(),
+        };
+        let trace = if row.takes_traces {
+            ", needs --trace"
+        } else {
+            ""
+        };
+        text += &prose::labelled(row.name, &row.title, indent);
+        text += &prose::wrapped(&row.source, indent);
+        text += &prose::wrapped(&format!("{cells} ({quick}), {claims}{trace}"), indent);
+    }
+    output::print(&text)
 }

@@ -1,4 +1,4 @@
-//! Reports command lines that cannot be parsed, in one line.
+//! The help of the program, and one-line reports of command lines that cannot be parsed.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -18,7 +18,7 @@ pub fn report(program: &Command, error: clap::Error) -> Result<(), Error> {
         if command == "diskarm" {
             return output::print(&text);
         }
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "a subcommand is missing (`{command} --help` lists them)"
         )));
     }
@@ -26,7 +26,7 @@ pub fn report(program: &Command, error: clap::Error) -> Result<(), Error> {
         return output::print(&text);
     }
     let line = bad_value(&error).unwrap_or_else(|| one_line(&text));
-    Err(Error::Usage(line + &hint(program, &error)))
+    Err(Error::Failed(line + &hint(program, &error)))
 }
 
 fn context(error: &clap::Error, kind: ContextKind) -> &str {
@@ -76,7 +76,6 @@ fn refused_command(error: &clap::Error) -> Vec<String> {
     words.take_while(is_name).map(str::to_owned).collect()
 }
 
-/// Returns true if a command has the option `--drive`.
 fn takes_drive(program: &Command, words: &[String]) -> bool {
     let mut command = program;
     for word in words {
@@ -89,7 +88,7 @@ fn takes_drive(program: &Command, words: &[String]) -> bool {
     options.any(|option| option == "drive")
 }
 
-/// Formats an invalid value of an option as [`Error::Input`] is displayed; `None` for other errors.
+/// Formats an invalid value of an option as an `InputError` is displayed; `None` for other errors.
 fn bad_value(error: &clap::Error) -> Option<String> {
     let string = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -103,7 +102,7 @@ fn bad_value(error: &clap::Error) -> Option<String> {
             format!("expected one of {}", names.join(", "))
         }
         // None if no value was given. The errors of our own value parsers begin with "expected";
-        // those of the option parser are about whole numbers.
+        // the option parser's own are about whole numbers.
         _ => {
             let source = std::error::Error::source(error)?.to_string();
             if source.starts_with("expected") {
@@ -131,4 +130,58 @@ fn one_line(text: &str) -> String {
         .collect();
     let line = paragraphs.join("; ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// The commands by purpose. Every command is in exactly one of these groups.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Experiments", &["study"]),
+    (
+        "One simulation",
+        &["simulate", "compare", "scan", "queueing"],
+    ),
+    ("Arrays", &["declustering"]),
+    ("Traces", &["trace"]),
+    ("Real drives", &["validate", "calibrate", "extract"]),
+    ("Servers", &["serve"]),
+    ("Catalogue", &["drives", "devices", "policies"]),
+    ("The program itself", &["completions", "man"]),
+];
+
+pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
+
+const MORE: &str = "
+  -h, --help       Print this (or `diskarm COMMAND --help`)
+  -V, --version    Print the version
+  --color WHEN     Write in colour: auto, always or never
+
+Start with `diskarm study list` and `diskarm study run NAME --quick`.
+The book is in docs/; start with docs/introduction.md (`make book` builds it).";
+
+/// Returns the table of the commands of `T`.
+pub fn table<T: clap::Subcommand>() -> String {
+    let all = T::augment_subcommands(Command::new("diskarm"));
+    let groups = GROUPS.iter().map(|(group, names)| {
+        let commands = names.iter().filter_map(|name| all.find_subcommand(name));
+        let mut text = format!("\n{group}\n");
+        commands.for_each(|command| add_line(command, "", &mut text));
+        text
+    });
+    let all = groups.collect::<String>() + MORE;
+    // The template already has an empty line there.
+    all.trim_start().to_owned()
+}
+
+/// Adds a line for `command`, or for each of its subcommands; names have at most two words.
+fn add_line(command: &Command, above: &str, text: &mut String) {
+    let name = format!("{above}{}", command.get_name());
+    let is_deep = !above.is_empty();
+    let does_something = is_deep || !command.is_subcommand_required_set();
+    if does_something {
+        let about = command.get_about().map(ToString::to_string);
+        *text += &format!("  {name:<16} {}\n", about.unwrap_or_default());
+    }
+    let inner = command.get_subcommands();
+    for command in inner.filter(|inner| !is_deep && !inner.is_hide_set()) {
+        add_line(command, &format!("{name} "), text);
+    }
 }

@@ -1,20 +1,20 @@
 //! `diskarm validate`: a model compared with measurements on the real drive.
 
 use diskarm_core::units::{Bytes, Instant, Span};
-use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
+use diskarm_fit::validate::{FIRST, UNBROKEN_RATIO, Validation};
 use diskarm_results::compared;
 use diskarm_results::output_file::Files;
 use diskarm_results::predicted;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, Comparison, Predictions, RowRange};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
-use crate::trace::input::Reading;
+use crate::trace::Reading;
 
 /// Compare a drive's model with measured response times
 ///
@@ -87,7 +87,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<(), Error> {
     let drive = args.changes.apply(Model::find(&args.drive)?)?;
     if let (Some(_), [_, _, ..]) = (&args.plot, &args.files[..]) {
-        return Err(Error::Usage("`--plot` takes a single FILE".to_owned()));
+        return Err(Error::Failed("`--plot` takes a single FILE".to_owned()));
     }
     let mut files = Files::default().reading("--drive", &args.drive);
     for file in &args.files {
@@ -99,58 +99,42 @@ pub fn run(args: Args) -> Result<(), Error> {
     if args.locked {
         return run_locked(&drive, &args, rows, plot, &results);
     }
-    let compared: Result<Vec<Comparison>, Error> = args
-        .files
-        .iter()
-        .map(|file| {
-            let progress = Progress::new(Some(Validation::variants().count() as u64));
-            let reading = args.reading.to_library();
-            Ok(measured::compare(&drive, file, &reading, rows, |done| {
-                progress.set(done)
-            })?)
-        })
-        .collect();
-    let compared = compared?;
-    compared
-        .iter()
-        .for_each(|one| output::print_warnings(&one.notes));
+    let reading = args.reading.to_library();
+    let compared = args.files.iter().map(|file| {
+        let progress = Progress::new(Some(Validation::variants().count() as u64));
+        let compared = measured::compare(&drive, file, &reading, rows, |done| progress.set(done));
+        Ok(compared?)
+    });
+    let compared: Vec<Comparison> = compared.collect::<Result<_, Error>>()?;
+    for one in &compared {
+        output::print_warnings(&one.notes);
+    }
     if let (Some(target), [one]) = (plot, &compared[..]) {
         target.write(&draw(&drive, one))?;
     }
     if args.json {
-        let files = compared.iter();
-        let files = files.map(|one| compared::json(&drive.name, one));
+        let files = compared.iter().map(|one| compared::json(&drive.name, one));
         print_files(files.collect(), &results)
     } else {
         results.print(&compared::text(&drive.name, &compared))
     }
 }
 
-/// The results of several traces.
-#[derive(Serialize)]
-struct FileResults<T> {
-    files: Vec<T>,
-}
-
-/// Prints the results of one trace as an object, those of several as an object of `files`.
-fn print_files(mut files: Vec<impl Serialize>, results: &Results) -> Result<(), Error> {
-    match files.pop() {
-        Some(one) if files.is_empty() => results.print_json(&one),
-        last => {
-            files.extend(last);
-            results.print_json(&FileResults { files })
-        }
+/// Prints the results of one trace as an object, of several as an object of `files`.
+fn print_files(files: Vec<Value>, results: &Results) -> Result<(), Error> {
+    match &files[..] {
+        [one] => results.print_json(one),
+        _ => results.print_json(&json!({ "files": files })),
     }
 }
 
 fn draw(drive: &Model, compared: &Comparison) -> String {
     let all = &compared.figures.all;
-    let percent = all.demerit_percent().unwrap_or(f64::NAN);
-    let title = format!(
-        "{}: demerit {:.4} ms ({percent:.2} %)",
-        drive.name,
-        all.demerit.as_ms()
+    let (demerit, percent) = (
+        all.demerit.as_ms(),
+        all.demerit_percent().unwrap_or(f64::NAN),
     );
+    let title = format!("{}: demerit {demerit:.4} ms ({percent:.2} %)", drive.name);
     let subtitle = format!(
         "{} requests, mean response {:.3} ms measured, {:.3} ms simulated",
         all.count,
@@ -167,22 +151,13 @@ fn run_locked(
     plot: Option<Target>,
     results: &Results,
 ) -> Result<(), Error> {
-    let judged: Result<Vec<Predictions>, Error> = args
-        .files
-        .iter()
-        .map(|file| {
-            Ok(measured::predict(
-                drive,
-                file,
-                &args.reading.to_library(),
-                rows,
-            )?)
-        })
-        .collect();
-    let judged = judged?;
-    judged
-        .iter()
-        .for_each(|one| output::print_warnings(&one.notes));
+    let reading = args.reading.to_library();
+    let judged = args.files.iter();
+    let judged = judged.map(|file| measured::predict(drive, file, &reading, rows));
+    let judged: Vec<Predictions> = judged.collect::<Result<_, _>>()?;
+    for one in &judged {
+        output::print_warnings(&one.notes);
+    }
     if let (Some(target), [one]) = (plot, &judged[..]) {
         target.write(&draw_errors(drive, one))?;
     }
@@ -196,7 +171,6 @@ fn run_locked(
     results.print(&predicted::text(&drive.name, &judged))
 }
 
-/// Warns if the results of single requests are not meaningful.
 fn warn_if_unlike(judged: &Predictions) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
@@ -210,12 +184,8 @@ fn warn_if_unlike(judged: &Predictions) {
 
 fn draw_errors(drive: &Model, judged: &Predictions) -> String {
     let all = &judged.figures.all;
-    let percent = |rate: f64| 100.0 * rate;
-    let title = format!(
-        "{}: {:.2} % in the same revolution",
-        drive.spec.name,
-        percent(all.model.same_revolution_fraction)
-    );
+    let percent = 100.0 * all.model.same_revolution_fraction;
+    let title = format!("{}: {percent:.2} % in the same revolution", drive.spec.name);
     let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
     let subtitle = format!(
         "{} requests; error of those: median {:.3} ms, 95th percentile {:.3} ms",
@@ -227,11 +197,11 @@ fn draw_errors(drive: &Model, judged: &Predictions) -> String {
     // Time since the start of the trace.
     let since = |at: Instant| Instant::START + (at - FIRST);
     let sector = drive.disk().sector;
-    let outcome = |row: &Followed| plot::Outcome {
+    let errors = rows.iter().map(|row| plot::Outcome {
         issued: since(row.predicted.arrived),
         error: row.error(),
         size: Bytes(row.predicted.request.sectors.0 * sector.0),
-    };
-    let errors: Vec<plot::Outcome> = rows.iter().map(outcome).collect();
+    });
+    let errors: Vec<plot::Outcome> = errors.collect();
     plot::errors(&title, &subtitle, &errors, judged.locked.period())
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
+use diskarm_core::device::{Device, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
@@ -21,23 +21,19 @@ pub trait Backing: Device {
         None
     }
 
-    /// Returns the layout of a single drive.
     fn layout(&self) -> Option<&Layout> {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns the instant
-    /// of its arrival.
+    /// Moves the arm to the track of a block while no request is outstanding; returns its arrival.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
 
-    /// Changes the buffer rules, watermarks and write caching. Only called where
-    /// [`Self::spec`] is known.
+    /// Changes the buffer rules, watermarks and write caching. Only called if there is a spec.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Replaces the defects, in a geometry with the same number of blocks, while no request is
-    /// outstanding.
+    /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
     ///
     /// # Errors
     /// If the geometry contradicts itself, or the device has no geometry of its own.
@@ -75,41 +71,7 @@ impl Single {
 }
 
 impl Device for Single {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.drive.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.drive.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.drive.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.drive.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.drive.abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.drive.components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.drive.persisted(now)
-    }
+    diskarm_core::forward!(drive: capacity sector_size has_room submit next_event advance abort components persisted);
 }
 
 impl Backing for Single {
@@ -201,10 +163,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Blocks in a chunk.
     const CHUNK: u64 = 64;
 
-    /// Creates a store of zeros with blocks of this size.
     pub fn new(block: Bytes) -> Self {
         Self {
             block: block.0 as usize,

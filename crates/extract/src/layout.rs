@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
 use crate::{Disk, Error};
-use pattern::IN_LINE;
 use phases::{Phases, apart};
+use zone_map::IN_LINE;
 
 pub use assemble::MeasuredLayout;
 
@@ -27,9 +27,7 @@ mod assemble;
 mod cylinders;
 pub mod empty;
 mod listed_defects;
-mod mode_pages;
 pub mod notches;
-mod pattern;
 mod phases;
 pub mod timing;
 pub mod translate;
@@ -40,7 +38,7 @@ mod zone_map;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// TRANSLATE ADDRESS ([`translate`]).
+    /// The command TRANSLATE ADDRESS ([`translate`]).
     Translated,
     /// Notch pages and READ CAPACITY, completed by reads ([`notches`]).
     Notches,
@@ -79,29 +77,27 @@ const MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, to 10^-6.
-///
-/// # Errors
-/// The transport failed, or no method leads to a layout; the error lists the reasons.
+/// `period_ns` is the rotation period, to 10^-6. If no method leads to a layout, the error lists the
+/// reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
     let listed = defects.as_ref().map(Defects::all).unwrap_or_default();
     let mut refused = Vec::new();
     for method in [Method::Translated, Method::Notches, Method::Timing] {
-        let found = match method {
+        let measured = match method {
             Method::Translated => translate::measure(disk, &listed),
             Method::Notches => notches::measure(disk, period_ns, &listed, seed),
             Method::Timing => timing::measure(disk, period_ns, seed),
         };
-        let found = found.and_then(|mut found| {
+        let checked = measured.and_then(|mut found| {
             if method != Method::Timing {
                 check_by_reads(disk, &found.geometry, period_ns, seed)?;
                 check_by_defects(&mut found, defects.as_ref().ok());
             }
             Ok(found)
         });
-        match reason(found)? {
+        match reason(checked)? {
             Ok(found) => {
                 return Ok(LayoutFinding {
                     found,
@@ -113,11 +109,10 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
             Err(reason) => refused.push((method, reason)),
         }
     }
-    let reasons: Vec<String> = refused
+    let reasons = refused
         .iter()
-        .map(|(method, reason)| format!("{method}: {reason}"))
-        .collect();
-    Err(Error::Undecided(reasons.join("; ")))
+        .map(|(method, reason)| format!("{method}: {reason}"));
+    Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
 /// Refuses drives that emulate small sectors on larger ones: their reported locations and their
@@ -141,6 +136,7 @@ fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
         result => Ok(result.map_err(|error| error.to_string())),
     }
 }
+
 /// Reads random blocks and compares their end angles with the layout.
 fn check_by_reads(
     disk: &mut Disk<'_>,
@@ -183,7 +179,7 @@ fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = counts.map_or(0, |counts| counts.unlisted);
     if unlisted > 0 {
-        found.assumed.push(format!(
+        found.assume(format!(
             "The layout skips {unlisted} locations that the drive does not list as defective."
         ));
     }

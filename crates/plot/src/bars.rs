@@ -1,11 +1,10 @@
 //! Bars side by side, in groups.
 
-use plotters::element::Rectangle;
-use plotters::style::{Color, RGBColor};
+use plotters::style::RGBColor;
 
-use crate::frame::{Frame, Key, Layout, Legend, Plot, TICKS_ACROSS};
+use crate::frame::{Frame, Key, Layout, Legend, Plot, TICKS_ACROSS, filled};
 use crate::mark::{BAR_REFERENCE, LineStyle};
-use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing};
+use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing, in_pixels};
 use crate::ruler::{Axis, Ruler, Tick};
 
 /// A bar chart: groups of bars from zero upwards, one bar per series. Long texts are wrapped.
@@ -17,12 +16,10 @@ pub struct Bars {
     pub note: String,
     /// The name of the variable that distinguishes the groups.
     pub x: String,
-    /// The groups, from left to right.
     pub groups: Vec<BarGroup>,
     /// The vertical axis, which must be linear.
     pub y: Axis,
-    /// The heading of the legend: the name of the variable that distinguishes the series. May be
-    /// empty.
+    /// The heading of the legend: what distinguishes the series. May be empty.
     pub series_heading: String,
     /// The bars of each group from left to right, in the order of the legend.
     pub series: Vec<BarSeries>,
@@ -48,7 +45,6 @@ pub struct BarSeries {
     pub is_reference: bool,
 }
 
-/// The fraction of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
 
 impl Bars {
@@ -79,8 +75,7 @@ impl Bars {
         })
     }
 
-    /// Labels all groups at the maximum number of ticks, and only every second, third and so on
-    /// with fewer ticks.
+    /// Labels all groups at the maximum number of ticks, every second with one tick less, and so on.
     fn across(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {
@@ -94,7 +89,6 @@ impl Bars {
         ruler
     }
 
-    /// The middle of a group, as a fraction of the axis.
     fn middle(&self, group: usize) -> f64 {
         (group as f64 + 0.5) / self.groups.len() as f64
     }
@@ -133,7 +127,7 @@ impl Bars {
                 let edge = (group as f64 + (1.0 - FILLED) / 2.0) / self.groups.len() as f64;
                 let left = edge + number as f64 * width;
                 let corners = [(left, 0.0), (left + width, top.min(1.0))];
-                plot.draw(&Rectangle::new(corners, colour.filled()))?;
+                filled(&plot, corners, colour)?;
             }
         }
         Ok(())
@@ -142,14 +136,12 @@ impl Bars {
     fn draw_remarks(&self, area: &Area, plot: &Plot) -> DrawResult {
         for (at, group) in self.groups.iter().enumerate() {
             let (x, y) = plot.map_coordinate(&(self.middle(at), 0.0));
+            // A rotated text has its baseline on the right.
+            let at = (in_pixels(x) + 0.36 * TEXT, in_pixels(y) - 8.0);
             let remark = Label {
-                text: &group.remark,
-                // A rotated text has its baseline on the right.
-                at: (f64::from(x) / 10.0 + 0.36 * TEXT, f64::from(y) / 10.0 - 8.0),
-                size: TEXT,
                 colour: GREY,
-                anchor: Anchor::Start,
                 is_rotated: true,
+                ..Label::new(&group.remark, at, Anchor::Start)
             };
             remark.draw(area)?;
         }

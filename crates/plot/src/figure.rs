@@ -1,12 +1,10 @@
-//! Line figures with confidence bands.
+//! Line figures with confidence bands, clipped to the plot.
 
 use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
-use crate::clip::{self, Position};
-use crate::crowd::{self, PlacedMark};
 use crate::frame::{Frame, HEIGHT, Key, Layout, Legend, Plot, TICKS_UP, WIDTH};
-use crate::mark::{LineStyle, arrow};
+use crate::mark::{LineStyle, PlacedMark, arrow, scales, shifts};
 use crate::page::{DrawResult, Page, drawing, in_pixels};
 use crate::ruler::{Axis, Ruler, rounded};
 
@@ -17,9 +15,7 @@ pub struct Figure {
     pub title: String,
     /// Shown below the title, smaller.
     pub note: String,
-    /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
     pub y: Axis,
     /// The heading of the legend: what distinguishes the lines, with its unit. May be empty.
     pub lines: String,
@@ -35,8 +31,7 @@ pub struct Series {
     /// In the order in which they are connected. A point that the axes cannot show (not a number,
     /// infinite, or not positive on a logarithmic axis) leaves a gap.
     pub points: Vec<Point>,
-    /// The next point was not measured because the system is saturated there: an arrow shows that
-    /// the line continues.
+    /// True if the system is saturated at the next point: an arrow shows that the line continues.
     pub ends_saturated: bool,
     /// A reference for the other lines: drawn broad, light and below them.
     pub is_reference: bool,
@@ -45,9 +40,7 @@ pub struct Series {
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The independent variable.
     pub x: f64,
-    /// The measured value.
     pub y: f64,
     /// Half the width of its confidence interval, in the unit of `y`, if known. The band of a
     /// value that is not negative ends at zero.
@@ -55,13 +48,11 @@ pub struct Point {
 }
 
 impl Point {
-    /// A value without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         let half_width = None;
         Self { x, y, half_width }
     }
 
-    /// Sets the confidence interval to plus or minus `half_width`.
     pub fn with_half_width(self, half_width: f64) -> Self {
         Self {
             half_width: Some(half_width),
@@ -72,11 +63,8 @@ impl Point {
     /// The ends of its confidence interval, if known.
     fn interval(&self) -> Option<[f64; 2]> {
         let half = self.half_width?;
-        let low = if self.y >= 0.0 {
-            (self.y - half).max(0.0)
-        } else {
-            self.y - half
-        };
+        let low = self.y - half;
+        let low = if self.y >= 0.0 { low.max(0.0) } else { low };
         Some([low, self.y + half])
     }
 
@@ -163,14 +151,13 @@ impl Figure {
     /// Each line with its style; references first, as the others are drawn on top.
     fn styled(&self) -> impl Iterator<Item = (&Series, LineStyle)> {
         let of = |is_reference: bool| {
-            self.series
-                .iter()
+            let series = self.series.iter();
+            series
                 .filter(move |s| s.is_reference == is_reference)
+                .enumerate()
         };
-        let references = of(true)
-            .enumerate()
-            .map(|(i, s)| (s, LineStyle::of_reference(i)));
-        let others = of(false).enumerate().map(|(i, s)| (s, LineStyle::new(i)));
+        let references = of(true).map(|(i, s)| (s, LineStyle::of_reference(i)));
+        let others = of(false).map(|(i, s)| (s, LineStyle::new(i)));
         references.chain(others)
     }
 
@@ -185,11 +172,8 @@ impl Figure {
         // Whether a point is inside the axes does not depend on the number of horizontal ticks.
         let (x, y) = (self.across(2), self.up(TICKS_UP));
         let position = |point: &Point| Some((x.fraction(point.x)?, y.fraction(point.y)?));
-        if self
-            .series
-            .iter()
-            .any(|series| saturated_end(series, position).is_some())
-        {
+        let mut series = self.series.iter();
+        if series.any(|series| saturated_end(series, position).is_some()) {
             legend.add(Key::Arrow, None, "saturated beyond");
         }
         if self.series.iter().any(|series| has_band(series, &x, &y)) {
@@ -198,7 +182,6 @@ impl Figure {
         legend
     }
 
-    /// A description for screen readers.
     fn description(&self) -> String {
         let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
         let (x, y) = (&self.x.label, &self.y.label);
@@ -222,13 +205,9 @@ impl Figure {
         if points.iter().all(Vec::is_empty) {
             page.draw(|area| frame.show_text(area, "no data"));
         }
-        let marks: Vec<PlacedMark> = points
-            .iter()
-            .flatten()
-            .filter(|point| point.has_mark)
-            .map(|point| point.placed)
-            .collect();
-        let mut scales = crowd::scales(&marks).into_iter();
+        let marks = points.iter().flatten().filter(|point| point.has_mark);
+        let marks: Vec<PlacedMark> = marks.map(|point| point.placed).collect();
+        let mut scales = scales(&marks).into_iter();
         for (number, ((series, style), points)) in styled.iter().zip(&points).enumerate() {
             page.group(&group(number, series), |page| {
                 let drawn = |point: &&Marked| responds || point.has_mark;
@@ -280,13 +259,13 @@ fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
         Some((position, HEIGHT * (high - low)))
     };
     runs(series, of).iter().any(|run| match run[..] {
-        [(position, height)] => height >= MIN_INTERVAL && clip::contains((position.0, 0.0)),
+        [(position, height)] => height >= MIN_INTERVAL && is_inside((position.0, 0.0)),
         _ => run.windows(2).any(|pair| {
             let [(from, one), (to, other)] = [pair[0], pair[1]];
             let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
             // A steep line hides most of its band.
             let width = (one + other) / 2.0 * (across / across.hypot(up)).abs();
-            width >= MIN_BAND && !clip::line(&[from, to]).is_empty()
+            width >= MIN_BAND && !clip_line(&[from, to]).is_empty()
         }),
     })
 }
@@ -298,13 +277,13 @@ fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) ->
     };
     for run in runs(series, ends) {
         if let [[low, high]] = run[..] {
-            for piece in clip::line(&[low, high]) {
+            for piece in clip_line(&[low, high]) {
                 plot.draw(&PathElement::new(piece, style.stroke()))?;
             }
             continue;
         }
         let lows = run.iter().rev().map(|[low, _]| *low);
-        let corners = clip::polygon(run.iter().map(|[_, high]| *high).chain(lows).collect());
+        let corners = clip_polygon(run.iter().map(|[_, high]| *high).chain(lows).collect());
         plot.draw(&Polygon::new(corners, style.colour.mix(0.16).filled()))?;
     }
     Ok(())
@@ -312,19 +291,17 @@ fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) ->
 
 fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> DrawResult {
     for run in runs(series, |point| frame.position(point.x, point.y)) {
-        for piece in clip::line(&run) {
+        for piece in clip_line(&run) {
             plot.draw(&PathElement::new(piece, style.stroke()))?;
         }
     }
     Ok(())
 }
 
-/// A visible point of a line.
 struct Marked {
     at: (i32, i32),
     placed: PlacedMark,
     has_mark: bool,
-    /// Its numbers as text.
     numbers: [String; 2],
 }
 
@@ -346,13 +323,13 @@ impl Marked {
     }
 }
 
-/// The visible points of line `number`.
 fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
-    let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(clip::contains);
+    let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(is_inside);
     let visible: Vec<&Point> = series.points.iter().filter(visible).collect();
-    let distance = match visible.len() {
-        0..=MAX_MARKS => 0.0,
-        _ => MARK_DISTANCE,
+    let distance = if visible.len() > MAX_MARKS {
+        MARK_DISTANCE
+    } else {
+        0.0
     };
     // Offsets the marks of lines that coincide.
     let mut until_next = distance * ((2 * number + 1) % 5) as f64 / 5.0;
@@ -392,22 +369,15 @@ fn draw_arrows(
         Some((number, frame.page_position(end)))
     });
     let ends: Vec<(usize, (i32, i32))> = ends.collect();
-    let arrows: Vec<PlacedMark> = ends
-        .iter()
-        .map(|(line, at)| place_mark(*line, *at))
-        .collect();
-    let ((left, top), (right, _)) = (
-        frame.page_position((0.0, 1.0)),
-        frame.page_position((1.0, 1.0)),
-    );
-    let shifts = crowd::shifts(&arrows, marks, [left, top, right].map(in_pixels));
+    let arrows = ends.iter().map(|(line, at)| place_mark(*line, *at));
+    let arrows: Vec<PlacedMark> = arrows.collect();
+    let [(left, top), (right, _)] = [(0.0, 1.0), (1.0, 1.0)].map(|at| frame.page_position(at));
+    let shifts = shifts(&arrows, marks, [left, top, right].map(in_pixels));
     for ((number, at), shift) in ends.into_iter().zip(shifts) {
         let (series, style) = &styled[number];
         page.group(&group(number, series), |page| {
-            let attributes = [
-                ("class", "point"),
-                ("data-at", &format!("{} {}", at.0, at.1)),
-            ];
+            let at_text = format!("{} {}", at.0, at.1);
+            let attributes = [("class", "point"), ("data-at", &at_text)];
             page.group(&attributes, |page| {
                 page.draw(|area| arrow(area, at, shift, style.colour));
             });
@@ -421,5 +391,129 @@ fn saturated_end(
     position: impl Fn(&Point) -> Option<Position>,
 ) -> Option<Position> {
     let last = series.points.last().filter(|_| series.ends_saturated)?;
-    position(last).filter(|&position| clip::contains(position))
+    position(last).filter(|&position| is_inside(position))
+}
+
+/// A position as fractions of both axes.
+type Position = (f64, f64);
+
+/// The pieces of a line inside the square.
+fn clip_line(points: &[Position]) -> Vec<Vec<Position>> {
+    let mut pieces: Vec<Vec<Position>> = Vec::new();
+    for pair in points.windows(2) {
+        let Some((from, to)) = segment(pair[0], pair[1]) else {
+            continue;
+        };
+        match pieces.last_mut() {
+            Some(piece) if piece.last() == Some(&from) => piece.push(to),
+            _ => pieces.push(vec![from, to]),
+        }
+    }
+    pieces
+}
+
+/// The part of a straight line inside the square (Liang-Barsky).
+fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let (mut first, mut last) = (0.0_f64, 1.0_f64);
+    for (direction, distance) in [
+        (-dx, from.0),
+        (dx, 1.0 - from.0),
+        (-dy, from.1),
+        (dy, 1.0 - from.1),
+    ] {
+        if direction < 0.0 {
+            first = first.max(distance / direction);
+        } else if direction > 0.0 {
+            last = last.min(distance / direction);
+        } else if distance < 0.0 {
+            return None;
+        }
+    }
+    let at = |fraction: f64| match fraction {
+        0.0 => from,
+        1.0 => to,
+        _ => (from.0 + fraction * dx, from.1 + fraction * dy),
+    };
+    let at = |fraction| onto_square(at(fraction));
+    (first <= last).then(|| (at(first), at(last)))
+}
+
+/// The part of a polygon inside the square (Sutherland-Hodgman), edge by edge.
+fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
+    let distances: [fn(Position) -> f64; 4] = [|p| p.0, |p| 1.0 - p.0, |p| p.1, |p| 1.0 - p.1];
+    let inside = distances.iter().fold(corners, |corners, distance| {
+        let mut inside = Vec::new();
+        for (i, &to) in corners.iter().enumerate() {
+            let from = corners[(i + corners.len() - 1) % corners.len()];
+            let (before, after) = (distance(from), distance(to));
+            if (before < 0.0) != (after < 0.0) {
+                let fraction = before / (before - after);
+                let between = |a: f64, b: f64| a + fraction * (b - a);
+                inside.push((between(from.0, to.0), between(from.1, to.1)));
+            }
+            if after >= 0.0 {
+                inside.push(to);
+            }
+        }
+        inside
+    });
+    inside.into_iter().map(onto_square).collect()
+}
+
+/// Moves a clipped position onto the square: rounding errors are large if a line ends far outside.
+fn onto_square((x, y): Position) -> Position {
+    (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
+}
+
+/// Returns true if a position is inside the square or on its edge.
+fn is_inside((x, y): Position) -> bool {
+    (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_clipped_at_the_edges() {
+        let pieces = clip_line(&[(0.0, 0.5), (0.25, 1.5), (0.5, 1.5), (0.75, 0.5), (1.0, 0.5)]);
+        let expected = [
+            vec![(0.0, 0.5), (0.125, 1.0)],
+            vec![(0.625, 1.0), (0.75, 0.5), (1.0, 0.5)],
+        ];
+        assert_eq!(pieces, expected);
+        assert!(clip_line(&[(0.0, 1.5), (1.0, 1.5)]).is_empty());
+        assert_eq!(
+            clip_line(&[(-1.0, -1.0), (2.0, 2.0)]),
+            [[(0.0, 0.0), (1.0, 1.0)]]
+        );
+    }
+
+    /// At 1e12 neighbouring numbers are 1.2e-4 apart.
+    #[test]
+    fn lines_from_far_outside_end_on_the_edge() {
+        let far = 1e12;
+        let across = [[(0.0, 0.0), (1.0, 1.0)]];
+        assert_eq!(clip_line(&[(-far, -far), (far, far)]), across);
+        let level = clip_line(&[(-far, 0.3), (far, 0.5)]);
+        let [from, to] = level[0][..] else {
+            panic!("{level:?}");
+        };
+        assert_eq!((from.0, to.0), (0.0, 1.0));
+        assert!((from.1 - 0.4).abs() < 1e-6 && (to.1 - 0.4).abs() < 1e-6);
+        // All of the square is inside.
+        let clipped = clip_polygon(vec![(-far, -far), (far, 0.5), (0.5, far)]);
+        assert_eq!(clipped, [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]);
+    }
+
+    #[test]
+    fn polygons_are_clipped_at_the_edges() {
+        // A triangle whose tip is outside: its base, and two corners on the upper edge.
+        let clipped = clip_polygon(vec![(0.0, 0.0), (1.0, 0.0), (0.5, 2.0)]);
+        let mut sorted = clipped.clone();
+        sorted.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        assert_eq!(sorted, [(0.0, 0.0), (0.25, 1.0), (0.75, 1.0), (1.0, 0.0)]);
+        assert!(clip_polygon(vec![(0.0, 2.0), (1.0, 2.0), (0.5, 3.0)]).is_empty());
+    }
 }

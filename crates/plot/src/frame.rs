@@ -50,7 +50,6 @@ pub const TICKS_UP: usize = 9;
 /// The axes on a page, with heading and legend.
 pub struct Frame {
     layout: Layout,
-    /// The size of the plotting area.
     width: f64,
     height: f64,
     heading: Heading,
@@ -110,27 +109,22 @@ impl Frame {
         }
     }
 
-    /// The size of the page in pixels.
     pub fn page(&self) -> [f64; 2] {
         let (left, top) = self.legend_corner();
         let legend = match self.legend.width() {
             0.0 => [0.0, 0.0],
             width => [left + width + MARGIN, top + self.legend.height() + MARGIN],
         };
-        let plot = [
-            self.left + self.width + self.right_gap,
-            self.below() + MARGIN,
-        ];
+        let right = self.left + self.width + self.right_gap;
+        let plot = [right, self.below() + MARGIN];
         [0, 1].map(|i| f64::max(plot[i], legend[i]))
     }
 
-    /// The bottom of the labels below the plotting area.
     fn below(&self) -> f64 {
         let names = LEADING * TEXT * (1 + self.x_name.len()) as f64;
         self.top + self.height + GAP + names + GAP
     }
 
-    /// The upper left corner of the legend.
     fn legend_corner(&self) -> (f64, f64) {
         match self.layout {
             Layout::Wide => (self.left + self.width + self.right_gap, self.top),
@@ -182,7 +176,6 @@ impl Frame {
         [self.left, self.top, right, bottom].map(units)
     }
 
-    /// The area for data.
     pub fn plot<'a>(&self, area: &Area<'a>) -> Plot<'a> {
         let [left, top, right, bottom] = self.edges();
         area.apply_coord_spec(Cartesian2d::<Ruler, Ruler>::new(
@@ -201,18 +194,13 @@ impl Frame {
     fn draw_numbers(&self, area: &Area) -> DrawResult {
         let bottom = self.top + self.height;
         for tick in &self.x.ticks {
-            let at = (
-                self.left + self.width * tick.fraction,
-                bottom + GAP + 0.9 * TEXT,
-            );
-            label(&tick.label, at, Anchor::Middle).draw(area)?;
+            let x = self.left + self.width * tick.fraction;
+            let at = (x, bottom + GAP + 0.9 * TEXT);
+            Label::new(&tick.label, at, Anchor::Middle).draw(area)?;
         }
         for tick in &self.y.ticks {
-            let at = (
-                self.left - GAP,
-                bottom - self.height * tick.fraction + 0.36 * TEXT,
-            );
-            label(&tick.label, at, Anchor::End).draw(area)?;
+            let y = bottom - self.height * tick.fraction + 0.36 * TEXT;
+            Label::new(&tick.label, (self.left - GAP, y), Anchor::End).draw(area)?;
         }
         Ok(())
     }
@@ -222,34 +210,23 @@ impl Frame {
         let below = self.top + self.height + GAP + LEADING * TEXT + GAP;
         for (i, line) in self.x_name.iter().enumerate() {
             let y = below + 0.8 * TEXT + LEADING * TEXT * i as f64;
-            label(line, (middle, y), Anchor::Middle).draw(area)?;
+            Label::new(line, (middle, y), Anchor::Middle).draw(area)?;
         }
         for (i, line) in self.y_name.iter().enumerate() {
             let x = MARGIN + 0.8 * TEXT + LEADING * TEXT * i as f64;
+            let at = (x, self.top + self.height / 2.0);
             let rotated = Label {
                 is_rotated: true,
-                ..label(line, (x, self.top + self.height / 2.0), Anchor::Middle)
+                ..Label::new(line, at, Anchor::Middle)
             };
             rotated.draw(area)?;
         }
         Ok(())
     }
 
-    /// Shows a text in the middle of the plotting area.
     pub fn show_text(&self, area: &Area, text: &str) -> DrawResult {
         let middle = (self.left + self.width / 2.0, self.top + self.height / 2.0);
-        label(text, middle, Anchor::Middle).draw(area)
-    }
-}
-
-fn label(text: &str, at: (f64, f64), anchor: Anchor) -> Label<'_> {
-    Label {
-        text,
-        at,
-        size: TEXT,
-        colour: INK,
-        anchor,
-        is_rotated: false,
+        Label::new(text, middle, Anchor::Middle).draw(area)
     }
 }
 
@@ -266,7 +243,6 @@ fn fitted(make: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
     found.unwrap_or_else(|| make(2))
 }
 
-/// Draws a filled rectangle between two corners.
 pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
     plot.draw(&Rectangle::new(corners, colour.filled()))
 }
@@ -365,15 +341,8 @@ impl LegendEntry {
             _ => left + SAMPLE + KEY_GAP,
         };
         for (i, text) in self.lines.iter().enumerate() {
-            Label {
-                text,
-                at: (x, middle + 0.36 * TEXT + LEADING * TEXT * i as f64),
-                size: TEXT,
-                colour: INK,
-                anchor: Anchor::Start,
-                is_rotated: false,
-            }
-            .draw(area)?;
+            let at = (x, middle + 0.36 * TEXT + LEADING * TEXT * i as f64);
+            Label::new(text, at, Anchor::Start).draw(area)?;
         }
         Ok(())
     }

@@ -30,8 +30,6 @@
 //! ```
 
 mod bars;
-mod clip;
-mod crowd;
 mod figure;
 mod frame;
 mod map;

@@ -13,16 +13,13 @@ pub struct Map {
     pub title: String,
     /// Shown below the title, smaller.
     pub note: String,
-    /// The horizontal side.
     pub x: MapAxis,
-    /// The vertical side.
     pub y: MapAxis,
     /// The heading of the legend: what the values are, with their unit.
     pub values: String,
     /// The bounds between bands, ascending; a value equal to a bound belongs to the band above.
     pub bounds: Vec<f64>,
-    /// The values, in rows of equal length from bottom to top, each from left to right. NaN stays
-    /// white.
+    /// The values, in rows of equal length from bottom to top. NaN stays white.
     pub rows: Vec<Vec<f64>>,
 }
 
@@ -47,9 +44,8 @@ impl MapAxis {
     fn cells(&self) -> impl Iterator<Item = [f64; 2]> {
         let [from, to] = self.ends();
         let fraction = move |edge: f64| (edge - from) / (to - from);
-        self.edges
-            .windows(2)
-            .map(move |cell| [fraction(cell[0]), fraction(cell[1])])
+        let cells = self.edges.windows(2);
+        cells.map(move |cell| [fraction(cell[0]), fraction(cell[1])])
     }
 }
 
@@ -89,14 +85,9 @@ impl Map {
             (&self.y.label, axis(&self.y)),
             self.legend(),
         );
-        let description = format!(
-            "{} over {} and {}, in {} bands. {}",
-            self.values,
-            self.x.label,
-            self.y.label,
-            self.bands(),
-            self.note
-        );
+        let (values, x, y) = (&self.values, &self.x.label, &self.y.label);
+        let (bands, note) = (self.bands(), &self.note);
+        let description = format!("{values} over {x} and {y}, in {bands} bands. {note}");
         drawing(frame.page(), &self.title, &description, |page| {
             frame.draw(page, |page| {
                 page.draw(|area| self.draw_cells(&frame.plot(area)));
@@ -169,11 +160,8 @@ impl Map {
     /// Adjacent cells of a row in the same band become one rectangle.
     fn draw_cells(&self, plot: &Plot) -> DrawResult {
         for (values, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
-            let cells: Vec<_> = values
-                .iter()
-                .map(|value| self.band(*value))
-                .zip(self.x.cells())
-                .collect();
+            let bands = values.iter().map(|value| self.band(*value));
+            let cells: Vec<_> = bands.zip(self.x.cells()).collect();
             for run in cells.chunk_by(|one, next| one.0 == next.0) {
                 let (first, last) = (run[0], run[run.len() - 1]);
                 let (from, to) = ((first.1[0], bottom), (last.1[1], top));

@@ -28,9 +28,9 @@ pub const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub const GREY: RGBColor = RGBColor(0x55, 0x55, 0x55);
 pub const GRID: RGBColor = RGBColor(0xe0, 0xe0, 0xe0);
 
-/// In pixels, as are all lengths here that are not in units.
+/// In pixels, like all lengths here that are not in units.
 pub const TEXT: f64 = 13.0;
-pub const TITLE: f64 = 16.0;
+const TITLE: f64 = 16.0;
 /// The distance between lines of text, relative to its size.
 pub const LEADING: f64 = 1.3;
 
@@ -68,7 +68,19 @@ pub struct Label<'a> {
     pub is_rotated: bool,
 }
 
-impl Label<'_> {
+impl<'a> Label<'a> {
+    /// Returns a horizontal text in ink, of the usual size.
+    pub fn new(text: &'a str, at: (f64, f64), anchor: Anchor) -> Self {
+        Self {
+            text,
+            at,
+            size: TEXT,
+            colour: INK,
+            anchor,
+            is_rotated: false,
+        }
+    }
+
     pub fn draw(&self, area: &Area) -> DrawResult {
         // The library centres text on a point a quarter of an em above the baseline and divides the
         // size by 1.24.
@@ -119,12 +131,9 @@ impl Heading {
         for (text, size, colour) in titles.chain(notes) {
             y += LEADING * size;
             Label {
-                text,
-                at: (left, y - 0.3 * size),
                 size,
                 colour,
-                anchor: Anchor::Start,
-                is_rotated: false,
+                ..Label::new(text, (left, y - 0.3 * size), Anchor::Start)
             }
             .draw(area)?;
         }
@@ -197,19 +206,17 @@ pub fn drawing(
 }
 
 fn escaped(text: &str) -> String {
-    let text = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;");
-    text.replace(is_control, " ")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace(is_control, " ")
 }
 
 /// The font file; its licence is `fonts/LICENSE-OFL-1.1`.
-pub const FONT: &[u8] = include_bytes!("../fonts/LiberationSans-Regular.ttf");
+const FONT: &[u8] = include_bytes!("../fonts/LiberationSans-Regular.ttf");
 
-/// Its name, and those of fonts with the same widths.
-pub const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
+/// The names of the font and of fonts with the same widths.
+const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
@@ -219,10 +226,8 @@ static FACE: LazyLock<FontRef<'static>> =
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
-    let per_em = f64::from(
-        FACE.metrics(Size::unscaled(), LocationRef::default())
-            .units_per_em,
-    );
+    let all = FACE.metrics(Size::unscaled(), LocationRef::default());
+    let per_em = f64::from(all.units_per_em);
     let ems = text.chars().map(|c| {
         let advance = glyphs.map(c).and_then(|glyph| metrics.advance_width(glyph));
         advance.map_or(1.0, |units| f64::from(units) / per_em)
@@ -232,10 +237,10 @@ pub fn width(text: &str, size: f64) -> f64 {
 
 /// The stretch of text in a viewer that has none of [`FAMILIES`] and uses, say, DejaVu Sans.
 /// Layouts reserve this much.
-pub const MAX_STRETCH: f64 = 1.15;
+const MAX_STRETCH: f64 = 1.15;
 
 /// Returns true for control characters and those that XML does not allow.
-pub fn is_control(c: char) -> bool {
+fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
@@ -335,14 +340,10 @@ mod tests {
     fn lines_break_at_spaces_and_within_long_words() {
         // Nearly ten pixels per digit.
         let size = 10.0 / 0.556;
-        assert_eq!(
-            lines("111 222  333\n4", size, 76.0 * MAX_STRETCH),
-            ["111 222", "333 4"]
-        );
-        assert_eq!(
-            lines("1 2222222", size, 31.0 * MAX_STRETCH),
-            ["1", "222", "222", "2"]
-        );
+        let wide = lines("111 222  333\n4", size, 76.0 * MAX_STRETCH);
+        assert_eq!(wide, ["111 222", "333 4"]);
+        let narrow = lines("1 2222222", size, 31.0 * MAX_STRETCH);
+        assert_eq!(narrow, ["1", "222", "222", "2"]);
         assert!(lines(" \u{7} ", size, 31.0).is_empty());
     }
 }

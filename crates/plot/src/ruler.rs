@@ -107,6 +107,15 @@ impl Ruler {
         ruler
     }
 
+    fn from_ticks(scale: Scale, ends: [f64; 2], ticks: impl Iterator<Item = Tick>) -> Self {
+        Self {
+            scale,
+            ends,
+            ticks: ticks.collect(),
+            has_grid: true,
+        }
+    }
+
     /// A linear axis with exactly these ends, which need not be round numbers.
     pub fn with_ends([from, to]: [f64; 2], max_ticks: usize) -> Self {
         let mut ruler = stepped(from, to, max_ticks.max(2) - 1);
@@ -122,8 +131,7 @@ impl Ruler {
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
-    /// Describes the mapping of positions to values: `linear 0 70` or, with the ends as logarithms,
-    /// `log10 0 3`.
+    /// Describes the mapping to values: `linear 0 70`, or with logarithms as ends `log10 0 3`.
     pub fn scale_and_ends(&self) -> String {
         let scale = match self.scale {
             Scale::Linear => "linear",
@@ -147,13 +155,10 @@ impl Ruler {
             let position = old_from + tick.fraction * (old_to - old_from);
             let fraction = (position - from) / (to - from);
             // Rounding must not lose the tick at an end.
-            tick.fraction = if fraction.abs() < 1e-9 {
-                0.0
-            } else if (fraction - 1.0).abs() < 1e-9 {
-                1.0
-            } else {
-                fraction
-            };
+            let end = [0.0, 1.0]
+                .into_iter()
+                .find(|end: &f64| (fraction - end).abs() < 1e-9);
+            tick.fraction = end.unwrap_or(fraction);
         }
         self.ticks
             .retain(|tick| (0.0..=1.0).contains(&tick.fraction));
@@ -220,12 +225,8 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
             label: step.label(times),
         }
     });
-    Ruler {
-        has_grid: true,
-        scale: Scale::Linear,
-        ends: [step.value(first), step.value(last)],
-        ticks: ticks.collect(),
-    }
+    let ends = [step.value(first), step.value(last)];
+    Ruler::from_ticks(Scale::Linear, ends, ticks)
 }
 
 /// The distance of ticks of a linear axis: 1, 2 or 5 times a power of ten.
@@ -256,9 +257,7 @@ impl TickStep {
             times
         }
     }
-}
 
-impl TickStep {
     /// The exact text of a multiple of the step: `1.5e12` if it would be long.
     fn label(self, times: f64) -> String {
         let value = self.value(times);
@@ -283,11 +282,8 @@ fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
     let (first, last) = separate(log2(min).floor() as i32, log2(largest).ceil() as i32);
     let stride = stride(first, last, intervals);
     let ticks = (first..=last).step_by(stride).map(|power| {
-        let value = if power < 0 {
-            1.0 / two_to(-power)
-        } else {
-            two_to(power)
-        };
+        let two = two_to(power.abs());
+        let value = if power < 0 { 1.0 / two } else { two };
         Tick {
             fraction: f64::from(power - first) / f64::from(last - first),
             label: if is_plain(value) {
@@ -297,12 +293,7 @@ fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
             },
         }
     });
-    Ruler {
-        has_grid: true,
-        scale: Scale::Log2,
-        ends: [f64::from(first), f64::from(last)],
-        ticks: ticks.collect(),
-    }
+    Ruler::from_ticks(Scale::Log2, [first, last].map(f64::from), ticks)
 }
 
 /// From the number of 1, 2, 5, 10, ... at or below the smallest value to the one at or above the
@@ -312,18 +303,16 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     let position =
         |rung: i32| f64::from(rung.div_euclid(3)) + POSITIONS[rung.rem_euclid(3) as usize];
     let around = |value: f64| 3 * log10(value).floor() as i32;
-    let below = (0..3).rev().map(|k| around(min) + k);
-    let first = below
-        .clone()
-        .find(|&rung| position(rung) <= log10(min) + 1e-12);
-    let above = (0..4).map(|k| around(largest) + k);
-    let last = above
-        .clone()
-        .find(|&rung| position(rung) >= log10(largest) - 1e-12);
-    let (first, last) = separate(
-        first.unwrap_or_else(|| around(min)),
-        last.unwrap_or_else(|| around(largest) + 3),
-    );
+    let (low, high) = (log10(min) + 1e-12, log10(largest) - 1e-12);
+    let first = (0..3)
+        .rev()
+        .map(|k| around(min) + k)
+        .find(|&rung| position(rung) <= low);
+    let last = (0..4)
+        .map(|k| around(largest) + k)
+        .find(|&rung| position(rung) >= high);
+    let first = first.unwrap_or_else(|| around(min));
+    let (first, last) = separate(first, last.unwrap_or_else(|| around(largest) + 3));
     let ends = [position(first), position(last)];
     let are_all = (last - first) as usize <= intervals;
     let decades = stride(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
@@ -338,12 +327,7 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
             label: step.label(1.0),
         }
     });
-    Ruler {
-        has_grid: true,
-        scale: Scale::Log10,
-        ends,
-        ticks: ticks.collect(),
-    }
+    Ruler::from_ticks(Scale::Log10, ends, ticks)
 }
 
 /// Separates two ends that are equal.
@@ -428,8 +412,7 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
-/// A number without an interval, to `digits` significant digits, or to all before the decimal
-/// point.
+/// A number to `digits` significant digits, or to all before the decimal point.
 pub fn with_digits(number: f64, digits: i32) -> String {
     let decimals = decimals(number, digits);
     let text = format!("{number:.decimals$}");
@@ -533,11 +516,8 @@ mod tests {
         assert_eq!(ending.fraction(150.0), Some(1.0));
         assert_eq!(labels(&ending), ["0", "50", "100", "150"]);
         // The next round number is beyond the maximum.
-        let odd = Ruler::new(
-            &Axis::linear("").with_max(130.0),
-            [0.0, 129.0].into_iter(),
-            5,
-        );
+        let axis_130 = Axis::linear("").with_max(130.0);
+        let odd = Ruler::new(&axis_130, [0.0, 129.0].into_iter(), 5);
         assert_eq!(labels(&odd), ["0", "50", "100"]);
         assert_eq!(odd.ticks[2].fraction, 100.0 / 130.0);
         let below = Ruler::new(&axis, [0.0, 30.0].into_iter(), 5);

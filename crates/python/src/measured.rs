@@ -1,6 +1,6 @@
 //! Comparison of models with measurements of real drives.
 
-use diskarm_results::{calibrated, compared, predicted, value};
+use diskarm_results::{calibrated, compared, predicted};
 use diskarm_simulate::Error;
 use diskarm_simulate::measured::{self, FitNames, MeasuredTrace, RowRange, fit_model};
 use pyo3::prelude::*;
@@ -27,10 +27,10 @@ pub fn validate<'py>(
     let judge = move || -> Result<_, Error> {
         if locked {
             let predictions = measured::predict(&model, &file, &reading, rows)?;
-            return Ok(value(&predicted::json(&model.name, &predictions)));
+            return Ok(predicted::json(&model.name, &predictions));
         }
         let comparison = measured::compare(&model, &file, &reading, rows, |_| {})?;
-        Ok(value(&compared::json(&model.name, &comparison)))
+        Ok(compared::json(&model.name, &comparison))
     };
     let judged = wait::abandonable(py, judge)?;
     python(py, &judged.map_err(|error| py_error(py, &error))?)
@@ -59,7 +59,7 @@ pub fn calibrate<'py>(
         };
         let MeasuredTrace { rows, notes, .. } = measured::read(&file, &reading, rows, &model)?;
         let (fitted, fitted_model) = fit_model(&model, &rows, names, |_| {})?;
-        let results = value(&calibrated::json(names, rows.len(), &fitted, &notes));
+        let results = calibrated::json(names, rows.len(), &fitted, &notes);
         let warnings = calibrated::warnings(&fitted, rows.len(), &file);
         Ok((fitted_model, results, warnings))
     };

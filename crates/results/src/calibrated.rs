@@ -7,99 +7,10 @@ use diskarm_fit::calibrate::{
 };
 use diskarm_simulate::measured::FitNames;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
-
-#[derive(Serialize)]
-struct CalibrationResults<'a> {
-    drive: &'a str,
-    trace: &'a str,
-    rows: usize,
-    output: &'a str,
-    clock: &'static str,
-    phase_concentration: f64,
-    /// This and the next two are `null` if the clock is nominal.
-    period_ns: Option<f64>,
-    /// The fraction of a revolution at which the first request was issued.
-    phase: Option<f64>,
-    clock_breaks: Option<u64>,
-    explained_fraction: f64,
-    unexplained_requests: u64,
-    /// Classes of requests of which many are not explained.
-    unexplained: Vec<Unexplained>,
-    /// The comparison on rows that were held back; `null` if the trace is too short.
-    held_back: Option<HeldBack>,
-    evaluations: u64,
-    behaviours: &'a [String],
-    fitted: Vec<Number>,
-    /// The covariance of each of these numbers with each other, in their order, in squared
-    /// milliseconds.
-    covariance_ms2: &'a [Vec<f64>],
-    /// The sums and differences of two that are known better than either.
-    known_together: Vec<Together>,
-    not_determined: Vec<String>,
-    /// Notes about the trace.
-    notes: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Unexplained {
-    op: &'static str,
-    relation: &'static str,
-    outcome: &'static str,
-    requests: u64,
-    unexplained: u64,
-}
-
-#[derive(Serialize)]
-struct HeldBack {
-    rows: usize,
-    given_demerit_ms: f64,
-    fitted_demerit_ms: f64,
-    ln_likelihood_gain: f64,
-    /// `all`, `keys`, `seeks` or `nothing`.
-    kept: &'static str,
-}
-
-impl Unexplained {
-    fn of(class: &Class) -> Self {
-        Self {
-            op: op_name(class.op),
-            relation: relation_name(class.relation),
-            outcome: outcome_name(class.outcome),
-            requests: class.count,
-            unexplained: class.unexplained(),
-        }
-    }
-}
-
-impl HeldBack {
-    fn of(held: Held) -> Self {
-        Self {
-            rows: held.rows,
-            given_demerit_ms: held.given_demerit.as_ms(),
-            fitted_demerit_ms: held.fitted_demerit.as_ms(),
-            ln_likelihood_gain: held.ln_gain,
-            kept: match held.kept {
-                Kept::All => "all",
-                Kept::Keys => "keys",
-                Kept::Seeks => "seeks",
-                Kept::Nothing => "nothing",
-            },
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Number {
-    key: String,
-    given_ms: f64,
-    fitted_ms: f64,
-    sd_ms: f64,
-    others_held_sd_ms: f64,
-    doubtful: bool,
-}
 
 #[derive(Serialize)]
 struct Together {
@@ -149,55 +60,78 @@ fn cylinders(distance: u32) -> String {
     format!("{distance} cylinder{s}")
 }
 
-pub fn json<'a>(
-    names: FitNames<'a>,
-    rows: usize,
-    fitted: &'a Calibration,
-    notes: &'a [String],
-) -> impl Serialize + 'a {
-    let number = |number: &Fitted| Number {
-        key: key(&number.quantity),
-        given_ms: number.given_ms,
-        fitted_ms: number.fitted_ms,
-        sd_ms: number.sd_ms,
-        others_held_sd_ms: number.others_held_sd_ms,
-        doubtful: number.is_doubtful,
-    };
+/// Returns the results as JSON. Period, phase and clock breaks are null if the clock is nominal.
+pub fn json(names: FitNames<'_>, rows: usize, fitted: &Calibration, notes: &[String]) -> Value {
     let (clock, concentration, phase, breaks) = match fitted.clock {
         Clock::Unbroken {
             concentration,
             phase,
             breaks,
-        } => (
-            "unbroken",
-            concentration,
-            Some(phase.as_revolutions()),
-            Some(breaks),
-        ),
+        } => {
+            let phase = phase.as_revolutions();
+            ("unbroken", concentration, Some(phase), Some(breaks))
+        }
         Clock::Nominal { concentration } => ("nominal", concentration, None, None),
     };
-    CalibrationResults {
-        drive: names.drive,
-        trace: names.trace,
-        rows,
-        output: names.output,
-        clock,
-        phase_concentration: concentration,
-        period_ns: phase.map(|_| fitted.spec.mechanics.period_ns),
-        phase,
-        clock_breaks: breaks,
-        explained_fraction: fitted.explained_fraction,
-        unexplained_requests: fitted.unexplained_requests,
-        unexplained: fitted.unexplained.iter().map(Unexplained::of).collect(),
-        held_back: fitted.held.map(HeldBack::of),
-        evaluations: fitted.evaluations,
-        behaviours: &fitted.behaviours,
-        fitted: fitted.fitted.iter().map(number).collect(),
-        covariance_ms2: &fitted.covariance.ms2,
-        known_together: Together::all(fitted),
-        not_determined: fitted.left.iter().map(key).collect(),
-        notes,
-    }
+    json!({
+        "drive": names.drive,
+        "trace": names.trace,
+        "rows": rows,
+        "output": names.output,
+        "clock": clock,
+        "phase_concentration": concentration,
+        "period_ns": phase.map(|_| fitted.spec.mechanics.period_ns),
+        "phase": phase,
+        "clock_breaks": breaks,
+        "explained_fraction": fitted.explained_fraction,
+        "unexplained_requests": fitted.unexplained_requests,
+        "unexplained": fitted.unexplained.iter().map(class_json).collect::<Value>(),
+        "held_back": fitted.held.map(held_json),
+        "evaluations": fitted.evaluations,
+        "behaviours": fitted.behaviours,
+        "fitted": fitted.fitted.iter().map(number_json).collect::<Value>(),
+        "covariance_ms2": fitted.covariance.ms2,
+        "known_together": Together::all(fitted),
+        "not_determined": fitted.left.iter().map(key).collect::<Value>(),
+        "notes": notes,
+    })
+}
+
+fn class_json(class: &Class) -> Value {
+    json!({
+        "op": op_name(class.op),
+        "relation": relation_name(class.relation),
+        "outcome": outcome_name(class.outcome),
+        "requests": class.count,
+        "unexplained": class.unexplained(),
+    })
+}
+
+fn held_json(held: Held) -> Value {
+    let kept = match held.kept {
+        Kept::All => "all",
+        Kept::Keys => "keys",
+        Kept::Seeks => "seeks",
+        Kept::Nothing => "nothing",
+    };
+    json!({
+        "rows": held.rows,
+        "given_demerit_ms": held.given_demerit.as_ms(),
+        "fitted_demerit_ms": held.fitted_demerit.as_ms(),
+        "ln_likelihood_gain": held.ln_gain,
+        "kept": kept,
+    })
+}
+
+fn number_json(number: &Fitted) -> Value {
+    json!({
+        "key": key(&number.quantity),
+        "given_ms": number.given_ms,
+        "fitted_ms": number.fitted_ms,
+        "sd_ms": number.sd_ms,
+        "others_held_sd_ms": number.others_held_sd_ms,
+        "doubtful": number.is_doubtful,
+    })
 }
 
 /// Formats the results as text, at most 80 columns wide.
@@ -207,11 +141,17 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
         names.drive, names.trace
     );
     clock(&mut text, fitted);
-    explained(&mut text, rows, fitted);
+    let not_explained = fitted.unexplained_requests;
+    let explained = format!(
+        "{:.1} % of the requests: their responses are more likely to be what the fitted drive \
+         does, with the scatter of its errors, than outliers; {not_explained} of {rows} are not \
+         explained",
+        100.0 * fitted.explained_fraction
+    );
+    text += &prose::labelled("explained", &explained, LABEL);
     if let Some(held) = &fitted.held {
         held_back(&mut text, held);
     }
-    let not_explained = fitted.unexplained_requests;
     classes(&mut text, &fitted.unexplained, not_explained, rows);
     if !fitted.behaviours.is_empty() {
         text += "\nbehaviours that replace given ones\n";
@@ -220,15 +160,13 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
         }
     }
     numbers(&mut text, fitted);
-    let (keys, seeks): (Vec<&Quantity>, Vec<&Quantity>) = fitted
-        .left
-        .iter()
-        .partition(|quantity| matches!(quantity, Quantity::Key(_)));
-    for (quantities, why) in [
-        (keys, "left as given: not determined by the trace"),
+    let left = fitted.left.iter();
+    let (keys, seeks): (Vec<&Quantity>, _) = left.partition(|one| matches!(one, Quantity::Key(_)));
+    for (why, quantities) in [
+        ("left as given: not determined by the trace", keys),
         (
-            seeks,
             "not determined by the trace: interpolated from their neighbours",
+            seeks,
         ),
     ] {
         if !quantities.is_empty() {
@@ -242,25 +180,8 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-/// Adds the share of requests that the drive explains.
-fn explained(text: &mut String, rows: usize, fitted: &Calibration) {
-    let percent = 100.0 * fitted.explained_fraction;
-    let not = fitted.unexplained_requests;
-    let explained = format!(
-        "{percent:.1} % of the requests: their responses are more likely to be what the fitted \
-         drive does, with the scatter of its errors, than outliers; {not} of {rows} are not \
-         explained"
-    );
-    *text += &prose::labelled("explained", &explained, LABEL);
-}
-
-/// The comparison on the rows that were held back, and what follows from it.
+/// Compares both drives on the rows that were held back, and says what follows.
 fn held_back(text: &mut String, held: &Held) {
-    let Held {
-        given_demerit,
-        fitted_demerit,
-        ..
-    } = held;
     let rows = format!("last {} rows, which this fit had not seen", held.rows);
     *text += &prose::labelled("held back", &rows, LABEL);
     let _ = writeln!(
@@ -270,26 +191,26 @@ fn held_back(text: &mut String, held: &Held) {
         "",
         held.ln_gain,
         "",
-        given_demerit.as_ms(),
-        fitted_demerit.as_ms()
+        held.given_demerit.as_ms(),
+        held.fitted_demerit.as_ms()
     );
     *text += &prose::wrapped(&verdict(held), LABEL);
 }
 
 /// Returns whether the fit is better on the held-back rows, by which measure, and what is kept.
 fn verdict(held: &Held) -> String {
-    let (better, worse) = (held.ln_gain > 0.0, held.fitted_demerit > held.given_demerit);
+    let is_better = held.ln_gain > 0.0;
+    let is_worse_by_demerit = held.fitted_demerit > held.given_demerit;
     let kept = kept_part(held.kept).unwrap_or("it is kept");
-    match (better, worse) {
-        (true, false) => format!("The fit is better: {kept}."),
-        (true, true) => format!(
-            "The fit is better by log likelihood, which decides, although worse by demerit: {kept}."
-        ),
-        (false, true) => format!("The fit is worse: {kept}."),
-        (false, false) => format!(
-            "The fit is worse by log likelihood, which decides, although not by demerit: {kept}."
-        ),
+    let better = if is_better { "better" } else { "worse" };
+    if is_better != is_worse_by_demerit {
+        return format!("The fit is {better}: {kept}.");
     }
+    let although = if is_better { "worse" } else { "not" };
+    format!(
+        "The fit is {better} by log likelihood, which decides, although {although} by demerit: \
+         {kept}."
+    )
 }
 
 /// Describes the part of a fit that is kept, unless it is all of it.
@@ -302,8 +223,8 @@ fn kept_part(kept: Kept) -> Option<&'static str> {
     }
 }
 
-/// The classes of which many requests are `not_explained`, with one row for all other requests:
-/// the rows sum to `not_explained` of `rows`.
+/// Lists the classes of which many requests are `not_explained`, then all other requests: the lines
+/// sum to `not_explained` of `rows`.
 fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usize) {
     if stand_out.is_empty() {
         return;
@@ -315,19 +236,24 @@ fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usi
         "op", "relation", "outcome", "not explained", "of"
     );
     let (mut others, mut of) = (not_explained, rows as u64);
-    for class in stand_out.iter().map(Unexplained::of) {
-        others -= class.unexplained;
-        of -= class.requests;
+    for class in stand_out {
+        let (op, relation) = (op_name(class.op), relation_name(class.relation));
+        let (outcome, count, not) = (
+            outcome_name(class.outcome),
+            class.count,
+            class.unexplained(),
+        );
+        others -= not;
+        of -= count;
         let _ = writeln!(
             text,
-            "  {:<6} {:<14} {:<12} {:>13} {:>8}",
-            class.op, class.relation, class.outcome, class.unexplained, class.requests
+            "  {op:<6} {relation:<14} {outcome:<12} {not:>13} {count:>8}"
         );
     }
     let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
 }
 
-/// The numbers that the trace determines, and what it determines only of two together.
+/// Lists the numbers that the trace determines, and what it determines only of two together.
 fn numbers(text: &mut String, fitted: &Calibration) {
     let _ = writeln!(
         text,
@@ -358,25 +284,23 @@ fn numbers(text: &mut String, fitted: &Calibration) {
     }
     for two in together {
         let sign = if two.known == "sum" { '+' } else { '-' };
-        let [a, b] = two.keys;
-        let _ = writeln!(
-            text,
-            "{a}\n  {sign} {b:<58} {:>8.4} {:>7.4}",
-            two.fitted_ms, two.sd_ms
-        );
+        let ([a, b], ms, sd) = (two.keys, two.fitted_ms, two.sd_ms);
+        let _ = writeln!(text, "{a}\n  {sign} {b:<58} {ms:>8.4} {sd:>7.4}");
     }
     for number in fitted.fitted.iter().filter(|number| number.is_doubtful) {
-        let key = key(&number.quantity);
         let doubt = format!(
-            "doubtful: {key} is {:.4} ms, not {:.4} ms as given. A bus keeps its standard rate, \
-             so the trace may show something else.",
-            number.fitted_ms, number.given_ms
+            "doubtful: {} is {:.4} ms, not {:.4} ms as given. A bus keeps its standard rate, so \
+             the trace may show something else.",
+            key(&number.quantity),
+            number.fitted_ms,
+            number.given_ms
         );
         let _ = writeln!(text, "\n{}", prose::wrapped(&doubt, 2).trim());
     }
 }
 
 fn clock(text: &mut String, fitted: &Calibration) {
+    let period_ns = fitted.spec.mechanics.period_ns;
     let _ = match fitted.clock {
         Clock::Unbroken {
             concentration,
@@ -386,8 +310,8 @@ fn clock(text: &mut String, fitted: &Calibration) {
             text,
             "clock       unbroken (phase concentration {concentration:.4}; lost and found again \
              {breaks} times)\nperiod      {:.3} us ({:.3} rpm), at {:.4} of a revolution at first",
-            fitted.spec.mechanics.period_ns / 1e3,
-            60e9 / fitted.spec.mechanics.period_ns,
+            period_ns / 1e3,
+            60e9 / period_ns,
             phase.as_revolutions()
         ),
         Clock::Nominal { concentration } => writeln!(
@@ -398,48 +322,48 @@ fn clock(text: &mut String, fitted: &Calibration) {
     };
 }
 
-/// Reasons to distrust the result.
+/// Below this share of explained requests, the trace may come from another drive.
+const WELL_EXPLAINED: f64 = 0.8;
+
+/// Returns reasons to distrust the result.
 pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match fitted.clock {
-        Clock::Nominal { .. } => warnings.push(format!(
-            "{trace}: completions fit no angle of the platter: the times between requests are \
-             nominal, or the trace is of a drive with another layout; period and phase are left \
-             as given"
+        Clock::Nominal { .. } => warnings.push(
+            "completions fit no angle of the platter: the times between requests are nominal, or \
+             the trace is of a drive with another layout; period and phase are left as given"
+                .to_owned(),
+        ),
+        Clock::Unbroken { breaks: 0, .. } => {}
+        Clock::Unbroken { breaks, .. } => warnings.push(format!(
+            "the clock steps; the angle was lost and found again {breaks} times"
         )),
-        Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
-            "{trace}: the clock steps; the angle was lost and found again {breaks} times"
-        )),
-        Clock::Unbroken { .. } => {}
     }
     let numbers = fitted.fitted.len() + fitted.left.len();
     if rows < ROWS_A_NUMBER * numbers {
         warnings.push(format!(
-            "{trace}: only {rows} rows for {numbers} numbers: see their standard deviations"
+            "only {rows} rows for {numbers} numbers: see their standard deviations"
         ));
     }
-    if let Some(held) = fitted.held {
-        let kept = kept_part(held.kept);
-        if let Some(kept) = kept {
-            warnings.push(format!(
-                "{trace}: the fit to the other rows makes the last {} rows less likely than the \
-                 given drive: {kept}",
-                held.rows
-            ));
-        }
+    if let Some(held) = fitted.held
+        && let Some(kept) = kept_part(held.kept)
+    {
+        warnings.push(format!(
+            "the fit to the other rows makes the last {} rows less likely than the given drive: \
+             {kept}",
+            held.rows
+        ));
     }
     if fitted.explained_fraction < WELL_EXPLAINED {
-        let percent = 100.0 * fitted.explained_fraction;
         warnings.push(format!(
-            "{trace}: the fitted drive explains only {percent:.0} % of the requests: the trace may \
-             be of another drive"
+            "the fitted drive explains only {:.0} % of the requests: the trace may be of another \
+             drive",
+            100.0 * fitted.explained_fraction
         ));
     }
-    warnings
+    let warnings = warnings.iter().map(|warning| format!("{trace}: {warning}"));
+    warnings.collect()
 }
-
-/// Below this share of explained requests, the trace may come from another drive.
-const WELL_EXPLAINED: f64 = 0.8;
 
 #[cfg(test)]
 mod tests {

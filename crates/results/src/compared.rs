@@ -4,162 +4,93 @@ use std::fmt::Write;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
-use diskarm_core::units::Span;
 use diskarm_fit::validate::{
-    ANGLES, Comparison as ResponseComparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation,
-    Residual, Residuals, Sizes,
+    ANGLES, Comparison as ResponseComparison, Figures, NEAR, PHASE_SEEDS, Relation, Residual,
+    Residuals, Sizes,
 };
 use diskarm_simulate::measured::Comparison;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-/// The results of one trace.
-#[derive(Serialize)]
-struct File<'a> {
-    drive: &'a str,
-    file: &'a str,
-    #[serde(flatten)]
-    all: ResponseSide,
-    angles: u64,
-    phase_seeds: [u64; PHASE_SEEDS.len()],
-    reads: Option<ResponseSide>,
-    writes: Option<ResponseSide>,
-    residuals: Tables,
-    notes: &'a [String],
-}
+use crate::merged;
 
-#[derive(Serialize)]
-struct ResponseSide {
-    requests: u64,
-    measured_mean_ms: f64,
-    simulated_mean_ms: f64,
-    demerit_ms: f64,
-    demerit_sd_ms: f64,
-    demerit_percent: Option<f64>,
-    floor_ms: f64,
-    floor_phase_ms: f64,
-}
-
-#[derive(Serialize)]
-struct Tables {
-    by_outcome: Vec<Class>,
-    by_size: Vec<Class>,
-    by_distance: Vec<Class>,
-}
-
-/// A row of a table of residuals; only the fields that identify its class are present.
-#[derive(Serialize)]
-struct Class {
-    op: &'static str,
-    #[serde(flatten)]
-    what: What,
-    requests: u64,
-    measured_mean_ms: f64,
-    simulated_mean_ms: f64,
-    demerit_ms: f64,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum What {
-    Outcome {
-        relation: &'static str,
-        outcome: &'static str,
-    },
-    Size {
-        from_sectors: u64,
-        /// `null` if there is no limit.
-        end_sectors: Option<u64>,
-    },
-    Distance {
-        from_cylinders: u32,
-        /// `null` if there is no limit.
-        end_cylinders: Option<u32>,
-    },
-}
-
-/// The results of one trace.
-pub fn json<'a>(drive: &'a str, compared: &'a Comparison) -> impl Serialize + 'a {
+/// Returns the results of one trace as JSON.
+pub fn json(drive: &str, compared: &Comparison) -> Value {
     let Figures {
         all,
         reads,
         writes,
         residuals,
     } = &compared.figures;
-    File {
-        drive,
-        file: &compared.file,
-        all: side(all),
-        angles: ANGLES,
-        phase_seeds: PHASE_SEEDS,
-        reads: reads.as_ref().map(side),
-        writes: writes.as_ref().map(side),
-        residuals: tables(residuals),
-        notes: &compared.notes,
-    }
+    merged([
+        json!({ "drive": drive, "file": compared.file }),
+        side(all),
+        json!({
+            "angles": ANGLES,
+            "phase_seeds": PHASE_SEEDS,
+            "reads": reads.as_ref().map(side),
+            "writes": writes.as_ref().map(side),
+            "residuals": tables(residuals),
+            "notes": compared.notes,
+        }),
+    ])
 }
 
-fn side(c: &ResponseComparison) -> ResponseSide {
-    ResponseSide {
-        requests: c.count,
-        measured_mean_ms: c.measured_mean.as_ms(),
-        simulated_mean_ms: c.simulated_mean.as_ms(),
-        demerit_ms: c.demerit.as_ms(),
-        demerit_sd_ms: c.demerit_sd.as_ms(),
-        demerit_percent: c.demerit_percent(),
-        floor_ms: c.floor.as_ms(),
-        floor_phase_ms: c.floor_phase.as_ms(),
-    }
+fn side(c: &ResponseComparison) -> Value {
+    json!({
+        "requests": c.count,
+        "measured_mean_ms": c.measured_mean.as_ms(),
+        "simulated_mean_ms": c.simulated_mean.as_ms(),
+        "demerit_ms": c.demerit.as_ms(),
+        "demerit_sd_ms": c.demerit_sd.as_ms(),
+        "demerit_percent": c.demerit_percent(),
+        "floor_ms": c.floor.as_ms(),
+        "floor_phase_ms": c.floor_phase.as_ms(),
+    })
 }
 
-fn tables(residuals: &Residuals) -> Tables {
-    let by_outcome = residuals.by_outcome.iter().map(|(op, r, outcome, found)| {
-        let (relation, outcome) = (relation_name(*r), outcome_name(*outcome));
-        class(*op, What::Outcome { relation, outcome }, found)
-    });
-    let by_size = residuals
-        .by_size
+fn tables(residuals: &Residuals) -> Value {
+    let by_outcome = residuals
+        .by_outcome
         .iter()
-        .map(|(op, Sizes { from, end }, found)| {
-            let (from_sectors, end_sectors) = (from.0, end.map(|end| end.0));
+        .map(|(op, relation, outcome, found)| {
+            let (relation, outcome) = (relation_name(*relation), outcome_name(*outcome));
             class(
                 *op,
-                What::Size {
-                    from_sectors,
-                    end_sectors,
-                },
+                json!({ "relation": relation, "outcome": outcome }),
                 found,
             )
         });
+    let by_size = residuals.by_size.iter();
+    let by_size = by_size.map(|(op, sizes, found)| class(*op, size_range(sizes), found));
     let by_distance = residuals.by_distance.iter().map(|(op, distances, found)| {
-        let Distances {
-            from_cylinders,
-            end_cylinders,
-        } = *distances;
+        let (from, end) = (distances.from_cylinders, distances.end_cylinders);
         class(
             *op,
-            What::Distance {
-                from_cylinders,
-                end_cylinders,
-            },
+            json!({ "from_cylinders": from, "end_cylinders": end }),
             found,
         )
     });
-    Tables {
-        by_outcome: by_outcome.collect(),
-        by_size: by_size.collect(),
-        by_distance: by_distance.collect(),
-    }
+    json!({
+        "by_outcome": by_outcome.collect::<Value>(),
+        "by_size": by_size.collect::<Value>(),
+        "by_distance": by_distance.collect::<Value>(),
+    })
 }
 
-fn class(op: Op, what: What, residual: &Residual) -> Class {
-    Class {
-        op: op_name(op),
-        what,
-        requests: residual.count,
-        measured_mean_ms: residual.measured_mean.as_ms(),
-        simulated_mean_ms: residual.simulated_mean.as_ms(),
-        demerit_ms: residual.demerit.as_ms(),
-    }
+/// Returns the bounds of sizes as JSON; the end is null if they have none.
+pub(crate) fn size_range(sizes: &Sizes) -> Value {
+    json!({ "from_sectors": sizes.from.0, "end_sectors": sizes.end.map(|end| end.0) })
+}
+
+/// Returns a row of a table of residuals, with the keys that identify its class.
+fn class(op: Op, keys: Value, residual: &Residual) -> Value {
+    let values = json!({
+        "requests": residual.count,
+        "measured_mean_ms": residual.measured_mean.as_ms(),
+        "simulated_mean_ms": residual.simulated_mean.as_ms(),
+        "demerit_ms": residual.demerit.as_ms(),
+    });
+    merged([json!({ "op": op_name(op) }), keys, values])
 }
 
 pub(crate) fn op_name(op: Op) -> &'static str {
@@ -199,21 +130,15 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
     for one in compared {
         // Writing to a string cannot fail.
         let _ = write!(text, "{drive}, {}\n\n{HEADING}", one.file);
-        let Figures {
-            all,
-            reads,
-            writes,
-            residuals,
-        } = &one.figures;
-        let sides = [
-            ("all", Some(all)),
-            ("reads", reads.as_ref()),
-            ("writes", writes.as_ref()),
-        ];
-        for (name, side) in sides {
-            text += &side.map(|side| line(name, side)).unwrap_or_default();
+        let figures = &one.figures;
+        text += &line("all", &figures.all);
+        for (name, side) in [("reads", &figures.reads), ("writes", &figures.writes)] {
+            text += &side
+                .as_ref()
+                .map(|side| line(name, side))
+                .unwrap_or_default();
         }
-        text += &classes(residuals);
+        text += &classes(&figures.residuals);
         text.push('\n');
     }
     let _ = writeln!(
@@ -227,22 +152,18 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
     text
 }
 
-fn ms(span: Span) -> f64 {
-    span.as_ms()
-}
-
 fn line(name: &str, c: &ResponseComparison) -> String {
     let percent = c.demerit_percent().map(|percent| format!("{percent:.2}"));
     format!(
         "{name:6} {:8} {:8.3} {:9.3} {:8.4} {:>6} {:7.4} {:7.4} {:11.4}\n",
         c.count,
-        ms(c.measured_mean),
-        ms(c.simulated_mean),
-        ms(c.demerit),
+        c.measured_mean.as_ms(),
+        c.simulated_mean.as_ms(),
+        c.demerit.as_ms(),
         percent.unwrap_or_default(),
-        ms(c.demerit_sd),
-        ms(c.floor),
-        ms(c.floor_phase),
+        c.demerit_sd.as_ms(),
+        c.floor.as_ms(),
+        c.floor_phase.as_ms(),
     )
 }
 
@@ -250,21 +171,16 @@ fn line(name: &str, c: &ResponseComparison) -> String {
 fn classes(residuals: &Residuals) -> String {
     let mut text = format!("\n{RESIDUALS}");
     for (op, relation, outcome, found) in &residuals.by_outcome {
-        let Residual {
-            count,
-            measured_mean,
-            simulated_mean,
-            demerit,
-        } = *found;
         let _ = writeln!(
             text,
-            "{:5}  {:13}  {:11} {count:8} {:8.3} {:9.3} {:8.4}",
+            "{:5}  {:13}  {:11} {:8} {:8.3} {:9.3} {:8.4}",
             op_name(*op),
             relation_name(*relation),
             outcome_name(*outcome),
-            ms(measured_mean),
-            ms(simulated_mean),
-            ms(demerit),
+            found.count,
+            found.measured_mean.as_ms(),
+            found.simulated_mean.as_ms(),
+            found.demerit.as_ms(),
         );
     }
     text

@@ -7,9 +7,8 @@ use std::fmt::Write;
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{self, Key, KeyKind, SheetEntry, Spec};
+use diskarm_core::spec::{self, Key, KeyKind, SheetEntry, Spec, Zone as ZoneSpec};
 use diskarm_core::units::Cylinder;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::prose;
@@ -27,7 +26,7 @@ pub fn page(spec: &Spec) -> String {
     for (name, section) in sections(spec) {
         text += &format!("\n{name}\n{}", section_text(&section));
         match name {
-            "geometry" => text += &format!("\nzones\n{}", zone_table(&zones(spec))),
+            "geometry" => text += &format!("\nzones\n{}", zone_table(spec)),
             "mechanics" if longest > 0 => {
                 let plot = draw_seek_curve(longest, |d| total_ms(seek, Op::Read, d));
                 text += &format!("\nseek time of reads\n{plot}");
@@ -48,25 +47,20 @@ pub fn page(spec: &Spec) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct Point {
-    distance_cylinders: u32,
-    read_ms: f64,
-    write_ms: f64,
-}
-
 /// Returns the seek times of the shortest distances, which do not follow a curve, then of steps of
 /// a hundredth of the stroke.
-fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
+fn points(spec: &Spec, seek: &SeekTimes) -> Value {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;
     let longest = spec.geometry.cylinders - 1;
     let steps = (1..=STEPS).map(|k| (u64::from(longest) * u64::from(k) / u64::from(STEPS)) as u32);
     let distances = (1..=SHORTEST.min(longest)).chain(steps.filter(|&d| d > SHORTEST));
-    let point = |distance| Point {
-        distance_cylinders: distance,
-        read_ms: total_ms(seek, Op::Read, distance),
-        write_ms: total_ms(seek, Op::Write, distance),
+    let point = |distance| {
+        json!({
+            "distance_cylinders": distance,
+            "read_ms": total_ms(seek, Op::Read, distance),
+            "write_ms": total_ms(seek, Op::Write, distance),
+        })
     };
     distances.map(point).collect()
 }
@@ -81,8 +75,8 @@ pub fn object(spec: &Spec) -> Map<String, Value> {
         let section = section.into_iter().collect();
         object.insert(name.to_owned(), Value::Object(section));
     }
-    object.insert("zones".to_owned(), json!(zones(spec)));
-    object.insert("seek".to_owned(), json!(points(spec, seek)));
+    object.insert("zones".to_owned(), zones(spec));
+    object.insert("seek".to_owned(), points(spec, seek));
     let source = json!({
         "origin": spec.source.origin.trim(),
         "choices": spec.source.choices.trim(),
@@ -155,15 +149,6 @@ fn value_json(value: spec::Value) -> Value {
 /// The key of the capacity.
 const CAPACITY: &str = "capacity_sectors";
 
-/// Returns the capacity in bytes, if this section has it.
-fn capacity_bytes(section: &Section) -> Option<u64> {
-    let count = |name| {
-        let (_, value) = section.iter().find(|(key, _)| key == name)?;
-        value.as_u64()
-    };
-    Some(count(CAPACITY)? * count("sector_bytes")?)
-}
-
 /// Formats bytes in decimal units, as data sheets do.
 fn decimal(bytes: u64) -> String {
     let (unit, name) = match bytes {
@@ -177,7 +162,12 @@ fn decimal(bytes: u64) -> String {
 /// Returns a line for every value that is not off, zero, or one host sector per physical sector.
 fn section_text(section: &Section) -> String {
     let mut text = String::new();
-    let bytes = capacity_bytes(section);
+    let count = |name| {
+        let (_, value) = section.iter().find(|(key, _)| key == name)?;
+        value.as_u64()
+    };
+    let bytes = count(CAPACITY).zip(count("sector_bytes"));
+    let bytes = bytes.map(|(sectors, sector_bytes)| sectors * sector_bytes);
     for (key, value) in section {
         let value = match value {
             Value::Null | Value::Bool(false) => continue,
@@ -207,12 +197,8 @@ fn section_text(section: &Section) -> String {
             _ if key.ends_with("_watermark") => (percent(&value), "%"),
             _ => (value, unit),
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{}",
-            format!("  {name:<36} {value} {unit}").trim_end()
-        );
+        text += format!("  {name:<36} {value} {unit}").trim_end();
+        text.push('\n');
     }
     if text.is_empty() {
         text.push_str("  all off or zero\n");
@@ -225,102 +211,80 @@ fn percent(share: &str) -> String {
     ((hundredths * 1e4).round() / 1e4).to_string()
 }
 
-#[derive(Serialize)]
-struct Zone {
-    first_cylinder: u32,
-    end_cylinder: u32,
-    sectors_per_track: u32,
-    media_rate_bytes_per_s: f64,
-    first_offset_sectors: f64,
-    track_skew_sectors: f64,
-    cylinder_skew_sectors: f64,
-    reserved_sectors: u64,
-    spares: u64,
-    slips: usize,
-    defects: usize,
-}
-
 /// Returns the zones, outermost first.
-fn zones(spec: &Spec) -> Vec<Zone> {
-    let revolutions_per_s = 1e9 / spec.mechanics.period_ns;
+fn zones(spec: &Spec) -> Value {
     let zones = spec.geometry.zones.iter().map(|zone| {
-        let track_bytes = u64::from(zone.sectors_per_track) * u64::from(spec.geometry.sector_bytes);
-        Zone {
-            first_cylinder: zone.first_cylinder,
-            end_cylinder: zone.end_cylinder,
-            sectors_per_track: zone.sectors_per_track,
-            media_rate_bytes_per_s: track_bytes as f64 * revolutions_per_s,
-            first_offset_sectors: zone.first_offset_sectors,
-            track_skew_sectors: zone.track_skew_sectors,
-            cylinder_skew_sectors: zone.cylinder_skew_sectors,
-            reserved_sectors: zone.reserved_sectors.0,
-            spares: zone.spares,
-            slips: zone.slips.len(),
-            defects: zone.defects.len(),
-        }
+        json!({
+            "first_cylinder": zone.first_cylinder,
+            "end_cylinder": zone.end_cylinder,
+            "sectors_per_track": zone.sectors_per_track,
+            "media_rate_bytes_per_s": media_rate_bytes_per_s(spec, zone),
+            "first_offset_sectors": zone.first_offset_sectors,
+            "track_skew_sectors": zone.track_skew_sectors,
+            "cylinder_skew_sectors": zone.cylinder_skew_sectors,
+            "reserved_sectors": zone.reserved_sectors.0,
+            "spares": zone.spares,
+            "slips": zone.slips.len(),
+            "defects": zone.defects.len(),
+        })
     });
     zones.collect()
 }
 
-/// A column of the zone table, with two lines of heading.
-struct Column {
-    heading: [&'static str; 2],
-    cell: fn(&Zone) -> String,
+fn media_rate_bytes_per_s(spec: &Spec, zone: &ZoneSpec) -> f64 {
+    let track_bytes = u64::from(zone.sectors_per_track) * u64::from(spec.geometry.sector_bytes);
+    track_bytes as f64 * (1e9 / spec.mechanics.period_ns)
 }
+
+/// Two lines of heading and the cells of a column.
+type Column = ([&'static str; 2], fn(&Spec, &ZoneSpec) -> String);
 
 /// Columns that are zero in every zone are omitted.
 const ZONE_COLUMNS: [Column; 9] = [
-    column(["sectors/", "track"], |z| z.sectors_per_track.to_string()),
-    column(["media", "MB/s"], |z| {
-        format!("{:.2}", z.media_rate_bytes_per_s / 1e6)
+    (["sectors/", "track"], |_, z| {
+        z.sectors_per_track.to_string()
     }),
-    column(["first", "offset"], |z| tenths(z.first_offset_sectors)),
-    column(["track", "skew"], |z| tenths(z.track_skew_sectors)),
-    column(["cyl.", "skew"], |z| tenths(z.cylinder_skew_sectors)),
-    column(["", "reserved"], |z| z.reserved_sectors.to_string()),
-    column(["", "spares"], |z| z.spares.to_string()),
-    column(["", "slips"], |z| z.slips.to_string()),
-    column(["", "defects"], |z| z.defects.to_string()),
+    (["media", "MB/s"], |spec, z| {
+        format!("{:.2}", media_rate_bytes_per_s(spec, z) / 1e6)
+    }),
+    (["first", "offset"], |_, z| tenths(z.first_offset_sectors)),
+    (["track", "skew"], |_, z| tenths(z.track_skew_sectors)),
+    (["cyl.", "skew"], |_, z| tenths(z.cylinder_skew_sectors)),
+    (["", "reserved"], |_, z| z.reserved_sectors.0.to_string()),
+    (["", "spares"], |_, z| z.spares.to_string()),
+    (["", "slips"], |_, z| z.slips.len().to_string()),
+    (["", "defects"], |_, z| z.defects.len().to_string()),
 ];
-
-const fn column(heading: [&'static str; 2], cell: fn(&Zone) -> String) -> Column {
-    Column { heading, cell }
-}
 
 fn tenths(sectors: f64) -> String {
     format!("{sectors:.1}")
 }
 
 /// Returns the zones as a table, indented by two, at most 80 columns wide.
-fn zone_table(zones: &[Zone]) -> String {
-    let numbers: Vec<String> = (0..zones.len()).map(|number| number.to_string()).collect();
-    let cylinders = |zone: &Zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
+fn zone_table(spec: &Spec) -> String {
+    let zones = &spec.geometry.zones;
     let mut lines = vec![String::new(); zones.len() + 2];
-    append(&mut lines, ["", "zone"], numbers);
-    append(
-        &mut lines,
-        ["", "cylinders"],
-        zones.iter().map(cylinders).collect(),
-    );
-    for Column { heading, cell } in &ZONE_COLUMNS {
-        let cells: Vec<String> = zones.iter().map(cell).collect();
+    let numbers = (0..zones.len()).map(|number| number.to_string());
+    append(&mut lines, ["", "zone"], numbers.collect());
+    let cylinders = zones
+        .iter()
+        .map(|zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder));
+    append(&mut lines, ["", "cylinders"], cylinders.collect());
+    for (heading, cell) in ZONE_COLUMNS {
+        let cells: Vec<String> = zones.iter().map(|zone| cell(spec, zone)).collect();
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"0.".contains(&byte));
         if !cells.iter().all(is_zero) {
-            append(&mut lines, *heading, cells);
+            append(&mut lines, heading, cells);
         }
     }
-    lines
-        .iter()
-        .map(|line| format!(" {}\n", line.trim_end()))
-        .collect()
+    let lines = lines.iter().map(|line| format!(" {}\n", line.trim_end()));
+    lines.collect()
 }
 
 /// Appends a column to `lines`, as wide as its widest cell.
 fn append(lines: &mut [String], heading: [&str; 2], cells: Vec<String>) {
-    let texts: Vec<&str> = heading
-        .into_iter()
-        .chain(cells.iter().map(String::as_str))
-        .collect();
+    let cells = cells.iter().map(String::as_str);
+    let texts: Vec<&str> = heading.into_iter().chain(cells).collect();
     let width = texts.iter().map(|text| text.len()).max().unwrap_or(0);
     for (line, text) in lines.iter_mut().zip(texts) {
         *line += &format!(" {text:>width$}");
@@ -345,11 +309,7 @@ fn draw_seek_curve(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> Stri
     let times: Vec<f64> = (0..DOT_COLUMNS)
         .map(|column| seek_ms(distance(column)))
         .collect();
-    let top = times
-        .iter()
-        .copied()
-        .fold(0.0, f64::max)
-        .max(f64::MIN_POSITIVE);
+    let top = times.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let height = |ms: f64| (ms / top * (DOT_ROWS - 1) as f64).round() as usize;
 
     let mut cells = [[0u8; PLOT_COLUMNS]; PLOT_ROWS];
@@ -371,25 +331,20 @@ fn draw_seek_curve(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> Stri
             _ if row == PLOT_ROWS / 2 => format!("{:.1}", top / 2.0),
             _ => String::new(),
         };
-        let line: String = cells.iter().map(|&bits| braille(bits)).collect();
+        let braille = |&bits: &u8| match bits {
+            0 => ' ',
+            bits => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
+        };
+        let line: String = cells.iter().map(braille).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{label:>8} │{}", line.trim_end());
     }
-    let middle = distance(DOT_COLUMNS / 2);
+    let (middle, longest) = (
+        distance(DOT_COLUMNS / 2),
+        format!("{longest_cylinders} cylinders"),
+    );
     let half = PLOT_COLUMNS / 2 - 1;
     let _ = writeln!(text, "{:>8} └{}", "ms", "─".repeat(PLOT_COLUMNS));
-    let _ = writeln!(
-        text,
-        "{:10}1{middle:>half$}{:>half$}",
-        "",
-        format!("{longest_cylinders} cylinders")
-    );
+    let _ = writeln!(text, "{:10}1{middle:>half$}{longest:>half$}", "");
     text
-}
-
-fn braille(bits: u8) -> char {
-    match bits {
-        0 => ' ',
-        bits => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
-    }
 }

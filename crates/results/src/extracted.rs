@@ -1,78 +1,28 @@
 //! Reports on the extraction of a drive, and on the comparison of two specifications.
 
-mod comparison;
 mod report;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use diskarm_extract::Cost;
+use diskarm_core::spec::{self, KeyKind, milliseconds};
+use diskarm_core::units::Span;
 use diskarm_extract::suite::{
     Checkpoint, MEASUREMENTS, MeasuredDrive, MeasuredValue, Measurement, Outcome, Provenance,
     Record,
 };
+use diskarm_extract::{Comparison, Cost, Difference, SeekDifference};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::prose;
 
-pub use comparison::ComparisonReport;
-
-/// The report on an extraction.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionReport<'a> {
     pub checkpoint: &'a Checkpoint,
     /// The drive derived from the checkpoint, or the reason for which too little is known.
     pub described: &'a Result<MeasuredDrive, String>,
-    /// The written files.
     pub written: &'a [String],
-}
-
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    drive: &'a str,
-    vendor: &'a str,
-    product: &'a str,
-    revision: &'a str,
-    serial: &'a str,
-    sectors: u64,
-    sector_bytes: u64,
-    /// `quick`, `normal` or `thorough`.
-    effort: String,
-    writes: bool,
-    seed: u64,
-    measurements: Vec<MeasurementRow<'a>>,
-    commands: u64,
-    time_s: f64,
-    /// The reason for a missing specification.
-    no_specification: Option<&'a str>,
-    values: &'a [MeasuredValue],
-    assumed: &'a [String],
-    written: &'a [String],
-}
-
-#[derive(Serialize)]
-struct MeasurementRow<'a> {
-    name: &'a str,
-    summary: &'static str,
-    /// `done`, `failed` or `skipped`.
-    outcome: &'static str,
-    /// The reason if it is not `done`.
-    reason: Option<&'a str>,
-    commands: u64,
-    time_s: f64,
-}
-
-impl<'a> MeasurementRow<'a> {
-    fn new(measurement: &'static Measurement, record: &'a Record) -> Self {
-        let (outcome, reason) = outcome(record);
-        Self {
-            name: measurement.name,
-            summary: measurement.summary,
-            outcome,
-            reason,
-            commands: record.cost.commands,
-            time_s: record.cost.time.as_s(),
-        }
-    }
 }
 
 fn outcome(record: &Record) -> (&'static str, Option<&str>) {
@@ -84,41 +34,39 @@ fn outcome(record: &Record) -> (&'static str, Option<&str>) {
 }
 
 impl<'a> ExtractionReport<'a> {
-    /// The finished measurements, in the order of the table.
+    /// Returns the finished measurements, in the order of the table.
     fn measurements(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
         let checkpoint = self.checkpoint;
         let all = MEASUREMENTS.iter();
         all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
     }
 
-    /// Names of the measurements that failed.
+    /// Returns the names of the measurements that failed.
     pub fn failed(&self) -> Vec<&'static str> {
         self.failures().map(|(name, _)| name).collect()
     }
 
-    /// Names and reasons of the measurements that failed.
+    /// Returns names and reasons of the measurements that failed.
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.measurements()
-            .filter_map(|(measurement, record)| match &record.outcome {
-                Outcome::Failed(why) => Some((measurement.name, why.as_str())),
-                _ => None,
-            })
+        let failure = |(measurement, record): (&'static Measurement, &'a Record)| {
+            let Outcome::Failed(why) = &record.outcome else {
+                return None;
+            };
+            Some((measurement.name, why.as_str()))
+        };
+        self.measurements().filter_map(failure)
     }
 
     fn values(&self) -> &'a [MeasuredValue] {
-        self.described
-            .as_ref()
-            .map_or(&[], |described| &described.values)
+        self.described.as_ref().map_or(&[], |drive| &drive.values)
     }
 
     fn assumed(&self) -> &'a [String] {
-        self.described
-            .as_ref()
-            .map_or(&[], |described| &described.assumed)
+        self.described.as_ref().map_or(&[], |drive| &drive.assumed)
     }
 
-    /// Returns all results for JSON.
-    pub fn json(&self) -> impl Serialize + 'a {
+    /// Returns all results as JSON.
+    pub fn json(&self) -> Value {
         let Checkpoint {
             drive,
             identity,
@@ -126,28 +74,36 @@ impl<'a> ExtractionReport<'a> {
             ..
         } = self.checkpoint;
         let Cost { commands, time, .. } = self.checkpoint.cost();
-        JsonReport {
-            drive,
-            vendor: &identity.vendor,
-            product: &identity.product,
-            revision: &identity.revision,
-            serial: &identity.serial,
-            sectors: identity.sectors.0,
-            sector_bytes: identity.sector_size.0,
-            effort: options.effort.to_string(),
-            writes: options.writes,
-            seed: options.seed,
-            measurements: self
-                .measurements()
-                .map(|(measurement, record)| MeasurementRow::new(measurement, record))
-                .collect(),
-            commands,
-            time_s: time.as_s(),
-            no_specification: self.described.as_ref().err().map(String::as_str),
-            values: self.values(),
-            assumed: self.assumed(),
-            written: self.written,
-        }
+        let measurements = self.measurements().map(|(measurement, record)| {
+            let (outcome, reason) = outcome(record);
+            json!({
+                "name": measurement.name,
+                "summary": measurement.summary,
+                "outcome": outcome,
+                "reason": reason,
+                "commands": record.cost.commands,
+                "time_s": record.cost.time.as_s(),
+            })
+        });
+        json!({
+            "drive": drive,
+            "vendor": identity.vendor,
+            "product": identity.product,
+            "revision": identity.revision,
+            "serial": identity.serial,
+            "sectors": identity.sectors.0,
+            "sector_bytes": identity.sector_size.0,
+            "effort": options.effort.to_string(),
+            "writes": options.writes,
+            "seed": options.seed,
+            "measurements": measurements.collect::<Value>(),
+            "commands": commands,
+            "time_s": time.as_s(),
+            "no_specification": self.described.as_ref().err(),
+            "values": self.values(),
+            "assumed": self.assumed(),
+            "written": self.written,
+        })
     }
 
     /// Returns the results as a self-contained HTML page.
@@ -155,7 +111,6 @@ impl<'a> ExtractionReport<'a> {
         report::html(self)
     }
 
-    /// Returns the results as text, at most 80 columns wide.
     pub fn text(&self) -> String {
         let Checkpoint {
             drive,
@@ -172,20 +127,9 @@ impl<'a> ExtractionReport<'a> {
         let _ = writeln!(text, "\n{effort} effort, {writes} writes\n");
         self.costs(&mut text);
         self.measured_values(&mut text);
-        let why = |provenance: &Provenance| match provenance {
-            Provenance::Unknown(why) => Some(why.clone()),
-            _ => None,
-        };
-        list(&mut text, "not determined", grouped(self.values(), why));
-        let assumed = |provenance: &Provenance| match provenance {
-            Provenance::Assumed(what) => Some(what.clone()),
-            _ => None,
-        };
-        list(
-            &mut text,
-            "assumed, because it cannot be measured",
-            grouped(self.values(), assumed),
-        );
+        list(&mut text, "not determined", unknown(self.values()));
+        let heading = "assumed, because it cannot be measured";
+        list(&mut text, heading, assumed(self.values()));
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);
         }
@@ -201,7 +145,6 @@ impl<'a> ExtractionReport<'a> {
         text
     }
 
-    /// Lists each measurement and its cost.
     fn costs(&self, text: &mut String) {
         let _ = writeln!(
             text,
@@ -227,7 +170,6 @@ impl<'a> ExtractionReport<'a> {
         }
     }
 
-    /// Lists the measured values with their spreads.
     fn measured_values(&self, text: &mut String) {
         let mut is_first = true;
         for found in self.values() {
@@ -247,40 +189,336 @@ impl<'a> ExtractionReport<'a> {
                     "measured", "", "±", "samples"
                 );
             }
+            let spread = spread.as_deref().unwrap_or("exact");
+            let samples = samples.map_or(String::new(), |samples| samples.to_string());
             let _ = writeln!(
                 text,
-                "{:<34} {value:>19} {:>11} {:>8}",
-                found.key,
-                spread.as_deref().unwrap_or("exact"),
-                samples.map_or(String::new(), |samples| samples.to_string())
+                "{:<34} {value:>19} {spread:>11} {samples:>8}",
+                found.key
             );
         }
     }
 }
 
-/// Groups the keys for which `why` returns the same sentence.
+/// A sentence and the keys for which it holds.
+type Group<'a> = (&'a str, Vec<&'static str>);
+
+/// Groups the undetermined keys by their reasons.
+fn unknown(values: &[MeasuredValue]) -> Vec<Group<'_>> {
+    grouped(values, |provenance| match provenance {
+        Provenance::Unknown(why) => Some(why),
+        _ => None,
+    })
+}
+
+/// Groups the keys with assumed values by the assumption.
+fn assumed(values: &[MeasuredValue]) -> Vec<Group<'_>> {
+    grouped(values, |provenance| match provenance {
+        Provenance::Assumed(what) => Some(what),
+        _ => None,
+    })
+}
+
 fn grouped(
     values: &[MeasuredValue],
-    why: impl Fn(&Provenance) -> Option<String>,
-) -> Vec<(String, Vec<&'static str>)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    sentence: impl Fn(&Provenance) -> Option<&String>,
+) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for found in values {
-        let Some(why) = why(&found.provenance) else {
+        let Some(sentence) = sentence(&found.provenance) else {
             continue;
         };
-        match groups.iter_mut().find(|(other, _)| *other == why) {
+        match groups.iter_mut().find(|(other, _)| other == sentence) {
             Some((_, keys)) => keys.push(found.key),
-            None => groups.push((why, vec![found.key])),
+            None => groups.push((sentence, vec![found.key])),
         }
     }
     groups
 }
 
-fn list(text: &mut String, heading: &str, groups: Vec<(String, Vec<&str>)>) {
+fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     if !groups.is_empty() {
         let _ = writeln!(text, "\n{heading}");
     }
     for (why, keys) in groups {
         *text += &prose::wrapped(&format!("{}: {why}", keys.join(", ")), 2);
+    }
+}
+
+/// Times that differ by less than this, or relatively by less than [`SHARE`], are equal within
+/// measurement accuracy.
+const TIME: Span = Span::from_ns(20_000);
+const SHARE: f64 = 0.01;
+/// Rotation periods with a smaller relative difference are equal.
+const PERIOD: f64 = 1e-6;
+
+/// The comparison of two specifications, as printed.
+#[derive(Debug, Serialize)]
+pub struct ComparisonReport {
+    first: String,
+    second: String,
+    /// True if everything is equal within measurement accuracy.
+    is_equal: bool,
+    values: Vec<ValueRow>,
+    layout: LayoutRow,
+    read_seeks: SeekRow,
+    write_seeks: SeekRow,
+    /// Sums of overheads of requests of one sector.
+    sums: Vec<SumRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct ValueRow {
+    key: &'static str,
+    first: Option<String>,
+    second: Option<String>,
+    is_equal: bool,
+    /// False if a measured specification calls the value not determined.
+    is_determined: bool,
+    /// True if the value is a time that is only observable as part of the sums.
+    #[serde(skip)]
+    is_part: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct SumRow {
+    name: &'static str,
+    first_ms: f64,
+    second_ms: f64,
+    is_equal: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct LayoutRow {
+    blocks: u64,
+    blocks_on_other_tracks: u64,
+    largest_turn_revolutions: f64,
+    first_block_elsewhere: Option<u64>,
+    /// The offset of the second specification's cylinder numbers, if all else is equal.
+    cylinders_higher: Option<i64>,
+}
+
+impl LayoutRow {
+    fn text(&self) -> String {
+        let blocks = self.blocks;
+        let all = format!("layout: all {blocks} blocks at equal locations");
+        match (self.first_block_elsewhere, self.cylinders_higher) {
+            (None, _) => all + "\n",
+            (Some(_), Some(by)) => {
+                let than = if by > 0 { "higher" } else { "lower" };
+                format!("{all}; the second numbers cylinders {} {than}\n", by.abs())
+            }
+            (Some(at), None) => format!(
+                "layout: {} of {blocks} blocks are on other tracks; the first difference is at \
+                 block {at}\n",
+                self.blocks_on_other_tracks
+            ),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct SeekRow {
+    mean_difference_ms: f64,
+    largest: Distance,
+    largest_relative: Distance,
+    is_equal: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Distance {
+    cylinders: u32,
+    first_ms: f64,
+    second_ms: f64,
+}
+
+impl ComparisonReport {
+    /// Reports the comparison of `first` and `second`. Differences in the values of undetermined
+    /// keys are listed but do not count.
+    pub fn new(
+        first: &str,
+        second: &str,
+        comparison: &Comparison,
+        undetermined: &BTreeSet<&str>,
+    ) -> Self {
+        let layout = &comparison.layout;
+        // Different geometries may describe the same locations.
+        let same_places = layout.is_equal_up_to_numbering();
+        let sums = comparison
+            .sums
+            .iter()
+            .map(|(name, [first, second])| SumRow {
+                name,
+                first_ms: first.as_ms(),
+                second_ms: second.as_ms(),
+                is_equal: is_near(*first, *second),
+            });
+        let sums: Vec<SumRow> = sums.collect();
+        // Different parts may have the same sums.
+        let same_sums = sums.iter().all(|sum| sum.is_equal);
+        let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(SeekRow::new);
+        let values = comparison.values.iter().map(|difference| {
+            let mut row = ValueRow::new(difference);
+            row.is_determined = !undetermined.contains(row.key);
+            if row.key.starts_with("geometry.") {
+                row.is_equal = same_places;
+            } else if row.key == "mechanics.write_settle" {
+                // Part of the seek times of writes.
+                row.is_equal = write_seeks.is_equal;
+            }
+            row.is_equal |= row.is_part && same_sums;
+            row
+        });
+        let values: Vec<ValueRow> = values.collect();
+        Self {
+            first: first.to_owned(),
+            second: second.to_owned(),
+            is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
+                && same_places
+                && read_seeks.is_equal
+                && write_seeks.is_equal,
+            values,
+            layout: LayoutRow {
+                blocks: layout.blocks.0,
+                blocks_on_other_tracks: layout.other_track.0,
+                largest_turn_revolutions: layout.largest_turn,
+                first_block_elsewhere: layout.first_elsewhere.map(|at| at.0),
+                cylinders_higher: layout.cylinders_higher,
+            },
+            read_seeks,
+            write_seeks,
+            sums,
+        }
+    }
+}
+
+impl ValueRow {
+    fn new(difference: &Difference) -> Self {
+        let Difference { key, first, second } = difference;
+        let shown = |value: &Option<spec::Value>| {
+            value.as_ref().map(|value| match value {
+                spec::Value::Time(time) => format!("{} ms", milliseconds(*time)),
+                value => key.toml(value).trim_matches('"').to_owned(),
+            })
+        };
+        Self {
+            key: key.path,
+            first: shown(first),
+            second: shown(second),
+            is_equal: match (first, second) {
+                (Some(spec::Value::Time(first)), Some(spec::Value::Time(second))) => {
+                    is_near(*first, *second)
+                }
+                (Some(spec::Value::Number(first)), Some(spec::Value::Number(second))) => {
+                    (first - second).abs() <= PERIOD * first.abs()
+                }
+                _ => false,
+            },
+            is_determined: true,
+            is_part: (key.path.starts_with("overheads.") || key.path == "mechanics.track_settle")
+                && matches!(key.kind, KeyKind::Time { .. }),
+        }
+    }
+}
+
+fn is_near(first: Span, second: Span) -> bool {
+    let apart = (second - first).as_ns().abs();
+    apart <= TIME.as_ns() || apart as f64 <= SHARE * first.as_ns().abs() as f64
+}
+
+impl SeekRow {
+    fn new(difference: &SeekDifference) -> Self {
+        let distance = |(cylinders, [first, second]): (u32, [Span; 2])| Distance {
+            cylinders,
+            first_ms: first.as_ms(),
+            second_ms: second.as_ms(),
+        };
+        let (_, [first, second]) = difference.largest;
+        Self {
+            mean_difference_ms: difference.mean.as_ms(),
+            largest: distance(difference.largest),
+            largest_relative: distance(difference.largest_relative),
+            is_equal: is_near(first, second),
+        }
+    }
+
+    fn text(&self, of: &str) -> String {
+        let mut text = format!(
+            "seeks before {of} differ by {:.4} ms on average\n",
+            self.mean_difference_ms
+        );
+        let (most, relative) = (&self.largest, &self.largest_relative);
+        for (what, distance) in [("most", most), ("most in proportion", relative)] {
+            if distance.cylinders > 0 {
+                let (cylinders, first, second) =
+                    (distance.cylinders, distance.first_ms, distance.second_ms);
+                let _ = writeln!(
+                    text,
+                    "  {what}: {cylinders} cylinders, {first:.4} and {second:.4} ms"
+                );
+            }
+        }
+        text
+    }
+}
+
+impl ComparisonReport {
+    pub fn is_equal(&self) -> bool {
+        self.is_equal
+    }
+
+    /// Lists the differing values that are determined, or the others; empty if there are none.
+    fn values_text(&self, heading: &str, are_determined: bool) -> String {
+        let rows = self
+            .values
+            .iter()
+            .filter(|row| row.is_determined == are_determined);
+        let mut text = String::new();
+        for row in rows {
+            if text.is_empty() {
+                let _ = writeln!(text, "{heading:<42} {:>16} {:>16}", "first", "second");
+            }
+            let [first, second] =
+                [&row.first, &row.second].map(|value| value.as_deref().unwrap_or("-"));
+            let is_near = row.is_equal && row.is_determined;
+            let near = if is_near { "  near" } else { "" };
+            let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
+        }
+        text
+    }
+
+    fn sums_text(&self) -> String {
+        let other: Vec<&SumRow> = self.sums.iter().filter(|sum| !sum.is_equal).collect();
+        if other.is_empty() {
+            return "observable sums of overheads: near\n".to_owned();
+        }
+        let mut text = "observable sums of overheads that differ:\n".to_owned();
+        for sum in other {
+            let (name, first, second) = (sum.name, sum.first_ms, sum.second_ms);
+            let _ = writeln!(text, "  {name}: {first:.4} and {second:.4} ms");
+        }
+        text
+    }
+
+    /// Returns the report as text, at most 80 columns wide unless values are long.
+    pub fn text(&self) -> String {
+        let (first, second) = (&self.first, &self.second);
+        let mut text = format!("{first} and {second}\n\n");
+        if self.values.iter().all(|row| !row.is_determined) {
+            text += "values: equal\n";
+        }
+        text += &self.values_text("values that differ", true);
+        text += &self.values_text("values that were not determined", false);
+        text += "\n";
+        text += &self.layout.text();
+        text += &self.read_seeks.text("reads");
+        text += &self.write_seeks.text("writes");
+        text += &self.sums_text();
+        text += if self.is_equal {
+            "\nequal within measurement accuracy\n"
+        } else {
+            "\ndifferent\n"
+        };
+        text
     }
 }

@@ -34,7 +34,6 @@ impl Html {
         Self::with(name, &[], inside)
     }
 
-    /// An element with attributes.
     pub fn with(name: &str, attributes: &[(&str, &str)], inside: impl Into<Html>) -> Self {
         let attributes = attributes.iter().map(|(key, value)| {
             let Self(value) = Self::text(value);
@@ -129,8 +128,7 @@ pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }
 
-/// A drawing in its wide and its narrow form, of which the style sheet selects one, above a
-/// caption.
+/// A drawing above a caption. The style sheet selects its wide or its narrow form.
 pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> Html {
     let drawn = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
         let class = format!("drawn {class}");

@@ -25,17 +25,17 @@ use diskarm_core::sched::INFOS;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::devices::infos;
 use diskarm_simulate::{Input, Model, Run, System};
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::simulated::{Inputs, SimulationMetrics, Workload, WorkloadSource};
+use crate::simulated::{Inputs, SimulationMetrics, Workload};
 
+/// A simulation, and what its results name.
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
     pub system: &'a System,
     /// The policy, as the user wrote it.
     pub policy: &'a str,
-    /// The largest merged command, if any are merged.
+    /// The largest merged command; `None` without merging.
     pub merge: Option<SectorCount>,
     pub input: &'a Input,
     /// The workload expression, or its file, if requests are generated.
@@ -44,20 +44,17 @@ pub struct Simulated<'a> {
     pub warm_up: u64,
 }
 
-/// The output of `diskarm simulate --json`, for one run or several replications that took `wall`.
+/// Returns the JSON of `diskarm simulate --json`, for one run or several replications that took
+/// `wall`.
 ///
 /// # Panics
-/// If there is no run.
+/// If `runs` is empty.
 pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Value {
     let warm_up = simulated.warm_up;
     let (workload, seed) = match (simulated.input, &runs[0].replayed) {
-        (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
+        (Input::Traced(_), Some(replayed)) => (Workload::trace(replayed, warm_up), None),
         (Input::Generated(generated), _) => {
-            let (given, sector) = (
-                WorkloadSource::new(simulated.workload),
-                simulated.system.disk().sector,
-            );
-            let workload = Workload::of_generated(generated, &given, sector, warm_up);
+            let workload = Workload::written(generated, simulated.workload, warm_up);
             (workload, Some(generated.seed))
         }
         (Input::Traced(_), None) => panic!("a trace that was not replayed"),
@@ -70,10 +67,13 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         workload,
         seed,
     };
-    value(&SimulationMetrics::new(inputs, runs, wall))
+    match serde_json::to_value(SimulationMetrics::new(inputs, runs, wall)) {
+        Ok(value) => value,
+        Err(error) => panic!("metrics do not serialize: {error}"),
+    }
 }
 
-/// The output of `diskarm drives show --json`.
+/// Returns the JSON of `diskarm drives show --json`.
 pub fn drive(model: &Model) -> Value {
     Value::Object(drive::object(&model.spec))
 }
@@ -108,18 +108,17 @@ pub fn devices() -> Value {
 }
 
 fn parameters(all: &[(&str, &str)]) -> Value {
-    let all = all.iter();
-    all.map(|(written, meaning)| json!({ "written": written, "meaning": meaning }))
-        .collect()
+    let objects = all
+        .iter()
+        .map(|(written, meaning)| json!({ "written": written, "meaning": meaning }));
+    objects.collect()
 }
 
-/// Returns results as a JSON value.
-///
-/// # Panics
-/// Never: keys are strings, and numbers that are not finite become null.
-pub fn value(figures: &impl Serialize) -> Value {
-    match serde_json::to_value(figures) {
-        Ok(value) => value,
-        Err(error) => panic!("figures do not serialize: {error}"),
-    }
+/// Joins objects into one.
+fn merged<const N: usize>(objects: [Value; N]) -> Value {
+    let entries = objects.into_iter().flat_map(|object| match object {
+        Value::Object(map) => map,
+        other => panic!("not an object: {other}"),
+    });
+    entries.collect()
 }

@@ -26,7 +26,6 @@ struct NamedFile {
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    /// The other files of the command.
     files: Files,
 }
 
@@ -36,11 +35,7 @@ pub enum OutputError {
     /// No file is named, or the one there is an input or another output.
     Refused(InputError),
     /// It cannot be written.
-    Io {
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl fmt::Display for OutputError {
@@ -62,8 +57,7 @@ impl std::error::Error for OutputError {
 }
 
 impl Files {
-    /// Adds a drive, a workload or a study that the command reads. Only names that end in `.toml`
-    /// are files.
+    /// Adds a drive, a workload or a study that the command reads, if its name ends in `.toml`.
     #[must_use]
     pub fn reading(mut self, field: &'static str, name: &str) -> Self {
         if name.ends_with(".toml") {
@@ -116,10 +110,8 @@ impl Files {
     ) -> Result<OutputFile, OutputError> {
         let path = path.as_ref();
         if ["", "-"].map(Path::new).contains(&path) {
-            let (found, expected) = (path.to_string_lossy(), "the path of a file".to_owned());
-            return Err(OutputError::Refused(InputError::new(
-                field, &found, expected,
-            )));
+            let error = InputError::new(field, &path.to_string_lossy(), "the path of a file");
+            return Err(OutputError::Refused(error));
         }
         if let Some(taken) = self.named.iter().find(|named| named.is_at(path)) {
             let why = if taken.is_output {
@@ -129,10 +121,8 @@ impl Files {
             };
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
-            let found = path.to_string_lossy();
-            return Err(OutputError::Refused(InputError::new(
-                field, &found, expected,
-            )));
+            let error = InputError::new(field, &path.to_string_lossy(), expected);
+            return Err(OutputError::Refused(error));
         }
         let files = self.clone();
         let path = path.to_owned();
@@ -179,12 +169,13 @@ impl NamedFile {
 
 /// Returns true if two paths lead to one regular file. (A device such as /dev/null may be both.)
 fn is_same(a: &Path, b: &Path) -> bool {
-    let seen = |path: &Path| {
-        if path == "-" {
-            fs::metadata("/dev/stdin")
+    let standard_input = Path::new("/dev/stdin");
+    let seen = |path| {
+        fs::metadata(if path == Path::new("-") {
+            standard_input
         } else {
-            fs::metadata(path)
-        }
+            path
+        })
     };
     match (seen(a), seen(b)) {
         (Ok(first), Ok(second)) if first.is_file() && second.is_file() => {
@@ -200,11 +191,7 @@ fn real(path: &Path) -> Option<PathBuf> {
 
 /// The place of a file that does not exist yet.
 fn future(path: &Path) -> Option<PathBuf> {
-    Some(
-        fs::canonicalize(folder_of(path))
-            .ok()?
-            .join(path.file_name()?),
-    )
+    Some(real(folder_of(path))?.join(path.file_name()?))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -228,8 +215,7 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
 }
 
 /// A file that is written under a temporary name next to its own, locked until it is renamed. A
-/// link, a device or a pipe is written directly: a renamed file would replace it (`/dev/stdout` is
-/// a link).
+/// link (such as `/dev/stdout`), a device or a pipe is written directly: a file would replace it.
 pub struct PartialFile {
     path: PathBuf,
     /// The temporary path until the file is renamed.
@@ -256,18 +242,17 @@ impl OutputFile {
     pub fn create(self) -> Result<PartialFile, OutputError> {
         let Self { path, files } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
-        let begun = match is_replaceable {
-            true => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
-                let temporary = numbered(&path);
-                File::create_new(&temporary).map(|file| {
-                    // Without a lock it might be treated as a leftover, no more.
-                    let _ = file.try_lock();
-                    (Some(temporary), file)
-                })
-            }
-            false => File::create(&path).map(|file| (None, file)),
+        let begun = if is_replaceable {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
+            let temporary = numbered(&path);
+            File::create_new(&temporary).map(|file| {
+                // Without a lock it might be treated as a leftover, no more.
+                let _ = file.try_lock();
+                (Some(temporary), file)
+            })
+        } else {
+            File::create(&path).map(|file| (None, file))
         };
         match begun {
             Ok((temporary, file)) => Ok(PartialFile {
@@ -333,7 +318,6 @@ pub fn unnumbered(left: &str) -> Option<&str> {
 }
 
 impl PartialFile {
-    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -398,13 +382,8 @@ mod tests {
     #[test]
     fn an_output_that_is_given_up_leaves_the_file_that_it_would_replace() {
         let path = std::env::temp_dir().join(format!("diskarm-{}-kept", std::process::id()));
-        let part = || {
-            Files::default()
-                .output("--a", &path)
-                .unwrap()
-                .create()
-                .unwrap()
-        };
+        let output = || Files::default().output("--a", &path).unwrap();
+        let part = || output().create().unwrap();
         assert!(!part().replaces());
         fs::write(&path, "").unwrap();
         assert!(!part().replaces());

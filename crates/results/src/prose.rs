@@ -1,18 +1,16 @@
 //! Text wrapped to the width of a terminal.
 
-/// Columns of a terminal.
 const COLUMNS: usize = 80;
 
 /// Wraps `text` at 80 columns (a longer word gets a line of its own) and indents each line by
 /// `indent` columns. Blank lines separate paragraphs.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    let paragraphs: Vec<String> = text
+    let paragraphs = text
         .trim()
         .split("\n\n")
-        .map(|words| paragraph(words, &margin))
-        .collect();
-    paragraphs.join("\n")
+        .map(|words| paragraph(words, &margin));
+    paragraphs.collect::<Vec<_>>().join("\n")
 }
 
 /// Puts each paragraph of `text` on one line, for callers that wrap text themselves.
@@ -90,14 +88,10 @@ mod tests {
         let ab = ["ab"; 25].join(" ");
         let full = format!("{ab} abc");
         assert_eq!(full.len() + 2, 80);
-        assert_eq!(
-            wrapped(&format!("{full}\nc"), 2),
-            format!("  {full}\n  c\n")
-        );
-        assert_eq!(
-            wrapped(&format!("{ab} abcd"), 2),
-            format!("  {ab}\n  abcd\n")
-        );
+        let shown = wrapped(&format!("{full}\nc"), 2);
+        assert_eq!(shown, format!("  {full}\n  c\n"));
+        let shown = wrapped(&format!("{ab} abcd"), 2);
+        assert_eq!(shown, format!("  {ab}\n  abcd\n"));
         assert_eq!(wrapped("a\n\nb\n", 1), " a\n\n b\n");
         assert_eq!(flowing("a\nb\n\nc d\n"), "a b\n\nc d");
     }

@@ -7,8 +7,8 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
 use diskarm_queueing::service::streaming_bytes_per_s;
 use diskarm_scan::{
-    BackgroundSettings, CHUNK, ForegroundReport, Observations, PARTS, Scan, ScanRecord,
-    ScanReport as ScanOutcome, SchedulerLocation,
+    CHUNK, ForegroundReport, Observations, PARTS, Scan, ScanRecord, ScanReport as ScanOutcome,
+    SchedulerLocation,
 };
 use serde::Serialize;
 
@@ -38,42 +38,32 @@ pub struct ScanResults {
     /// True if the reads of a gap are on different tracks; `None` inside.
     pub one_per_track: Option<bool>,
     pub seed: u64,
-    /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
+    /// Added to each predicted seek; where it was adjusted, at the end.
     pub conservatism_ms: f64,
     /// The bound on the slowdown to which it was adjusted.
     pub max_slowdown_share: Option<f64>,
-    /// True if every block was read.
     pub is_complete: bool,
-    /// The blocks of the drive.
     pub blocks: u64,
-    /// The blocks that were not read.
     pub blocks_left: u64,
-    /// The blocks that cannot be read.
     pub blocks_unreadable: u64,
-    /// Its duration, in seconds.
     pub time_s: f64,
-    /// Bytes read per second while 80 to 20 % of the blocks were wanted, in megabytes.
+    /// The rate of the scan while 80 to 20 % of the blocks were wanted.
     pub free_80_to_20_mb_per_s: Option<f64>,
-    /// Like the previous rate, but over the whole scan.
     pub free_whole_mb_per_s: Option<f64>,
-    /// Like the previous rate, but over the blocks read so far.
+    /// The rate over the blocks read so far.
     pub free_mb_per_s: f64,
-    /// Bytes per second of one drive that reads all of its blocks in order, in megabytes.
+    /// The rate of one drive that reads all of its blocks in order.
     pub streaming_mb_per_s: Option<f64>,
-    /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
     /// The rate without the scan; `None` unless it was measured with the same number of requests.
     pub foreground_alone_mb_per_s: Option<f64>,
     pub foreground_requests: u64,
-    /// Their mean response time, in milliseconds.
     pub response_ms: f64,
     /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
     pub response_ci95_ms: Option<f64>,
-    /// Their mean response time without the scan, in milliseconds.
     pub response_alone_ms: Option<f64>,
-    /// Half the width of its 95 % confidence interval.
     pub response_alone_ci95_ms: Option<f64>,
-    /// The slowdown by the scan.
+    /// The slowdown of the foreground by the scan.
     pub slowdown_share: Option<f64>,
     /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
@@ -83,21 +73,18 @@ pub struct ScanResults {
     pub reads: u64,
     /// Foreground commands that also read for it.
     pub merged: u64,
-    /// The most data that ever waited in memory for the spare of a rebuild, in megabytes.
+    /// The most data that ever waited in memory for the spare of a rebuild.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_mb: Option<f64>,
     /// The accuracy of the model of the drive; `None` inside.
     pub predictions: Option<Predictions>,
-    /// The progress at each tenth of the scan.
     pub progress: Vec<ScanProgress>,
-    /// What cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
 
 const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
                       delayed on their way, the drive is not as its model says";
 
-/// The minimum number of requests for a conclusion.
 const MANY: u64 = 100;
 
 /// The accuracy of the model of an external scheduler.
@@ -107,13 +94,9 @@ pub struct Predictions {
     pub requests: u64,
     /// The share of them that completed within 50 us of the prediction.
     pub right_share: f64,
-    /// Hits in the buffer that were not expected.
     pub surprise_hits: u64,
-    /// Misses that were not expected.
     pub surprise_misses: u64,
-    /// Revolutions lost or gained.
     pub revolutions: u64,
-    /// Pauses of the drive.
     pub pauses: u64,
     pub failures: u64,
     /// Requests that overtook others.
@@ -123,16 +106,17 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    fn of(seen: &Observations) -> Self {
+    fn new(seen: &Observations) -> Self {
+        let surprises = &seen.surprises;
         Self {
             requests: seen.predicted,
             right_share: seen.right as f64 / seen.predicted.max(1) as f64,
-            surprise_hits: seen.surprises.hits,
-            surprise_misses: seen.surprises.misses,
-            revolutions: seen.surprises.revolutions,
-            pauses: seen.surprises.pauses,
-            failures: seen.surprises.failures,
-            reordered: seen.surprises.reordered,
+            surprise_hits: surprises.hits,
+            surprise_misses: surprises.misses,
+            revolutions: surprises.revolutions,
+            pauses: surprises.pauses,
+            failures: surprises.failures,
+            reordered: surprises.reordered,
             by_block_number: seen.by_block_number,
         }
     }
@@ -141,9 +125,7 @@ impl Predictions {
 /// A moment of a scan.
 #[derive(Debug, Serialize)]
 pub struct ScanProgress {
-    /// The share of all blocks that was read.
     pub read_share: f64,
-    /// The time, in seconds.
     pub time_s: f64,
     /// The share of each tenth of the disk that was left, from the outermost.
     pub left_share: [f64; PARTS],
@@ -165,7 +147,7 @@ pub struct ScanNames<'a> {
 
 impl ScanResults {
     /// Returns the results of `scan`, with the unreadable blocks.
-    pub fn of(
+    pub fn new(
         scan: &Scan<'_>,
         ran: &ScanOutcome,
         names: ScanNames<'_>,
@@ -175,11 +157,6 @@ impl ScanResults {
             SchedulerLocation::Outside(depth) => ("outside", Some(depth)),
             SchedulerLocation::InFirmware => ("inside", None),
         };
-        let BackgroundSettings {
-            one_per_track,
-            max_slowdown,
-            ..
-        } = scan.settings;
         let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
         let foreground = &ran.foreground;
         // A scan of a real device may have been stopped before it was served once more.
@@ -189,7 +166,14 @@ impl ScanResults {
             let bytes = (foreground.sectors * ran.sector.0) as f64;
             mb(bytes / foreground.end.as_s())
         };
-        let tenths = (1..).zip(&ran.by_part);
+        let progress = (1..)
+            .zip(&ran.by_part)
+            .map(|(tenth, left_share)| ScanProgress {
+                read_share: f64::from(tenth) / 10.0,
+                time_s: ran.percents[10 * tenth as usize].as_s(),
+                left_share: *left_share,
+            });
+        let ci95_ms = |served: &ForegroundReport| served.batches.half_width_95().map(Span::as_ms);
         let time_s = foreground.end.as_s();
         Self {
             drive: names.drive.to_owned(),
@@ -200,10 +184,10 @@ impl ScanResults {
             trace_changes: names.trace_changes.to_vec(),
             place,
             depth,
-            one_per_track: depth.map(|_| one_per_track),
+            one_per_track: depth.map(|_| scan.settings.one_per_track),
             seed: scan.seed,
             conservatism_ms: ran.conservatism.as_ms(),
-            max_slowdown_share: max_slowdown,
+            max_slowdown_share: scan.settings.max_slowdown,
             is_complete: ran.is_complete(),
             blocks: ran.sectors.0,
             blocks_left: ran.left.0,
@@ -217,11 +201,9 @@ impl ScanResults {
             foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
             foreground_requests: foreground.requests,
             response_ms: foreground.response.as_ms(),
-            response_ci95_ms: foreground.batches.half_width_95().map(Span::as_ms),
+            response_ci95_ms: ci95_ms(foreground),
             response_alone_ms: alone.map(|alone| alone.response.as_ms()),
-            response_alone_ci95_ms: alone
-                .and_then(|alone| alone.batches.half_width_95())
-                .map(Span::as_ms),
+            response_alone_ci95_ms: alone.and_then(ci95_ms),
             slowdown_share: alone.map(|_| ran.slowdown()),
             slowdown_ci95_share: ran.slowdown_half_width(),
             gaps: ran.stats.gaps,
@@ -230,14 +212,8 @@ impl ScanResults {
             waited_mb: ran
                 .waited
                 .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
-            predictions: ran.observations.as_ref().map(Predictions::of),
-            progress: tenths
-                .map(|(tenth, left_share)| ScanProgress {
-                    read_share: f64::from(tenth) / 10.0,
-                    time_s: ran.percents[10 * tenth as usize].as_s(),
-                    left_share: *left_share,
-                })
-                .collect(),
+            predictions: ran.observations.as_ref().map(Predictions::new),
+            progress: progress.collect(),
             unreadable,
         }
     }
@@ -245,35 +221,27 @@ impl ScanResults {
     pub fn text(&self) -> String {
         let mut text = format!("{}, {} with {}\n\n", self.drive, self.place, self.policy);
         let blocks = self.blocks - self.blocks_left;
-        let mut row = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<38}{value}");
-        };
-        let speed = |speed: Option<f64>| {
-            let none = "not yet".to_owned();
-            speed.map_or(none, |mb| format!("{mb:.2} MB/s"))
+        let mut row = |name: &str, value: String| text += &format!("{name:<38}{value}\n");
+        let speed = |speed: Option<f64>| match speed {
+            Some(mb) => format!("{mb:.2} MB/s"),
+            None => "not yet".to_owned(),
         };
         row("blocks read", format!("{blocks} of {}", self.blocks));
         if self.blocks_unreadable > 0 {
             row("unreadable", self.blocks_unreadable.to_string());
         }
         row("time", brief(self.time_s));
-        row(
-            "free bandwidth, 80 to 20 % wanted",
-            speed(self.free_80_to_20_mb_per_s),
-        );
-        row(
-            "free bandwidth, whole scan",
-            speed(self.free_whole_mb_per_s),
-        );
+        let rate = speed(self.free_80_to_20_mb_per_s);
+        row("free bandwidth, 80 to 20 % wanted", rate);
+        let rate = speed(self.free_whole_mb_per_s);
+        row("free bandwidth, whole scan", rate);
         if !self.is_complete {
             row("free bandwidth, so far", speed(Some(self.free_mb_per_s)));
         }
         self.cost(&mut row);
         row("conservatism", format!("{:.3} ms", self.conservatism_ms));
-        row(
-            "gaps used, reads, merged reads",
-            format!("{}, {}, {}", self.gaps, self.reads, self.merged),
-        );
+        let counts = format!("{}, {}, {}", self.gaps, self.reads, self.merged);
+        row("gaps used, reads, merged reads", counts);
         if let Some(mb) = self.waited_mb {
             row("waited in memory for the spare", format!("{mb:.1} MB"));
         }
@@ -302,22 +270,17 @@ impl ScanResults {
 
     /// The foreground, and what the scan costs it.
     fn cost(&self, row: &mut impl FnMut(&str, String)) {
-        row(
-            "foreground",
-            format!("{:.2} MB/s", self.foreground_mb_per_s),
-        );
+        let rate = format!("{:.2} MB/s", self.foreground_mb_per_s);
+        row("foreground", rate);
         let ms = |mean, ci95| format!("{} ms", rounded(mean, ci95));
         row("mean response", ms(self.response_ms, self.response_ci95_ms));
         if let Some(alone) = self.response_alone_ms {
-            row(
-                "mean response without scan",
-                ms(alone, self.response_alone_ci95_ms),
-            );
+            let alone = ms(alone, self.response_alone_ci95_ms);
+            row("mean response without scan", alone);
         }
         if let Some(slowdown) = self.slowdown_share {
-            let percent = |share: f64| 100.0 * share;
-            let half = self.slowdown_ci95_share.map(percent);
-            let slowdown = rounded(percent(slowdown), half);
+            let half = self.slowdown_ci95_share.map(|share| 100.0 * share);
+            let slowdown = rounded(100.0 * slowdown, half);
             let doubt = match half {
                 Some(_) => "",
                 None => " (run too short for an interval)",
@@ -353,22 +316,18 @@ fn brief(seconds: f64) -> String {
 #[derive(Debug, Serialize)]
 pub struct DeviceScan {
     pub url: String,
-    /// Size of a block.
     pub block_bytes: u64,
     pub blocks: u64,
-    /// Those that were not read.
     pub blocks_left: u64,
-    /// Those that were read by earlier runs of the same scan.
+    /// Blocks that were read by earlier runs of the same scan.
     pub blocks_before: u64,
     /// True if no block is left to read.
     pub is_complete: bool,
     /// True if blocks may have come from the system's page cache instead of the device.
     pub may_be_cached: bool,
-    /// The duration of this run, in seconds.
     pub time_s: f64,
-    /// The unreadable blocks, including those of earlier runs.
+    /// The unreadable blocks, of earlier runs too.
     pub unreadable: Vec<Unreadable>,
-    /// The results with a foreground.
     pub foreground: Option<ScanResults>,
 }
 
@@ -377,15 +336,14 @@ pub struct DeviceScan {
 pub struct Unreadable {
     pub block: u64,
     pub blocks: u64,
-    /// The cylinder of the first by the model; `None` without one.
+    /// The location of the first by the model; `None` without one.
     pub cylinder: Option<u32>,
     pub head: Option<u32>,
-    /// Its sector of the track.
     pub sector: Option<u32>,
 }
 
 impl Unreadable {
-    /// `sectors` blocks from `first` on.
+    /// Describes `sectors` blocks from `first` on.
     ///
     /// # Panics
     /// If the layout has no such block.
@@ -400,7 +358,6 @@ impl Unreadable {
         }
     }
 
-    /// A line of a list for people.
     fn text(&self) -> String {
         let blocks = match self.blocks {
             1 => format!("block {}", self.block),
@@ -425,9 +382,7 @@ impl DeviceScan {
 
     fn without_foreground(&self) -> String {
         let mut text = format!("{}, in the order of its blocks\n\n", self.url);
-        let mut row = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<38}{value}");
-        };
+        let mut row = |name: &str, value: String| text += &format!("{name:<38}{value}\n");
         let read = self.blocks - self.blocks_left;
         row("blocks read", format!("{read} of {}", self.blocks));
         if self.blocks_before > 0 {
@@ -446,20 +401,18 @@ impl DeviceScan {
     }
 }
 
-/// Formats the unreadable blocks; empty if there are none.
+/// Formats the unreadable blocks; empty without any.
 fn list_unreadable(unreadable: &[Unreadable]) -> String {
-    let mut text = String::new();
-    if !unreadable.is_empty() {
-        text += "\ncannot be read\n";
-    }
-    for run in unreadable {
-        text += &run.text();
-        text.push('\n');
-    }
-    text
+    let lines = unreadable.iter().map(|run| run.text() + "\n");
+    let heading = if unreadable.is_empty() {
+        ""
+    } else {
+        "\ncannot be read\n"
+    };
+    heading.to_owned() + &lines.collect::<String>()
 }
 
-/// The checksums of a complete scan: a line for each chunk.
+/// Formats the checksums of a complete scan: a line for each chunk.
 pub fn checksums(account: &ScanRecord) -> String {
     let sector = account.size().sector.0;
     let mut text = format!(
@@ -469,13 +422,11 @@ pub fn checksums(account: &ScanRecord) -> String {
     let all = account.sums().into_iter().flat_map(|sums| sums.all());
     for (first, bytes, sum) in all {
         let (first, blocks) = (first / sector, bytes / sector);
-        let _ = write!(text, "{first} {blocks} {sum:08x}");
-        match account.unreadable_in(Lbn(first), Lbn(first + blocks)) {
-            0 => text.push('\n'),
-            count => {
-                let _ = writeln!(text, " {count}");
-            }
-        }
+        let unreadable = match account.unreadable_in(Lbn(first), Lbn(first + blocks)) {
+            0 => String::new(),
+            count => format!(" {count}"),
+        };
+        let _ = writeln!(text, "{first} {blocks} {sum:08x}{unreadable}");
     }
     text
 }
@@ -483,7 +434,7 @@ pub fn checksums(account: &ScanRecord) -> String {
 #[cfg(test)]
 mod tests {
     use diskarm_core::sched::PolicyConfig;
-    use diskarm_scan::{OnPrediction, OnProgress, Requests};
+    use diskarm_scan::{BackgroundSettings, OnPrediction, OnProgress, Requests};
 
     use super::*;
 
@@ -522,7 +473,7 @@ mod tests {
                 alone: served(alone),
                 ..ScanOutcome::default()
             };
-            let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
+            let scanned = ScanResults::new(&scan, &ran, names, Vec::new());
             assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");
             assert_eq!(scanned.slowdown_share.is_some(), is_shown, "{alone}");
         }

@@ -1,7 +1,6 @@
 //! The results of a simulation, as JSON and as a table.
 
 mod columns;
-mod parts;
 mod workload;
 
 use std::time::Duration;
@@ -15,11 +14,11 @@ use serde::Serialize;
 
 use crate::prose;
 use columns::{
-    LOAD_HEADINGS, Load, Metrics, RequestClass, Table, decimals, load_line, with_interval,
+    LOAD_HEADINGS, Load, Metrics, PartMetrics, RequestClass, Table, decimals, load_line,
+    part_lines, with_interval,
 };
-use parts::PartMetrics;
 
-pub use workload::{OptionArrivals, Workload, WorkloadSource};
+pub use workload::{OptionArrivals, Workload};
 
 /// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
@@ -35,7 +34,7 @@ pub struct Inputs {
     pub seed: Option<u64>,
 }
 
-/// Everything that `simulate` prints; the names are those of the JSON.
+/// Everything that `simulate` prints, under the names of the JSON.
 #[derive(Serialize)]
 pub struct SimulationMetrics {
     drive: String,
@@ -92,29 +91,30 @@ pub struct SimulationMetrics {
 /// The description of a policy in the drive's queue.
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
-/// The requests of one kind in each run.
-fn alike(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
+/// Returns the requests of one kind in each run.
+fn totals(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
     ReplicatedTotals::new(runs.iter().map(of).collect())
 }
 
 impl SimulationMetrics {
-    /// The figures of one run or several replications, which took `wall` in total.
+    /// Returns the metrics of one run or several replications, which took `wall` in total.
     ///
     /// # Panics
-    /// If there is no run.
+    /// If `runs` is empty.
     pub fn new(inputs: Inputs, runs: &[Run], wall: Duration) -> Self {
         let wall_s = wall.as_secs_f64();
         let reports = Replications::new(runs.iter().map(|run| &run.report));
         let requests = reports.requests_count();
-        let every = alike(runs, |run| run.report.all());
-        let all = RequestClass::of(&every);
-        let direction = |op| RequestClass::of(&alike(runs, |run| run.report.of(op).clone()));
+        let every = totals(runs, |run| run.report.all());
+        let all = RequestClass::new(&every);
+        let direction = |op| RequestClass::new(&totals(runs, |run| run.report.of(op).clone()));
         let first = &runs[0];
-        let stream =
-            |number: usize| RequestClass::of(&alike(runs, |run| run.streams[number].clone()));
+        let stream = |n: usize| RequestClass::new(&totals(runs, |run| run.streams[n].clone()));
         let streams: Vec<RequestClass> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
-        let disks = Disk::all(first);
+        let disks = first.disks.iter().enumerate();
+        let disks = disks.map(|(disk, (origin, report))| Disk::new(disk, *origin, report));
+        let disks: Vec<Disk> = disks.collect();
         let parts = PartMetrics::all(runs);
         let is_one = runs.len() == 1;
         let count = |of: fn(&Report) -> u64| {
@@ -144,16 +144,16 @@ impl SimulationMetrics {
             streams: (!streams.is_empty()).then_some(streams),
             disks: (!disks.is_empty()).then_some(disks),
             parts: (!parts.is_empty()).then_some(parts),
-            windows: windows.map(|windows| windows.iter().map(WindowMetrics::of).collect()),
-            replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
-            ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
+            windows: windows.map(|windows| windows.iter().map(WindowMetrics::new).collect()),
+            replications: (!is_one).then(|| runs.iter().map(Replication::new).collect()),
+            ci95: (!is_one).then(|| Ci95::new(&reports, &every)),
             notes: [doubts(runs), first.changes.clone(), remarks(runs)].concat(),
             changes: first.changes.clone(),
             remarks: remarks(runs),
         }
     }
 
-    /// The figures by which policies are compared: mean response and its confidence, squared
+    /// Returns the metrics by which policies are compared: mean response and its confidence, squared
     /// coefficient of variation, 95th percentile, longest response, throughput.
     pub fn cells(&self) -> [String; 6] {
         let r = self.response_ms.of;
@@ -168,43 +168,38 @@ impl SimulationMetrics {
         cells.map(decimals)
     }
 
-    /// The policy as it was written.
     pub fn policy(&self) -> &str {
         &self.policy
     }
 
-    /// The number of requests counted.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// The number of requests that failed.
     pub fn failed(&self) -> u64 {
         self.failed.unwrap_or(0)
     }
 
-    /// The drive, as its row in a comparison names it.
     pub fn drive(&self) -> &str {
         &self.drive
     }
 
-    /// The largest number of requests that waited at a time.
+    /// Returns the largest number of requests that waited at a time.
     pub fn waiting_max(&self) -> u64 {
         self.load.queue.max
     }
 
-    /// Adds what the figures do not show.
+    /// Adds a remark that the metrics do not show.
     pub fn remark(&mut self, remark: String) {
         self.notes.push(remark.clone());
         self.remarks.push(remark);
     }
 
-    /// Remarks that the metrics do not show, one line each.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The inputs that several policies have in common, and with `same_requests` the number of
+    /// Formats the inputs that several policies have in common, and with `same_requests` the number of
     /// requests counted.
     pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();
@@ -217,19 +212,16 @@ impl SimulationMetrics {
         t.lines
     }
 
-    /// The workload, and how its requests were merged.
     fn inputs(&self, t: &mut Table) {
         if self.policy_in.is_some() {
             t.text("queue", OWN_QUEUE);
         }
         if let Some(max) = self.merge_max_sectors {
             let s = if max == 1 { "" } else { "s" };
-            t.text(
-                "merged",
-                &format!("sequential requests, up to {max} sector{s}"),
-            );
+            let merged = format!("sequential requests, up to {max} sector{s}");
+            t.text("merged", &merged);
         }
-        t.text("workload", &self.workload.sentence());
+        t.text("workload", self.workload.sentence());
         for (number, change) in self.changes.iter().enumerate() {
             t.text(if number == 0 { "changed" } else { "" }, change);
         }
@@ -238,11 +230,10 @@ impl SimulationMetrics {
         }
     }
 
-    /// The number of requests counted.
     fn requests_line(&self, t: &mut Table) {
         t.gap();
         let runs = self.replications.as_ref().map(Vec::len);
-        let counted = match (self.workload.warmup_requests(), runs) {
+        let counted = match (self.workload.warmup_requests, runs) {
             (0, None) => String::new(),
             (0, Some(runs)) => format!("in {runs} runs"),
             (warmup, None) => format!("after {warmup} of warm-up"),
@@ -251,7 +242,6 @@ impl SimulationMetrics {
         t.count("requests", self.requests, &counted);
     }
 
-    /// The figures as a table.
     pub fn table(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
@@ -261,12 +251,8 @@ impl SimulationMetrics {
         let (simulated, unit) = prose::time(self.simulated_s);
         t.row("simulated time", Some(simulated), 3, unit);
         t.row("wall time", Some(self.wall_s), 3, "s");
-        t.row(
-            "speed",
-            self.requests_per_wall_s,
-            0,
-            "requests per second of wall time",
-        );
+        let unit = "requests per second of wall time";
+        t.row("speed", self.requests_per_wall_s, 0, unit);
         t.gap();
         let ci95 = self.response_ms.of.and_then(|r| r.ci95_ms);
         self.response_ms.lines(ci95, &mut t);
@@ -283,7 +269,7 @@ impl SimulationMetrics {
         }
         if let Some(parts) = &self.parts {
             t.gap();
-            parts::lines(parts, &mut t);
+            part_lines(parts, &mut t);
         }
         if let Some(windows) = &self.windows {
             t.gap();
@@ -299,7 +285,6 @@ impl SimulationMetrics {
         t.lines
     }
 
-    /// The load on the drive.
     fn load(&self, ci95: Ci95, t: &mut Table) {
         let percent = |share: Option<f64>| share.map(|share| share * 100.0);
         let row = with_interval("requests/s", ci95.throughput_per_s);
@@ -322,7 +307,6 @@ impl SimulationMetrics {
         }
     }
 
-    /// A line for each kind of request.
     fn kinds(&self, t: &mut Table) {
         t.cells(
             "",
@@ -336,7 +320,6 @@ impl SimulationMetrics {
     }
 }
 
-/// One disk; the names are those of the JSON.
 #[derive(Serialize)]
 struct Disk {
     disk: usize,
@@ -350,14 +333,6 @@ struct Disk {
 }
 
 impl Disk {
-    /// The disks of a run.
-    pub fn all(run: &Run) -> Vec<Self> {
-        let disks = run.disks.iter().enumerate();
-        disks
-            .map(|(disk, (origin, report))| Self::new(disk, *origin, report))
-            .collect()
-    }
-
     fn new(disk: usize, origin: Origin, report: &Report) -> Self {
         let Origin {
             trace,
@@ -369,34 +344,29 @@ impl Disk {
             trace,
             device,
             part,
-            all: RequestClass::of(&ReplicatedTotals::new(vec![report.all()])),
-            load: Load::of(report),
+            all: RequestClass::new(&ReplicatedTotals::new(vec![report.all()])),
+            load: Load::new(report),
         }
     }
 }
 
-/// A line for each disk, named after the trace and device that it holds.
+/// Adds a line for each disk, named after the trace and device that it holds.
 fn disk_lines(disks: &[Disk], t: &mut Table) {
     let has_traces = disks.iter().any(|disk| disk.trace > 0);
     let has_parts = disks.iter().any(|disk| disk.part > 0);
-    let named = |trace: &str, device: &str, part: &str| {
-        let trace = if has_traces { trace } else { "" };
-        let part = if has_parts { part } else { "" };
-        format!("{trace}{device}{part}")
+    let name = |trace: &str, device: &str, part: &str| match (has_traces, has_parts) {
+        (false, false) => device.to_owned(),
+        (true, false) => format!("{trace}:{device}"),
+        (false, true) => format!("{device}.{part}"),
+        (true, true) => format!("{trace}:{device}.{part}"),
     };
-    t.cells(&named("file:", "device", ".part"), LOAD_HEADINGS);
+    t.cells(&name("file", "device", "part"), LOAD_HEADINGS);
     for disk in disks {
-        let device = format!("{}", disk.device);
-        let label = named(
-            &format!("{}:", disk.trace),
-            &device,
-            &format!(".{}", disk.part),
-        );
-        disk.load.line(&label, &disk.all, t);
+        let [trace, device, part] = [disk.trace, disk.device, disk.part].map(|n| n.to_string());
+        disk.load.line(&name(&trace, &device, &part), &disk.all, t);
     }
 }
 
-/// One run; the names are those of the JSON.
 #[derive(Serialize)]
 struct Replication {
     seed: Option<u64>,
@@ -407,17 +377,16 @@ struct Replication {
 }
 
 impl Replication {
-    /// The figures of a run.
-    pub fn of(run: &Run) -> Self {
+    fn new(run: &Run) -> Self {
         Self {
             seed: run.seed,
-            all: RequestClass::of(&ReplicatedTotals::new(vec![run.report.all()])),
-            load: Load::of(&run.report),
+            all: RequestClass::new(&ReplicatedTotals::new(vec![run.report.all()])),
+            load: Load::new(&run.report),
         }
     }
 }
 
-/// A line for each replication, named after its seed.
+/// Adds a line for each replication, named after its seed.
 fn replication_lines(replications: &[Replication], t: &mut Table) {
     t.cells("seed", LOAD_HEADINGS);
     for run in replications {
@@ -437,8 +406,7 @@ struct Ci95 {
 }
 
 impl Ci95 {
-    /// The intervals over several runs.
-    pub fn of(runs: &Replications<'_>, all: &ReplicatedTotals) -> Self {
+    fn new(runs: &Replications<'_>, all: &ReplicatedTotals) -> Self {
         Self {
             service_ms: all.service_ci95_ms(),
             cache_hit_rate: runs.cache_hit_ci95_fraction(),
@@ -449,7 +417,6 @@ impl Ci95 {
     }
 }
 
-/// One window; the names are those of the JSON.
 #[derive(Serialize)]
 struct WindowMetrics {
     start_s: f64,
@@ -460,8 +427,7 @@ struct WindowMetrics {
 }
 
 impl WindowMetrics {
-    /// The figures of `window`.
-    pub fn of(window: &Window) -> Self {
+    fn new(window: &Window) -> Self {
         Self {
             start_s: window.start.as_s(),
             requests: window.arrived_count,
@@ -471,8 +437,7 @@ impl WindowMetrics {
         }
     }
 
-    /// A line in the table of windows.
-    pub fn line(&self, t: &mut Table) {
+    fn line(&self, t: &mut Table) {
         let label = format!("{} s", self.start_s);
         let responses = self.response_ms.of;
         let (utilisation, waiting) = (Some(self.utilisation), Some(self.queue_mean));

@@ -26,13 +26,13 @@
 
 use std::collections::VecDeque;
 
-use diskarm_core::device::{Children, Completion, ComponentReport, Device, Status, SubmitError};
+use diskarm_core::device::{Children, Completion, Device, Status, SubmitError};
 use diskarm_core::freeblock::Claim;
 use diskarm_core::predict::Predictor;
 use diskarm_core::queue::CommandQueue;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::{Knowledge, Pending, PolicyConfig};
-use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
+use diskarm_core::units::{Instant, Lbn, SectorCount};
 
 use crate::background::{Background, FreeRead};
 use crate::gap::{ForegroundGap, ModelState, Undelayed};
@@ -353,17 +353,7 @@ impl<D: Device> ExternalScheduler<D> {
 }
 
 impl<D: Device> Device for ExternalScheduler<D> {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.device.check(request)
-    }
+    diskarm_core::forward!(device: capacity sector_size check components);
 
     fn has_room(&self) -> bool {
         true
@@ -442,10 +432,6 @@ impl<D: Device> Device for ExternalScheduler<D> {
         self.due.push_back(aborted);
         self.feed(now);
         true
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.device.components(now)
     }
 }
 

@@ -13,7 +13,7 @@ mod worker;
 
 pub use device::Live;
 pub use diskarm_transport::nbd::NbdSource;
-pub use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+pub use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 pub use file::FileSource;
 pub use inbox::{Inbox, ReadData};
 pub use pass::SequentialPass;

@@ -15,8 +15,8 @@ use diskarm_core::units::{Bytes, Span};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{Address, ExportSpec, ExportStatistics, Listener, Pace, Server, Speed};
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 
 /// The size of the export, and of requests.

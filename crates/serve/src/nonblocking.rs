@@ -38,7 +38,6 @@ impl Waker {
 pub struct WakeReceiver(UnixStream);
 
 impl WakeReceiver {
-    /// Consumes all wake-ups.
     pub fn clear(&mut self) {
         while matches!(self.0.read(&mut [0; 64]), Ok(64)) {}
     }

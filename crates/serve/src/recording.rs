@@ -33,14 +33,12 @@ pub struct Tap(Arc<Mutex<Observations>>);
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     passed: VecDeque<RecordedRequest>,
-    /// Number of requests passed to the writer.
     sent: u64,
     /// Requests that have not completed: their sequence numbers, by id.
     outstanding: BTreeMap<u64, u64>,
     to: SyncSender<Event>,
 }
 
-/// A message to the writer.
 enum Event {
     RecordedRequest(RecordedRequest),
     PowerCut,
@@ -112,7 +110,6 @@ impl Drop for Observations {
     }
 }
 
-/// A device that a tap can observe.
 pub trait Tappable {
     /// The device, observed by `tap`.
     #[must_use]
@@ -125,7 +122,6 @@ impl Tappable for Box<dyn Device> {
     }
 }
 
-/// Writes what a tap observes.
 pub struct Recorder {
     thread: JoinHandle<Result<RecordingSummary, TraceError>>,
 }
@@ -177,7 +173,6 @@ impl Recorder {
     }
 }
 
-/// Writes the events to the trace.
 fn write(
     from: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,

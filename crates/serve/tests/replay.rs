@@ -21,8 +21,8 @@ use diskarm_simulate::{
 use diskarm_transport::iscsi::Session;
 use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{OptionHeader, code};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 use tempfile::TempDir;
 

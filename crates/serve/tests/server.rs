@@ -12,8 +12,8 @@ use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
     Address, DEFAULT_POLICY, ExportSpec, Listener, Pace, Server, Speed, Statistics,
 };
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request};
 
 const SIZE: u64 = 1 << 20;

@@ -1,9 +1,11 @@
-//! A drive under test: reads, writes and seeks, with retries, limits and a count of their cost.
-
-pub mod reports;
+//! A drive under test: reads, writes, seeks and what it reports about itself, with retries, limits
+//! and a count of their cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_wire::command::{Blocks, Caching, Size};
+use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
+use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
+use diskarm_wire::inquiry::{self, Inquiry};
+use diskarm_wire::mode::{Header6, Page};
 use diskarm_wire::report::{Capacity10, Capacity16};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
@@ -17,6 +19,9 @@ const MAX_BLOCK_BYTES: u32 = 1 << 16;
 /// Maximum number of times a command is sent.
 pub const MAX_ATTEMPTS: u32 = 12;
 
+/// The longest mode page in bytes: its length field is one byte.
+const MAX_PAGE_LENGTH: usize = 255;
+
 /// The instants at which a command was sent and completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandTimes {
@@ -25,7 +30,7 @@ pub struct CommandTimes {
 }
 
 impl CommandTimes {
-    /// The service time.
+    /// Returns the service time.
     pub fn service(&self) -> Span {
         self.ended - self.sent
     }
@@ -34,10 +39,9 @@ impl CommandTimes {
 /// The cost of measurements so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Commands sent.
+    /// Number of commands sent.
     pub commands: u64,
-    /// Commands among them that were repeated because the drive was busy or had to report an
-    /// earlier event first.
+    /// Those among them that were repeated because the drive was busy or had an event to report.
     pub repeated: u64,
     /// From the first command to the completion of the last, with all pauses.
     pub time: Span,
@@ -61,7 +65,75 @@ pub struct Limits {
     pub time: Span,
 }
 
-/// A drive under test.
+/// A location on the media in physical sector format (SBC-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PhysicalAddress {
+    /// The cylinder, below 2^24.
+    pub cylinder: u32,
+    pub head: u8,
+    /// Sector of the track as the drive counts them: from the index mark on most drives.
+    pub sector: u32,
+}
+
+/// The identity of a drive, from INQUIRY and READ CAPACITY. A text is empty if the drive does not
+/// report it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub vendor: String,
+    pub product: String,
+    /// Firmware revision.
+    pub revision: String,
+    /// Serial number, from vital product data page 0x80.
+    pub serial: String,
+    /// Number of blocks.
+    pub sectors: SectorCount,
+    /// Size of a block.
+    pub sector_size: Bytes,
+}
+
+impl Identity {
+    /// Reads the identity of the drive.
+    pub fn read(disk: &mut Disk<'_>) -> Result<Self, Error> {
+        let inquiry = unless_refused(disk.inquiry())?;
+        let text = |field: Option<&[u8]>| field.map_or_else(String::new, ascii_text);
+        Ok(Self {
+            vendor: text(inquiry.as_ref().map(|data| &data.vendor[..])),
+            product: text(inquiry.as_ref().map(|data| &data.product[..])),
+            revision: text(inquiry.as_ref().map(|data| &data.revision[..])),
+            serial: unless_refused(disk.serial_number())?.unwrap_or_default(),
+            sectors: disk.sectors(),
+            sector_size: disk.sector_size(),
+        })
+    }
+
+    /// Returns the name of the drive in a sentence.
+    pub fn name(&self) -> String {
+        let all = [&*self.vendor, &*self.product, &*self.revision].join(" ");
+        let words: Vec<&str> = all.split_whitespace().collect();
+        if words.is_empty() {
+            return "a drive that does not report its name".to_owned();
+        }
+        words.join(" ")
+    }
+}
+
+/// Returns `None` if the drive rejected the command.
+fn unless_refused<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Err(Error::Status { .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+/// Returns the graphic ASCII characters of a field, without padding.
+fn ascii_text(bytes: &[u8]) -> String {
+    let graphic = bytes.iter().filter(|byte| (b' '..=b'~').contains(byte));
+    let text: String = graphic.map(|byte| char::from(*byte)).collect();
+    text.trim().to_owned()
+}
+
+/// A drive under test. Its commands fail if the transport does, if the drive completes them with an
+/// error, or if the limits are reached ([`Error::Undecided`]).
 pub struct Disk<'a> {
     transport: &'a mut dyn Transport,
     sectors: SectorCount,
@@ -77,9 +149,6 @@ pub struct Disk<'a> {
 
 impl<'a> Disk<'a> {
     /// Reads the capacity of the drive (READ CAPACITY).
-    ///
-    /// # Errors
-    /// The command failed.
     pub fn new(transport: &'a mut dyn Transport) -> Result<Self, Error> {
         let began = transport.now();
         let mut disk = Self {
@@ -105,45 +174,11 @@ impl<'a> Disk<'a> {
         Ok(disk)
     }
 
-    /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last one after it before a substantial delay, which drives that support PMI take to be the
-    /// end of a cylinder (worthington96 section 4.1.3).
-    ///
-    /// # Errors
-    /// See [`Self::read`].
-    pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
-        let at = from.map_or(0, |at| at.0);
-        let partial = from.is_some();
-        if let Ok(at) = u32::try_from(at) {
-            let mut data = [0; Capacity10::LENGTH];
-            self.data_in(&Command::ReadCapacity10 { at, partial }, &mut data)?;
-            let capacity = Capacity10::parse(&data).expect("all its bytes");
-            if capacity.last < u32::MAX {
-                return Ok((capacity.last.into(), capacity.block_bytes));
-            }
-        }
-        let capacity = self.capacity16(at, partial)?;
-        Ok((capacity.last, capacity.block_bytes))
-    }
-
-    fn capacity16(&mut self, at: u64, partial: bool) -> Result<Capacity16, Error> {
-        let mut data = [0; Capacity16::LENGTH];
-        let command = Command::ReadCapacity16 {
-            at,
-            partial,
-            length: Capacity16::LENGTH as u32,
-        };
-        self.data_in(&command, &mut data)?;
-        Ok(Capacity16::parse(&data).expect("all its bytes"))
-    }
-
-    /// Refuses to send anything beyond these limits ([`Error::Undecided`]).
+    /// Refuses to send anything beyond these limits.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
-        Self {
-            limits: Some(limits),
-            ..self
-        }
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
     }
 
     /// Number of blocks.
@@ -178,41 +213,26 @@ impl<'a> Disk<'a> {
     }
 
     /// Reads blocks, from the buffer if the drive has them there.
-    ///
-    /// # Errors
-    /// The command failed or the limits are reached.
     pub fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.read_with(at, sectors, false)
     }
 
     /// Reads blocks from the media, bypassing the buffer (force unit access).
-    ///
-    /// # Errors
-    /// See [`Self::read`].
     pub fn read_media(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.read_with(at, sectors, true)
     }
 
     /// Writes zeros: the data in the blocks are lost.
-    ///
-    /// # Errors
-    /// See [`Self::read`].
     pub fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.write_with(at, sectors, false)
     }
 
     /// Writes zeros to the media, bypassing the write cache (force unit access).
-    ///
-    /// # Errors
-    /// See [`Self::read`].
     pub fn write_media(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.write_with(at, sectors, true)
     }
 
     /// Moves the arm to a block below 2^32 (SEEK).
-    ///
-    /// # Errors
-    /// See [`Self::read`].
     pub fn seek(&mut self, at: Lbn) -> Result<CommandTimes, Error> {
         if at.0 > u64::from(u32::MAX) {
             let reason = format!("SEEK cannot address block {}", at.0);
@@ -228,16 +248,12 @@ impl<'a> Disk<'a> {
         Ok(&self.buffer)
     }
 
-    fn read_with(
-        &mut self,
-        at: Lbn,
-        sectors: u16,
-        from_media: bool,
-    ) -> Result<CommandTimes, Error> {
+    fn read_with(&mut self, at: Lbn, sectors: u16, media: bool) -> Result<CommandTimes, Error> {
+        let (size, blocks, caching) = addressing(at, sectors, media);
         let command = Command::Read {
-            size: command_size(at, sectors),
-            blocks: blocks(at, sectors),
-            caching: caching(from_media),
+            size,
+            blocks,
+            caching,
         };
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(usize::from(sectors) * self.sector_size.0 as usize, 0);
@@ -246,11 +262,12 @@ impl<'a> Disk<'a> {
         times
     }
 
-    fn write_with(&mut self, at: Lbn, sectors: u16, to_media: bool) -> Result<CommandTimes, Error> {
+    fn write_with(&mut self, at: Lbn, sectors: u16, media: bool) -> Result<CommandTimes, Error> {
+        let (size, blocks, caching) = addressing(at, sectors, media);
         let command = Command::Write {
-            size: command_size(at, sectors),
-            blocks: blocks(at, sectors),
-            caching: caching(to_media),
+            size,
+            blocks,
+            caching,
         };
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -260,23 +277,165 @@ impl<'a> Disk<'a> {
         times
     }
 
+    /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
+    /// last one after it before a substantial delay, which drives that support PMI take to be the
+    /// end of a cylinder (worthington96 section 4.1.3).
+    pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
+        let at = from.map_or(0, |at| at.0);
+        let partial = from.is_some();
+        if let Ok(at) = u32::try_from(at) {
+            let mut data = [0; Capacity10::LENGTH];
+            self.data_in(&Command::ReadCapacity10 { at, partial }, &mut data)?;
+            let capacity = Capacity10::parse(&data).expect("all its bytes");
+            if capacity.last < u32::MAX {
+                return Ok((capacity.last.into(), capacity.block_bytes));
+            }
+        }
+        let capacity = self.capacity16(at, partial)?;
+        Ok((capacity.last, capacity.block_bytes))
+    }
+
+    fn capacity16(&mut self, at: u64, partial: bool) -> Result<Capacity16, Error> {
+        let mut data = [0; Capacity16::LENGTH];
+        let command = Command::ReadCapacity16 {
+            at,
+            partial,
+            length: Capacity16::LENGTH as u32,
+        };
+        self.data_in(&command, &mut data)?;
+        Ok(Capacity16::parse(&data).expect("all its bytes"))
+    }
+
+    /// Returns the size of a sector on the media if the drive reports it (READ CAPACITY(16)).
+    pub fn physical_sector(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.capacity16(0, false) {
+            Ok(capacity) => {
+                let blocks = 1 << capacity.physical_block_exponent;
+                Ok(Some(Bytes(self.sector_size.0 * blocks)))
+            }
+            Err(error @ Error::Transport(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Translates a block to its physical address (the translate address page of SEND DIAGNOSTIC
+    /// and RECEIVE DIAGNOSTIC RESULTS). Drives without that page respond with ILLEGAL REQUEST.
+    pub fn physical_address(&mut self, at: Lbn) -> Result<PhysicalAddress, Error> {
+        const RECEIVE: Command = Command::ReceiveDiagnosticResults {
+            page: Some(TRANSLATE),
+            length: TRANSLATE_LENGTH as u16,
+        };
+        let request = Translate {
+            address: u32::try_from(at.0).map_or(Address::LongBlock(at.0), Address::ShortBlock),
+            wanted: AddressFormat::PhysicalSector,
+        };
+        let send = Command::SendDiagnostic {
+            self_test_code: 0,
+            page_format: true,
+            self_test: false,
+            device_offline: false,
+            unit_offline: false,
+            length: TRANSLATE_LENGTH as u16,
+        };
+        self.execute(&send, Data::Out(&request.emit()))?;
+        let mut data = [0; TRANSLATE_LENGTH];
+        self.data_in(&RECEIVE, &mut data)?;
+        match Translated::parse(&data).map(|translated| translated.address) {
+            Ok(Address::PhysicalSector(address)) => Ok(PhysicalAddress {
+                cylinder: address.cylinder,
+                head: address.head,
+                sector: address.offset,
+            }),
+            _ => Err(malformed(
+                &RECEIVE,
+                format!("{data:02x?} is not a physical sector"),
+            )),
+        }
+    }
+
+    /// Reads the standard inquiry data (INQUIRY).
+    pub fn inquiry(&mut self) -> Result<Inquiry, Error> {
+        let mut data = [0; Inquiry::LENGTH];
+        let command = Command::Inquiry {
+            page: None,
+            length: Inquiry::LENGTH as u16,
+        };
+        self.data_in(&command, &mut data)?;
+        Ok(Inquiry::parse(&data).expect("all its bytes"))
+    }
+
+    /// Reads the serial number (INQUIRY, vital product data page 0x80). Drives without one respond
+    /// with ILLEGAL REQUEST.
+    pub fn serial_number(&mut self) -> Result<String, Error> {
+        let mut data = [0; 255];
+        let command = Command::Inquiry {
+            page: Some(inquiry::page_code::SERIAL_NUMBER),
+            length: data.len() as u16,
+        };
+        let (_, transferred) = self.data_up_to(&command, &mut data)?;
+        match inquiry::VitalPage::parse(&data[..transferred]) {
+            Ok(page) if page.code == inquiry::page_code::SERIAL_NUMBER => {
+                Ok(ascii_text(page.content))
+            }
+            _ => Err(malformed(&command, "returned no page 0x80".to_owned())),
+        }
+    }
+
+    /// Reads the current values of a mode page, without its header.
+    pub fn mode_page(&mut self, code: u8) -> Result<Vec<u8>, Error> {
+        let command = Command::ModeSense {
+            size: Size::Six,
+            page: code,
+            subpage: 0,
+            values: Values::Current,
+            no_block_descriptors: true,
+            long_addresses: false,
+            length: MAX_PAGE_LENGTH as u16,
+        };
+        let mut data = [0; MAX_PAGE_LENGTH];
+        let (_, transferred) = self.data_up_to(&command, &mut data)?;
+        let content = || {
+            let header = Header6::parse(&data[..transferred]).ok()?;
+            let begin = Header6::LENGTH + usize::from(header.descriptors_length);
+            let end = transferred.min(usize::from(header.data_length) + 1);
+            let (page, _) = Page::parse(data.get(begin..end)?).ok()?;
+            (page.code == code && page.subpage.is_none()).then(|| page.content.to_vec())
+        };
+        let missing = || malformed(&command, format!("returned no mode page 0x{code:02x}"));
+        content().ok_or_else(missing)
+    }
+
+    /// Changes a mode page until the next reset. Panics if `content` is longer than a page can be.
+    pub fn select_mode_page(&mut self, code: u8, content: &[u8]) -> Result<(), Error> {
+        let page = Page {
+            saveable: false,
+            code,
+            subpage: None,
+            content,
+        };
+        let mut list = vec![0; Header6::LENGTH + 2 + content.len()];
+        page.emit(&mut list[Header6::LENGTH..]);
+        let command = Command::ModeSelect {
+            size: Size::Six,
+            page_format: true,
+            save: false,
+            length: u8::try_from(list.len()).expect("a page").into(),
+        };
+        self.execute(&command, Data::Out(&list)).map(|_| ())
+    }
+
     /// Executes a command that must fill all of `data`.
     fn data_in(&mut self, command: &Command, data: &mut [u8]) -> Result<CommandTimes, Error> {
         let expected = data.len();
         let (times, transferred) = self.data_up_to(command, data)?;
         if transferred < expected {
-            return Err(Error::Malformed {
-                command: command.operation().name,
-                reason: format!("returned {transferred} bytes, expected {expected}"),
-            });
+            let reason = format!("returned {transferred} bytes, expected {expected}");
+            return Err(malformed(command, reason));
         }
         Ok(times)
     }
 
     /// Executes a command that may fill only a part of `data`, and returns the number of bytes.
-    ///
-    /// # Errors
-    /// See [`Self::read`].
     pub fn data_up_to(
         &mut self,
         command: &Command,
@@ -289,8 +448,7 @@ impl<'a> Disk<'a> {
     }
 
     fn execute(&mut self, command: &Command, data: Data<'_>) -> Result<CommandTimes, Error> {
-        let reply = self.send(command, data)?;
-        completion(command, reply)
+        completion(command, self.send(command, data)?)
     }
 
     /// Sends a command, and repeats it until the drive executes it.
@@ -333,26 +491,21 @@ impl<'a> Disk<'a> {
 pub fn retry_delay(reply: &Reply, is_first: bool) -> Option<Span> {
     match reply.status {
         status::BUSY | status::TASK_SET_FULL => Some(Span::from_ms(100.0)),
-        status::CHECK_CONDITION => match Sense::parse(&reply.sense).ok()? {
-            sense if sense.deferred => {
-                (is_first || sense.key == Key::RecoveredError).then_some(Span::ZERO)
+        status::CHECK_CONDITION => {
+            let sense = Sense::parse(&reply.sense).ok()?;
+            if sense.deferred {
+                let retries = is_first || sense.key == Key::RecoveredError;
+                return retries.then_some(Span::ZERO);
             }
-            Sense {
-                key: Key::UnitAttention,
-                code: Code::MODE_PARAMETERS_CHANGED | Code::CAPACITY_CHANGED,
-                ..
-            } => is_first.then_some(Span::ZERO),
-            Sense {
-                key: Key::UnitAttention | Key::AbortedCommand,
-                ..
-            } => Some(Span::ZERO),
-            Sense {
-                key: Key::NotReady,
-                code: Code::BECOMING_READY,
-                ..
-            } => Some(Span::from_s(1.0)),
-            _ => None,
-        },
+            match (sense.key, sense.code) {
+                (Key::UnitAttention, Code::MODE_PARAMETERS_CHANGED | Code::CAPACITY_CHANGED) => {
+                    is_first.then_some(Span::ZERO)
+                }
+                (Key::UnitAttention | Key::AbortedCommand, _) => Some(Span::ZERO),
+                (Key::NotReady, Code::BECOMING_READY) => Some(Span::from_s(1.0)),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -373,25 +526,24 @@ fn completion(command: &Command, reply: Reply) -> Result<CommandTimes, Error> {
     })
 }
 
-/// The smallest READ or WRITE that can address these blocks.
-fn command_size(at: Lbn, sectors: u16) -> Size {
-    if at.0 + u64::from(sectors) <= 1 << 32 {
-        Size::Ten
-    } else {
-        Size::Sixteen
+fn malformed(command: &Command, reason: String) -> Error {
+    Error::Malformed {
+        command: command.operation().name,
+        reason,
     }
 }
 
-fn blocks(at: Lbn, sectors: u16) -> Blocks {
-    Blocks {
+/// Returns the parameters of the shortest READ or WRITE that can address these blocks.
+fn addressing(at: Lbn, sectors: u16, force_unit_access: bool) -> (Size, Blocks, Caching) {
+    let is_short = at.0 + u64::from(sectors) <= 1 << 32;
+    let size = if is_short { Size::Ten } else { Size::Sixteen };
+    let blocks = Blocks {
         at: at.0,
         count: sectors.into(),
-    }
-}
-
-fn caching(force_unit_access: bool) -> Caching {
-    Caching {
+    };
+    let caching = Caching {
         disable_page_out: false,
         force_unit_access,
-    }
+    };
+    (size, blocks, caching)
 }

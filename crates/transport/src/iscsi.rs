@@ -1,12 +1,11 @@
 //! An iSCSI initiator.
 //!
 //! A [`Session`] has one connection and executes one command at a time, as drives are measured. It
-//! sends data with a command as far as the target permits, and the rest on request. It
-//! authenticates by CHAP, and requires the same of the target if it has a secret for that. The
-//! source is RFC 7143, cited by the names of its messages and keys.
+//! sends as much data with a command as the target permits, and more on request. It authenticates
+//! by CHAP, and requires the same of the target if it has a secret for that. The source is RFC
+//! 7143, cited by the names of its messages and keys.
 
 mod connection;
-mod login;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant as HostInstant};
@@ -17,13 +16,13 @@ use diskarm_wire::iscsi::{
     Response, Serial, Tag, TextRequest, async_event, attribute, logout_reason, response, segment,
 };
 
-use self::connection::{Connection, protocol_error};
-use self::login::{MAX_TEXT, Parameters, Purpose, SequenceNumbers, login, pairs};
+use self::connection::{
+    Connection, MAX_TEXT, Parameters, Purpose, SequenceNumbers, login, pairs, protocol_error,
+};
 use crate::safety;
-use crate::transport::{Data, Reply, Transport, TransportError};
+use crate::transport::{Data, HostClock, Reply, Transport, TransportError, host_and_port};
 
-pub use self::connection::Error;
-pub use self::login::Credentials;
+pub use self::connection::{Credentials, Error};
 
 const LOGOUT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -49,16 +48,7 @@ impl Address {
     pub fn parse(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("//")?;
         let (portal, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = match portal.strip_prefix('[') {
-            Some(rest) => rest.split_once(']')?,
-            None => portal
-                .find(':')
-                .map_or((portal, ""), |at| portal.split_at(at)),
-        };
-        let port = match port {
-            "" => PORT,
-            port => port.strip_prefix(':')?.parse().ok()?,
-        };
+        let (host, port) = host_and_port(portal, PORT)?;
         let (target, lun) = match path.rsplit_once('/') {
             Some((target, lun)) => (target, lun.parse().ok()?),
             None => (path, 0),
@@ -87,25 +77,18 @@ pub struct Session {
     writes: bool,
     /// The error after which the session can no longer be used.
     failure: Option<TransportError>,
-    opened: HostInstant,
+    clock: HostClock,
 }
 
-/// The completion of a command.
-struct Completed {
-    status: u8,
-    sense: Vec<u8>,
-    transferred: usize,
-}
-
-/// The outstanding command.
-struct Task<'a, 'd> {
+/// The command that is being executed.
+struct Task<'a> {
     tag: Tag,
-    data: &'a mut Data<'d>,
+    data: Data<'a>,
     transferred: usize,
+    sent: Instant,
 }
 
-/// Number of sessions opened by this process. With the same identifier, a new session would replace
-/// an earlier one.
+/// Number of sessions opened by this process: two with one identifier would replace each other.
 static SESSIONS: AtomicU16 = AtomicU16::new(0);
 
 fn open(
@@ -124,14 +107,11 @@ fn open(
         tag: 0,
         writes: false,
         failure: None,
-        opened: HostInstant::now(),
+        clock: HostClock::start(),
     })
 }
 
 /// Returns the names of the targets of a host.
-///
-/// # Errors
-/// There is no target at this address, or it rejects the login.
 pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<Vec<String>, Error> {
     let mut session = open(address, Purpose::Discovery, credentials)?;
     let deadline = HostInstant::now() + DISCOVERY_TIMEOUT;
@@ -167,26 +147,20 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         request.expected_status = session.numbers.expected_status;
         question = &[];
     }
-    let names = pairs(&text)?.into_iter();
-    let names = names.filter(|(key, _)| key == "TargetName");
-    Ok(names.map(|(_, name)| name).collect())
+    let pairs = pairs(&text)?.into_iter();
+    let name = |(key, name)| (key == "TargetName").then_some(name);
+    Ok(pairs.filter_map(name).collect())
 }
 
 impl Session {
     /// Logs in, for commands that leave data and settings of the disk alone. Others are not sent:
     /// they fail as on a write-protected disk.
-    ///
-    /// # Errors
-    /// There is no such host or target, or it rejects the login.
     pub fn open(address: &Address, credentials: Option<&Credentials>) -> Result<Self, Error> {
         open(address, Purpose::Target(&address.target), credentials)
     }
 
     /// Allows all commands from now on. `overwrite_data` permits this on a disk that holds a
     /// partition table, a file system or other data.
-    ///
-    /// # Errors
-    /// The disk holds data, or this cannot be determined.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         if !overwrite_data && let Some(what) = safety::content(self).map_err(Error::Disk)? {
             return Err(Error::Content(what));
@@ -196,7 +170,7 @@ impl Session {
     }
 
     /// Sends a command and waits for its completion.
-    fn run(&mut self, block: &[u8], data: &mut Data<'_>) -> Result<Completed, Error> {
+    fn run(&mut self, block: &[u8], data: Data<'_>, sent: Instant) -> Result<Reply, Error> {
         let mut sixteen = [0; 16];
         let room = sixteen.get_mut(..block.len());
         room.ok_or_else(|| protocol_error("a command block of more than 16 bytes"))?
@@ -232,82 +206,55 @@ impl Session {
             tag,
             data,
             transferred: 0,
+            sent,
         };
         loop {
             let (message, content) = self.connection.receive(deadline)?;
-            if let Some(completed) = self.handle(&mut task, &message, &content)? {
-                return Ok(completed);
+            match &message {
+                Message::DataIn(part) if part.tag == tag => {
+                    self.data_in(&mut task, part, &content)?;
+                    if part.has_status {
+                        self.numbers.expected_status = part.status.next();
+                        return Ok(self.reply(&task, part.scsi_status, &[]));
+                    }
+                }
+                Message::ReadyToTransfer(wanted) if wanted.tag == tag => {
+                    self.advance_window(wanted.max_command);
+                    self.data_out(&task, wanted)?;
+                }
+                Message::Response(response) if response.tag == tag => {
+                    return self.response(task, response, &content);
+                }
+                other => self.handle_unsolicited(other, &content)?,
             }
         }
     }
 
-    /// Handles a message while the task is outstanding. Returns the completion of the task if the
-    /// message contains it.
-    fn handle(
-        &mut self,
-        task: &mut Task<'_, '_>,
-        message: &Message,
-        content: &[u8],
-    ) -> Result<Option<Completed>, Error> {
-        match message {
-            Message::DataIn(part) if part.tag == task.tag => self.data_in(task, part, content),
-            Message::ReadyToTransfer(wanted) if wanted.tag == task.tag => {
-                self.advance_window(wanted.max_command);
-                self.data_out(task, wanted)?;
-                Ok(None)
-            }
-            Message::Response(response) if response.tag == task.tag => {
-                self.response(task, response, content).map(Some)
-            }
-            other => {
-                self.handle_unsolicited(other, content)?;
-                Ok(None)
-            }
-        }
-    }
-
-    fn data_in(
-        &mut self,
-        task: &mut Task<'_, '_>,
-        part: &DataIn,
-        content: &[u8],
-    ) -> Result<Option<Completed>, Error> {
-        let Data::In(room) = task.data else {
+    fn data_in(&mut self, task: &mut Task<'_>, part: &DataIn, bytes: &[u8]) -> Result<(), Error> {
+        let Data::In(room) = &mut task.data else {
             return Err(protocol_error("data for a command that does not read"));
         };
-        let from = part.offset as usize;
-        let target = room
-            .get_mut(from..)
-            .and_then(|room| room.get_mut(..content.len()));
-        target
+        room.get_mut(part.offset as usize..)
+            .and_then(|room| room.get_mut(..bytes.len()))
             .ok_or_else(|| protocol_error("more data than the command reads"))?
-            .copy_from_slice(content);
-        task.transferred += content.len();
+            .copy_from_slice(bytes);
+        task.transferred += bytes.len();
         self.advance_window(part.max_command);
-        if !part.has_status {
-            return Ok(None);
-        }
-        self.numbers.expected_status = part.status.next();
-        Ok(Some(Completed {
-            status: part.scsi_status,
-            sense: Vec::new(),
-            transferred: task.transferred,
-        }))
+        Ok(())
     }
 
     /// Sends the data that the target requests.
-    fn data_out(&mut self, task: &Task<'_, '_>, wanted: &ReadyToTransfer) -> Result<(), Error> {
-        let Data::Out(bytes) = *task.data else {
+    fn data_out(&mut self, task: &Task<'_>, wanted: &ReadyToTransfer) -> Result<(), Error> {
+        let Data::Out(all) = task.data else {
             return Err(protocol_error(
                 "it requests data of a command that has none",
             ));
         };
-        let from = wanted.offset as usize;
-        let bytes = bytes.get(from..).unwrap_or_default();
-        let bytes = bytes
-            .get(..wanted.length as usize)
+        let bytes = all
+            .get(wanted.offset as usize..)
+            .and_then(|rest| rest.get(..wanted.length as usize))
             .filter(|bytes| !bytes.is_empty())
-            .ok_or_else(|| protocol_error("it requests data beyond those of the command"))?;
+            .ok_or_else(|| protocol_error("it requests more data than the command has"))?;
         let pieces = bytes.chunks(self.parameters.max_data);
         let count = pieces.len();
         let mut offset = wanted.offset;
@@ -329,10 +276,10 @@ impl Session {
 
     fn response(
         &mut self,
-        task: &Task<'_, '_>,
+        mut task: Task<'_>,
         response: &Response,
         content: &[u8],
-    ) -> Result<Completed, Error> {
+    ) -> Result<Reply, Error> {
         self.numbers.expected_status = response.status.next();
         self.advance_window(response.max_command);
         if response.response != response::COMPLETED {
@@ -343,20 +290,25 @@ impl Session {
         }
         let (sense, _) =
             segment::sense(content).ok_or_else(|| protocol_error("sense data cut off"))?;
-        let missing = if response.underflow {
-            response.residual as usize
-        } else {
-            0
-        };
-        let transferred = match &*task.data {
-            Data::Out(bytes) => bytes.len().saturating_sub(missing),
-            Data::None | Data::In(_) => task.transferred,
-        };
-        Ok(Completed {
-            status: response.scsi_status,
+        if let Data::Out(bytes) = task.data {
+            let missing = if response.underflow {
+                response.residual
+            } else {
+                0
+            };
+            task.transferred = bytes.len().saturating_sub(missing as usize);
+        }
+        Ok(self.reply(&task, response.scsi_status, sense))
+    }
+
+    fn reply(&self, task: &Task<'_>, status: u8, sense: &[u8]) -> Reply {
+        Reply {
+            status,
             sense: sense.to_vec(),
-            transferred,
-        })
+            transferred: task.transferred,
+            sent: task.sent,
+            ended: self.now(),
+        }
     }
 
     /// Handles a message that does not belong to the outstanding command.
@@ -434,45 +386,30 @@ impl Session {
 }
 
 impl Transport for Session {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         if !self.writes && !safety::leaves_data_alone(command, data.sent()) {
             return Ok(safety::write_protected(self.now()));
         }
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        let sent = self.now();
-        let completed = self.run(command, &mut data);
-        let ended = self.now();
-        match completed {
-            Ok(completed) => Ok(Reply {
-                status: completed.status,
-                sense: completed.sense,
-                transferred: completed.transferred,
-                sent,
-                ended,
-            }),
-            Err(error) => {
-                let reason = format!("{}: {error}", safety::command_name(command));
-                // The answer may still arrive, so only a new session can continue.
-                let failure = match error {
-                    Error::Timeout => TransportError::Unanswered(reason),
-                    _ => TransportError::Lost(reason),
-                };
-                self.failure = Some(failure.clone());
-                Err(failure)
-            }
-        }
+        self.run(command, data, self.now()).map_err(|error| {
+            let reason = format!("{}: {error}", safety::command_name(command));
+            // The answer may still arrive, so only a new session can continue.
+            let failure = match error {
+                Error::Timeout => TransportError::Unanswered(reason),
+                _ => TransportError::Lost(reason),
+            };
+            self.failure.insert(failure).clone()
+        })
     }
 
     fn rest(&mut self, span: Span) {
-        let ns = u64::try_from(span.as_ns()).unwrap_or(0);
-        std::thread::sleep(Duration::from_nanos(ns));
+        self.clock.rest(span);
     }
 
     fn now(&self) -> Instant {
-        let ns = self.opened.elapsed().as_nanos();
-        Instant::from_ns(u64::try_from(ns).expect("less than 584 years"))
+        self.clock.now()
     }
 }
 
@@ -499,10 +436,8 @@ mod tests {
         let address = |host: &str, port, target: &str, lun| {
             Some((host.to_owned(), port, target.to_owned(), lun))
         };
-        assert_eq!(
-            parsed("//127.0.0.1:3261/iqn.a:disk/3"),
-            address("127.0.0.1", 3261, "iqn.a:disk", 3)
-        );
+        let found = parsed("//127.0.0.1:3261/iqn.a:disk/3");
+        assert_eq!(found, address("127.0.0.1", 3261, "iqn.a:disk", 3));
         assert_eq!(parsed("//host/iqn.a"), address("host", 3260, "iqn.a", 0));
         assert_eq!(parsed("//[::1]:1/t/0"), address("::1", 1, "t", 0));
         assert_eq!(parsed("//[::1]"), address("::1", 3260, "", 0));

@@ -5,13 +5,13 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{
     AnswerHeader, BlockSizes, Choice, ExportInfo, OptionHeader, answer, code, info,
 };
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{ClientFlags, Command, Error, Greeting, Headers, MAX_STRING, Request};
 
-use crate::source::{Fault, Lost, Reader, Size, Source};
+use crate::transport::{Fault, Lost, Reader, Size, Source, host_and_port};
 
 /// Default port of servers (IANA).
 const PORT: u16 = 10809;
@@ -63,16 +63,7 @@ impl NbdSource {
         }
         let rest = url.strip_prefix("nbd://")?;
         let (address, export) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = match address.strip_prefix('[') {
-            Some(rest) => rest.split_once(']')?,
-            None => address
-                .find(':')
-                .map_or((address, ""), |at| address.split_at(at)),
-        };
-        let port = match port {
-            "" => PORT,
-            port => port.strip_prefix(':')?.parse().ok()?,
-        };
+        let (host, port) = host_and_port(address, PORT)?;
         let export = percent_decode(export)?;
         let is_valid = !host.is_empty() && !host.contains('@') && export.len() <= MAX_STRING;
         is_valid.then(|| Self {
@@ -138,6 +129,10 @@ fn protocol_error(found: impl Into<String>) -> Lost {
     Lost(format!("the NBD server sent {}", found.into()))
 }
 
+fn truncated<E>(_: E) -> Lost {
+    protocol_error("a truncated message")
+}
+
 fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes)?;
@@ -146,8 +141,8 @@ fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
 
 /// Performs the handshake. Returns the size of the export.
 fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
-    let greeting: [u8; Greeting::LENGTH] = exact(stream)?;
-    let greeting = Greeting::parse(&greeting).map_err(|_| protocol_error("a truncated message"))?;
+    let bytes: [u8; Greeting::LENGTH] = exact(stream)?;
+    let greeting = Greeting::parse(&bytes).map_err(truncated)?;
     let is_newstyle = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
     if !is_newstyle || !greeting.fixed_newstyle {
         return Err(protocol_error(
@@ -172,11 +167,10 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
 
 /// Receives the answers to the choice of an export.
 fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
-    let (mut bytes, mut minimum) = (None, 1);
+    let (mut size, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {
-        let header: [u8; AnswerHeader::LENGTH] = exact(stream)?;
-        let header =
-            AnswerHeader::parse(&header).map_err(|_| protocol_error("a truncated message"))?;
+        let bytes: [u8; AnswerHeader::LENGTH] = exact(stream)?;
+        let header = AnswerHeader::parse(&bytes).map_err(truncated)?;
         if header.magic != AnswerHeader::MAGIC || header.length > MAX_ANSWER_LENGTH {
             return Err(protocol_error("an invalid answer to an option"));
         }
@@ -184,22 +178,20 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
         stream.read_exact(&mut data)?;
         match header.answer {
             answer::ACK => {
-                let bytes = bytes.ok_or_else(|| protocol_error("an export without its size"))?;
-                return export_size(bytes, minimum);
+                let missing = || protocol_error("an export without its size");
+                return export_size(size.ok_or_else(missing)?, minimum);
             }
             answer::INFO => match data.get(..2) {
-                Some([0, 0]) => bytes = ExportInfo::parse(&data).ok().map(|found| found.size),
+                Some([0, 0]) => size = ExportInfo::parse(&data).ok().map(|found| found.size),
                 Some([0, 3]) => {
-                    let found = BlockSizes::parse(&data)
-                        .map_err(|_| protocol_error("a truncated message"))?;
-                    minimum = found.minimum.into();
+                    minimum = BlockSizes::parse(&data).map_err(truncated)?.minimum.into();
                 }
                 _ => {}
             },
             answer::UNKNOWN => return Err(Lost(format!("there is no export {export:?}"))),
             other => {
-                let text = String::from_utf8_lossy(&data);
-                let text: String = text.chars().filter(|char| !char.is_control()).collect();
+                let mut text = String::from_utf8_lossy(&data).into_owned();
+                text.retain(|char| !char.is_control());
                 return Err(Lost(format!(
                     "the NBD server rejected the export (0x{other:08x}): {text}"
                 )));
@@ -259,7 +251,7 @@ impl Reader for Client {
         let sent = self.send(Command::Read, offset, room.len() as u64);
         sent.map_err(Lost::from)?;
         let header: [u8; Simple::LENGTH] = exact(&mut self.stream).map_err(Lost::from)?;
-        let reply = Simple::parse(&header).map_err(|_| protocol_error("a truncated message"))?;
+        let reply = Simple::parse(&header).map_err(truncated)?;
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
             return Err(protocol_error("a reply to another request").into());
         }

@@ -34,21 +34,6 @@ const FRONT: usize = 0x1_0048;
 /// software RAID of versions 0.90 and 1.0, which are up to 128 KiB before the end.
 const END: usize = 0x2_0000;
 
-/// A magic number at an offset from the start of the drive.
-struct Signature {
-    offset: usize,
-    bytes: &'static [u8],
-    name: &'static str,
-}
-
-const fn signature(offset: usize, bytes: &'static [u8], name: &'static str) -> Signature {
-    Signature {
-        offset,
-        bytes,
-        name,
-    }
-}
-
 const GPT: &[u8] = b"EFI PART";
 const RAID: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
 
@@ -57,28 +42,27 @@ const RAID_NAME: &str = "a member of a Linux software RAID";
 const DATA_NAME: &str = "data in its first or last blocks";
 const LVM_NAME: &str = "a physical volume of LVM";
 
-/// The most specific ones first. The last one also matches boot sectors of FAT and NTFS.
-const SIGNATURES: &[Signature] = &[
-    signature(512, GPT, GPT_NAME),
-    signature(4096, GPT, GPT_NAME),
-    signature(0x438, &[0x53, 0xef], "an ext2, ext3 or ext4 file system"),
-    signature(0, b"XFSB", "an XFS file system"),
-    signature(0x1_0040, b"_BHRfS_M", "a btrfs file system"),
+const BOOT_NAME: &str = "a partition table or boot sector (0x55AA)";
+
+/// Magic numbers, each with its offset from the start of the drive and what it means; the most
+/// specific ones first. The last one also matches boot sectors of FAT and NTFS.
+const SIGNATURES: &[(usize, &[u8], &str)] = &[
+    (512, GPT, GPT_NAME),
+    (4096, GPT, GPT_NAME),
+    (0x438, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
+    (0, b"XFSB", "an XFS file system"),
+    (0x1_0040, b"_BHRfS_M", "a btrfs file system"),
     // The label is in one of the first four sectors.
-    signature(0x000, b"LABELONE", LVM_NAME),
-    signature(0x200, b"LABELONE", LVM_NAME),
-    signature(0x400, b"LABELONE", LVM_NAME),
-    signature(0x600, b"LABELONE", LVM_NAME),
+    (0x000, b"LABELONE", LVM_NAME),
+    (0x200, b"LABELONE", LVM_NAME),
+    (0x400, b"LABELONE", LVM_NAME),
+    (0x600, b"LABELONE", LVM_NAME),
     // Versions 1.1 and 1.2.
-    signature(0, RAID, RAID_NAME),
-    signature(4096, RAID, RAID_NAME),
-    signature(0, b"LUKS\xba\xbe", "an encrypted volume (LUKS)"),
-    signature(0xff6, b"SWAPSPACE2", "swap space"),
-    signature(
-        0x1fe,
-        &[0x55, 0xaa],
-        "a partition table or boot sector (0x55AA)",
-    ),
+    (0, RAID, RAID_NAME),
+    (4096, RAID, RAID_NAME),
+    (0, b"LUKS\xba\xbe", "an encrypted volume (LUKS)"),
+    (0xff6, b"SWAPSPACE2", "swap space"),
+    (0x1fe, b"\x55\xaa", BOOT_NAME),
 ];
 
 /// Returns true if a command leaves data and settings of the drive as they are; `list` is the data
@@ -146,9 +130,6 @@ pub fn command_name(block: &[u8]) -> String {
 }
 
 /// Identifies what a drive holds from its first and last blocks; `None` if it looks erased.
-///
-/// # Errors
-/// A command failed, or the blocks cannot be read.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
     // Repeats READ CAPACITY if the drive has a reset to report first.
     let mut disk = Disk::new(drive)?;
@@ -172,27 +153,18 @@ pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error>
 /// looks erased, that is, if each sector repeats one byte. There have been more kinds of labels
 /// than are known here (Sun, SGI, Apple, Amiga, VMS), so anything else counts as data.
 fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
-    let matches = |signature: &&Signature| {
-        let rest = front.get(signature.offset..);
-        rest.is_some_and(|rest| rest.starts_with(signature.bytes))
-    };
-    if let Some(signature) = SIGNATURES.iter().find(matches) {
-        return Some(signature.name);
-    }
+    let at_front = SIGNATURES
+        .iter()
+        .find_map(|&(offset, bytes, name)| front.get(offset..)?.starts_with(bytes).then_some(name));
     // Counted from the end of the drive, which is the end of a sector.
-    let known = end.rchunks_exact(512).find_map(|sector| {
-        if sector.starts_with(GPT) {
-            Some("the backup of a partition table (GPT)")
-        } else if sector.starts_with(RAID) {
-            Some(RAID_NAME)
-        } else {
-            None
-        }
+    let at_end = end.rchunks_exact(512).find_map(|sector| match sector {
+        _ if sector.starts_with(GPT) => Some("the backup of a partition table (GPT)"),
+        _ if sector.starts_with(RAID) => Some(RAID_NAME),
+        _ => None,
     });
     let mut sectors = front.chunks(512).chain(end.rchunks(512));
-    let is_erased = |sector: &[u8]| sector.iter().all(|byte| *byte == sector[0]);
-    let looks_erased = sectors.all(is_erased);
-    known.or((!looks_erased).then_some(DATA_NAME))
+    let is_erased = sectors.all(|sector| sector.iter().all(|byte| *byte == sector[0]));
+    at_front.or(at_end).or((!is_erased).then_some(DATA_NAME))
 }
 
 /// Returns the reply to a command that was blocked at `now` (SBC-3, write protection).
@@ -248,13 +220,9 @@ mod tests {
             let mut block = vec![0; operation.usage.len()];
             block[0] = operation.code;
             block[1] = operation.service_action.unwrap_or(0);
-            let expected = !CHANGE_SOMETHING.contains(&operation.name);
-            assert_eq!(
-                leaves_data_alone(&block, &[]),
-                expected,
-                "{}",
-                operation.name
-            );
+            let name = operation.name;
+            let expected = !CHANGE_SOMETHING.contains(&name);
+            assert_eq!(leaves_data_alone(&block, &[]), expected, "{name}");
         }
         let translate = [0x1d, 0x10, 0, 0, 14, 0];
         assert!(leaves_data_alone(&translate, &[0x40, 0, 0, 10]));
@@ -344,10 +312,8 @@ mod tests {
         assert_eq!(identify(&[0; FRONT], &[0; END]), None);
         assert_eq!(identify(&[0xff; FRONT], &[0xff; END]), None);
         // After measurements, which write zeros.
-        assert_eq!(
-            identify(&[[0; 512], [0xff; 512]].concat(), &[0xff; END]),
-            None
-        );
+        let written = [[0; 512], [0xff; 512]].concat();
+        assert_eq!(identify(&written, &[0xff; END]), None);
         assert_eq!(identify(&[], &[]), None);
     }
 

@@ -4,7 +4,8 @@
 //! on a drive that is not in use, that the system is kept from using, and that looks empty. On
 //! systems other than Linux, [`Sg::open`] returns an error.
 
-mod error;
+use std::io;
+use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 mod block_device;
@@ -12,11 +13,100 @@ mod block_device;
 mod ioctl;
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
 
-pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use linux::Sg;
+
+/// The reason why a drive cannot be used. Messages begin with the path.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be opened or read.
+    File { path: PathBuf, source: io::Error },
+    /// The path does not name a disk that takes SCSI commands.
+    NotADisk { path: PathBuf, is: &'static str },
+    /// The system uses the drive, which writes would corrupt.
+    InUse { path: PathBuf, by: String },
+    /// The drive is not empty.
+    Content { path: PathBuf, what: &'static str },
+    /// A command did not succeed.
+    Command {
+        path: PathBuf,
+        source: crate::transport::Error,
+    },
+}
+
+impl Error {
+    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::File { path, .. }
+        | Self::NotADisk { path, .. }
+        | Self::InUse { path, .. }
+        | Self::Content { path, .. }
+        | Self::Command { path, .. }) = self;
+        write!(f, "{}: ", path.display())?;
+        match self {
+            Self::File { source, .. } => source.fmt(f),
+            Self::NotADisk { is, .. } => {
+                write!(f, "{is}; expected a whole disk: /dev/sgX or a block device")
+            }
+            Self::InUse { by, .. } => write!(f, "{by}: writes would destroy data"),
+            Self::Content { what, .. } => write!(f, "has {what}: writes would destroy data"),
+            Self::Command { source, .. } => source.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            Self::Command { source, .. } => Some(source),
+            Self::NotADisk { .. } | Self::InUse { .. } | Self::Content { .. } => None,
+        }
+    }
+}
+
+/// A drive that cannot be opened on this system.
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::Sg;
+pub enum Sg {}
+
+#[cfg(not(target_os = "linux"))]
+impl Sg {
+    /// Always fails.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        Err(Error::file(path)(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "SCSI commands to local drives need Linux (SG_IO)",
+        )))
+    }
+
+    /// Is never called.
+    pub fn allow_writes(&mut self, _overwrite_data: bool) -> Result<(), Error> {
+        match *self {}
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl crate::Transport for Sg {
+    fn execute(
+        &mut self,
+        _: &[u8],
+        _: crate::Data<'_>,
+    ) -> Result<crate::Reply, crate::TransportError> {
+        match *self {}
+    }
+
+    fn rest(&mut self, _: diskarm_core::units::Span) {
+        match *self {}
+    }
+
+    fn now(&self) -> diskarm_core::units::Instant {
+        match *self {}
+    }
+}

@@ -1,19 +1,18 @@
-//! The interface to a drive, and its errors.
+//! The interfaces to drives and to storage that is only read, and their errors.
 
-use diskarm_core::units::{Instant, Span};
+use std::time::{Duration, Instant as HostInstant};
+
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_wire::sense::Key;
 use diskarm_wire::{Sense, status};
 
 /// Carries SCSI commands to one logical unit, one at a time, and times them.
 ///
-/// Times are those of the host: a command is sent when the host hands it over, and ended when the
-/// host learns of its completion.
+/// Times are host times: a command is sent when the host hands it over, and ended when the host
+/// learns of its completion.
 pub trait Transport {
-    /// Sends a command and waits for its completion.
-    ///
-    /// # Errors
-    /// The command or the connection was lost. A command that the drive completes with a status
-    /// other than GOOD is a [`Reply`].
+    /// Sends a command and waits for its completion. Fails if the command or the connection was
+    /// lost; a command that completes with a status other than GOOD is a [`Reply`].
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError>;
 
     /// Leaves the drive idle for `span`.
@@ -21,6 +20,25 @@ pub trait Transport {
 
     /// The current time on the clock of the replies.
     fn now(&self) -> Instant;
+}
+
+/// The wall clock from which real drives are timed, from the opening of the drive on.
+#[derive(Debug)]
+pub(crate) struct HostClock(HostInstant);
+
+impl HostClock {
+    pub fn start() -> Self {
+        Self(HostInstant::now())
+    }
+
+    pub fn now(&self) -> Instant {
+        let ns = self.0.elapsed().as_nanos();
+        Instant::from_ns(u64::try_from(ns).expect("less than 584 years"))
+    }
+
+    pub fn rest(&self, span: Span) {
+        std::thread::sleep(Duration::from_nanos(span.as_ns().try_into().unwrap_or(0)));
+    }
 }
 
 /// The data of a command, as seen by the host.
@@ -50,9 +68,8 @@ impl Data<'_> {
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::None => 0,
             Self::In(bytes) => bytes.len(),
-            Self::Out(bytes) => bytes.len(),
+            _ => self.sent().len(),
         }
     }
 }
@@ -64,7 +81,7 @@ pub struct Reply {
     pub status: u8,
     /// Sense data; empty unless the status is CHECK CONDITION.
     pub sense: Vec<u8>,
-    /// Bytes transferred.
+    /// Number of bytes transferred.
     pub transferred: usize,
     pub sent: Instant,
     pub ended: Instant,
@@ -89,20 +106,18 @@ impl std::fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
-/// The failure of a command or of a measurement.
+/// The failure of a command or of a measurement. `command` is the name of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     Transport(TransportError),
     /// The drive completed a command with a status other than GOOD.
     Status {
-        /// Name of the command.
         command: &'static str,
         status: u8,
         sense: Vec<u8>,
     },
     /// The drive returned data that the standard does not allow.
     Malformed {
-        /// Name of the command.
         command: &'static str,
         reason: String,
     },
@@ -113,12 +128,8 @@ pub enum Error {
 impl Error {
     /// Returns true if the drive could not read or write a block.
     pub fn is_medium_error(&self) -> bool {
-        match self {
-            Self::Status { sense, .. } => {
-                Sense::parse(sense).is_ok_and(|sense| sense.key == Key::MediumError)
-            }
-            _ => false,
-        }
+        matches!(self, Self::Status { sense, .. }
+            if Sense::parse(sense).is_ok_and(|sense| sense.key == Key::MediumError))
     }
 }
 
@@ -154,3 +165,69 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Storage that several threads read in parallel, each through a [`Reader`] of its own.
+pub trait Source: Send + Sync {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost>;
+}
+
+/// A connection to a source or an open file, which executes one read at a time.
+pub trait Reader: Send {
+    fn size(&self) -> Size;
+
+    /// Fills `room`, a number of whole blocks, with the blocks from `first` on.
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
+}
+
+/// The size of a source, and that of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub sectors: SectorCount,
+    pub sector: Bytes,
+}
+
+/// The failure of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Blocks are unreadable; the first of them if the device reports it.
+    Unreadable(Option<Lbn>),
+    /// The connection was lost. Another one may work.
+    Lost(Lost),
+}
+
+/// The loss of a connection, with its reason as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost(pub String);
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Lost {}
+
+impl From<std::io::Error> for Lost {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Lost> for Fault {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+/// Splits an authority such as `host:80` or `[::1]:80` into a host and its port, `default` if it
+/// has none.
+pub(crate) fn host_and_port(authority: &str, default: u16) -> Option<(&str, u16)> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    match port {
+        "" => Some((host, default)),
+        port => Some((host, port.strip_prefix(':')?.parse().ok()?)),
+    }
+}

@@ -1,8 +1,6 @@
-//! Command blocks and their meaning.
+//! Command blocks and their meaning, declared by a table of operation codes and fields.
 
-mod emit;
-mod parse;
-
+use crate::layout::{Field, FieldPosition};
 use crate::operation::{Invalid, Operation};
 
 /// The length of a command block. The longer variants of an operation have wider fields.
@@ -18,11 +16,41 @@ pub enum Size {
     Sixteen,
 }
 
+impl Size {
+    const fn from_block(block: &[u8]) -> Self {
+        match block.len() {
+            6 => Self::Six,
+            10 => Self::Ten,
+            12 => Self::Twelve,
+            _ => Self::Sixteen,
+        }
+    }
+
+    /// Derives the size from the group code, the upper three bits of the operation code (SPC-4).
+    const fn from_code(code: u8) -> Self {
+        match code >> 5 {
+            0 => Self::Six,
+            1 | 2 => Self::Ten,
+            5 => Self::Twelve,
+            _ => Self::Sixteen,
+        }
+    }
+
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Six => 6,
+            Self::Ten => 10,
+            Self::Twelve => 12,
+            Self::Sixteen => 16,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     pub at: u64,
-    /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE,
-    /// PRE-FETCH and WRITE SAME, all to the end of the disk.
+    /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE, PRE-FETCH and WRITE SAME,
+    /// all to the end of the disk.
     pub count: u32,
 }
 
@@ -33,94 +61,6 @@ pub struct Caching {
     pub disable_page_out: bool,
     /// FUA: the media are accessed before the command ends.
     pub force_unit_access: bool,
-}
-
-/// The data with which a verification compares the blocks (BYTCHK).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// None: only checks that the blocks are readable.
-    Readable = 0,
-    /// The data that the host sends.
-    Data = 1,
-    /// One block that the host sends, for each block.
-    OneBlock = 3,
-}
-
-/// The set of mode parameter values (MODE SENSE of SPC-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// The current values.
-    Current = 0,
-    /// A mask of the bits that may be changed.
-    Changeable = 1,
-    /// The default values.
-    Default = 2,
-    /// The values that survive a power cycle.
-    Saved = 3,
-}
-
-/// The set of log parameter values (LOG SENSE of SPC-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogValues {
-    /// The current thresholds.
-    Threshold = 0,
-    /// The counted values.
-    Cumulative = 1,
-    /// The default thresholds.
-    DefaultThreshold = 2,
-    /// The default counts.
-    DefaultCumulative = 3,
-}
-
-/// Service actions of PERSISTENT RESERVE IN (SPC-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReserveIn {
-    /// All registered keys.
-    ReadKeys = 0,
-    ReadReservation = 1,
-    /// The capabilities of the unit.
-    ReportCapabilities = 2,
-    /// All registrations with their initiators.
-    ReadFullStatus = 3,
-}
-
-/// Service actions of PERSISTENT RESERVE OUT (SPC-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReserveOut {
-    /// Registers or changes a key.
-    Register = 0,
-    Reserve = 1,
-    /// Releases it.
-    Release = 2,
-    /// Removes the reservation and all keys.
-    Clear = 3,
-    /// Removes the keys of others, and takes over their reservation.
-    Preempt = 4,
-    /// Like [`Self::Preempt`], but also aborts their commands.
-    PreemptAndAbort = 5,
-    /// Registers, regardless of the previous key.
-    RegisterAndIgnore = 6,
-    /// Registers another initiator and gives it the reservation.
-    RegisterAndMove = 7,
-}
-
-/// The format of defect addresses in READ DEFECT DATA and FORMAT UNIT (SBC-3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressFormat {
-    /// 32-bit block addresses.
-    ShortBlock = 0,
-    /// Bytes from the index mark, with a multi-address bit.
-    ExtendedBytesFromIndex = 1,
-    /// Physical sectors, with a multi-address bit.
-    ExtendedPhysicalSector = 2,
-    /// 64-bit block addresses.
-    LongBlock = 3,
-    /// Cylinder, head and bytes from the index mark.
-    BytesFromIndex = 4,
-    /// Cylinder, head and sector.
-    PhysicalSector = 5,
-    /// Vendor-specific.
-    VendorSpecific = 6,
 }
 
 /// The operations that REPORT SUPPORTED OPERATION CODES describes (SPC-4).
@@ -135,168 +75,566 @@ pub enum OperationQuery {
     CodeOrAction(u8, u16),
 }
 
-/// A command to a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+/// The position of a field in command blocks of each [`Size`].
+type Positions = [FieldPosition; 4];
+
+const fn flag(byte: usize, bit: u8) -> Positions {
+    [FieldPosition::flag(byte, bit); 4]
+}
+
+const fn bits(byte: usize, high: u8, low: u8) -> Positions {
+    [FieldPosition::bits(byte, high, low); 4]
+}
+
+const fn bytes(byte: usize, bytes: usize) -> Positions {
+    [FieldPosition::bytes(byte, bytes); 4]
+}
+
+/// No position: the field is zero.
+const NONE: FieldPosition = FieldPosition::bytes(0, 0);
+const CODE: Positions = bytes(0, 1);
+const ADDRESS: Positions = [
+    FieldPosition::bytes(1, 3),
+    FieldPosition::bytes(2, 4),
+    FieldPosition::bytes(2, 4),
+    FieldPosition::bytes(2, 8),
+];
+const COUNT: Positions = [
+    FieldPosition::bytes(4, 1),
+    FieldPosition::bytes(7, 2),
+    FieldPosition::bytes(6, 4),
+    FieldPosition::bytes(10, 4),
+];
+/// The group number, 0 to 31, which selects statistics (SBC-3).
+const GROUP: Positions = [
+    NONE,
+    FieldPosition::bits(6, 4, 0),
+    NONE,
+    FieldPosition::bits(14, 4, 0),
+];
+
+/// Returns the position of bits whose byte is 2 in ten bytes and 1 in twelve.
+const fn defect_bits(high: u8, low: u8) -> Positions {
+    let (ten, twelve) = (
+        FieldPosition::bits(2, high, low),
+        FieldPosition::bits(1, high, low),
+    );
+    [NONE, ten, twelve, NONE]
+}
+
+/// The type of a field of command blocks.
+trait CommandField: Sized {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid>;
+    fn write(self, block: &mut [u8], positions: Positions);
+}
+
+impl<T: Field> CommandField for T {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+        Ok(Field::read(
+            block,
+            positions[Size::from_block(block) as usize],
+        ))
+    }
+
+    fn write(self, block: &mut [u8], positions: Positions) {
+        Field::write(&self, block, positions[Size::from_block(block) as usize]);
+    }
+}
+
+/// The size is that of the block, whose operation code has been written for it.
+impl CommandField for Size {
+    fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
+        Ok(Self::from_block(block))
+    }
+
+    fn write(self, _: &mut [u8], _: Positions) {}
+}
+
+impl CommandField for Blocks {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+        let count = <u32 as CommandField>::read(block, COUNT)?;
+        Ok(Self {
+            at: CommandField::read(block, positions)?,
+            count: match Size::from_block(block) {
+                // Zero means 256 (SBC-3).
+                Size::Six if count == 0 => 256,
+                _ => count,
+            },
+        })
+    }
+
+    fn write(self, block: &mut [u8], positions: Positions) {
+        CommandField::write(self.at, block, positions);
+        let count = match Size::from_block(block) {
+            Size::Six => self.count & 0xff,
+            _ => self.count,
+        };
+        CommandField::write(count, block, COUNT);
+    }
+}
+
+/// In six bytes these bits belong to the address.
+impl CommandField for Caching {
+    fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
+        if Size::from_block(block) == Size::Six {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            disable_page_out: CommandField::read(block, flag(1, 4))?,
+            force_unit_access: CommandField::read(block, flag(1, 3))?,
+        })
+    }
+
+    fn write(self, block: &mut [u8], _: Positions) {
+        if Size::from_block(block) != Size::Six {
+            CommandField::write(self.disable_page_out, block, flag(1, 4));
+            CommandField::write(self.force_unit_access, block, flag(1, 3));
+        }
+    }
+}
+
+/// A page code in byte 2, which is zero without its flag (EVPD of INQUIRY, PCV of RECEIVE
+/// DIAGNOSTIC RESULTS).
+impl CommandField for Option<u8> {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+        match (CommandField::read(block, positions)?, block[2]) {
+            (true, page) => Ok(Some(page)),
+            (false, 0) => Ok(None),
+            (false, _) => Err(Invalid::Field { byte: 2, bit: None }),
+        }
+    }
+
+    fn write(self, block: &mut [u8], positions: Positions) {
+        CommandField::write(self.is_some(), block, positions);
+        block[2] = self.unwrap_or(0);
+    }
+}
+
+/// The format of FORMAT UNIT. Without FMTDATA it and the bits about the list are reserved (SBC-3).
+impl CommandField for Option<AddressFormat> {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+        if block[1] & 0x10 != 0 {
+            return AddressFormat::read(block, positions).map(Some);
+        }
+        let reserved = [(0x20, 5), (0x08, 3), (0x07, 2)];
+        match reserved.iter().find(|(bits, _)| block[1] & bits != 0) {
+            Some((_, bit)) => Err(Invalid::Field {
+                byte: 1,
+                bit: Some(*bit),
+            }),
+            None => Ok(None),
+        }
+    }
+
+    fn write(self, block: &mut [u8], positions: Positions) {
+        if let Some(format) = self {
+            CommandField::write(true, block, flag(1, 4));
+            format.write(block, positions);
+        }
+    }
+}
+
+/// A field that the form does not use must be zero.
+impl CommandField for OperationQuery {
+    fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+        let (code, action) = (block[3], CommandField::read(block, bytes(4, 2))?);
+        match <u8 as CommandField>::read(block, positions)? {
+            0 if code != 0 => Err(Invalid::Field { byte: 3, bit: None }),
+            0 | 1 if action != 0 => Err(Invalid::Field { byte: 4, bit: None }),
+            0 => Ok(Self::All),
+            1 => Ok(Self::Code(code)),
+            2 => Ok(Self::Action(code, action)),
+            3 => Ok(Self::CodeOrAction(code, action)),
+            _ => Err(Invalid::Field {
+                byte: 2,
+                bit: Some(2),
+            }),
+        }
+    }
+
+    fn write(self, block: &mut [u8], positions: Positions) {
+        let (form, code, action) = match self {
+            Self::All => (0_u8, 0, 0),
+            Self::Code(code) => (1, code, 0),
+            Self::Action(code, action) => (2, code, action),
+            Self::CodeOrAction(code, action) => (3, code, action),
+        };
+        CommandField::write(form, block, positions);
+        block[3] = code;
+        CommandField::write(action, block, bytes(4, 2));
+    }
+}
+
+/// Declares fields that have a name for each of their numbers.
+macro_rules! named_numbers {
+    ($(
+        $(#[$about:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal,)+ }
+    )+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant = $number,)+ }
+
+        impl $name {
+            pub(crate) const fn from_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl CommandField for $name {
+            fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
+                let number = CommandField::read(block, positions)?;
+                let (byte, bit) = positions[Size::from_block(block) as usize].highest_bit();
+                Self::from_number(number).ok_or(Invalid::Field { byte, bit: Some(bit) })
+            }
+
+            fn write(self, block: &mut [u8], positions: Positions) {
+                CommandField::write(self as u8, block, positions);
+            }
+        }
+    )+};
+}
+
+named_numbers! {
+    /// The data with which a verification compares the blocks (BYTCHK).
+    Check {
+        /// None: only checks that the blocks are readable.
+        Readable = 0,
+        /// The data that the host sends.
+        Data = 1,
+        /// One block that the host sends, for each block.
+        OneBlock = 3,
+    }
+
+    /// The set of mode parameter values (MODE SENSE of SPC-4).
+    Values {
+        Current = 0,
+        /// A mask of the bits that may be changed.
+        Changeable = 1,
+        Default = 2,
+        /// The values that survive a power cycle.
+        Saved = 3,
+    }
+
+    /// The set of log parameter values (LOG SENSE of SPC-4).
+    LogValues {
+        Threshold = 0,
+        Cumulative = 1,
+        DefaultThreshold = 2,
+        DefaultCumulative = 3,
+    }
+
+    /// Service actions of PERSISTENT RESERVE IN (SPC-4).
+    ReserveIn {
+        ReadKeys = 0,
+        ReadReservation = 1,
+        ReportCapabilities = 2,
+        /// Returns all registrations with their initiators.
+        ReadFullStatus = 3,
+    }
+
+    /// Service actions of PERSISTENT RESERVE OUT (SPC-4).
+    ReserveOut {
+        /// Registers or changes a key.
+        Register = 0,
+        Reserve = 1,
+        Release = 2,
+        /// Removes the reservation and all keys.
+        Clear = 3,
+        /// Removes the keys of others, and takes over their reservation.
+        Preempt = 4,
+        /// Like [`Self::Preempt`], but also aborts their commands.
+        PreemptAndAbort = 5,
+        /// Registers, regardless of the previous key.
+        RegisterAndIgnore = 6,
+        /// Registers another initiator and gives it the reservation.
+        RegisterAndMove = 7,
+    }
+
+    /// The format of defect addresses in READ DEFECT DATA and FORMAT UNIT (SBC-3). Extended formats
+    /// have a multi-address bit.
+    AddressFormat {
+        ShortBlock = 0,
+        ExtendedBytesFromIndex = 1,
+        ExtendedPhysicalSector = 2,
+        LongBlock = 3,
+        /// Cylinder, head and bytes from the index mark.
+        BytesFromIndex = 4,
+        /// Cylinder, head and sector.
+        PhysicalSector = 5,
+        VendorSpecific = 6,
+    }
+}
+
+/// Declares the commands: for each its operation codes, its service action, and its fields with
+/// their positions. `parse` and `emit` follow from that.
+macro_rules! commands {
+    ($(
+        $(#[$about:meta])*
+        $name:ident: [$first:literal $(| $code:literal)* $(/ $action:literal)?]
+        $({ $($field:ident: $type:ty = $positions:expr;)+ })?
+    )+) => {
+        /// A command to a disk.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Command { $($(#[$about])* $name $({ $($field: $type,)+ })?,)+ }
+
+        /// Parses a block whose operation is known and whose reserved bits are zero.
+        fn parse(block: &[u8]) -> Result<Command, Invalid> {
+            Ok(match block[0] {
+                $($first $(| $code)* $(if block[1] & 0x1f == $action)? => {
+                    Command::$name $({ $($field: CommandField::read(block, $positions)?,)+ })?
+                })+
+                code => unreachable!("operation {code:#04x} is in the table"),
+            })
+        }
+
+        /// Writes a command; returns its length.
+        fn emit(command: &Command, room: &mut [u8; 16]) -> usize {
+            match *command {
+                $(Command::$name $({ $($field),+ })? => {
+                    let block = begin(room, &[$first $(, $code)*], command.size());
+                    $(block[1] = $action;)?
+                    $($(CommandField::write($field, block, $positions);)+)?
+                    block.len()
+                })+
+            }
+        }
+    };
+}
+
+/// Writes the operation code for the size; returns the room for the command block.
+fn begin<'a>(room: &'a mut [u8; 16], codes: &[u8], size: Option<Size>) -> &'a mut [u8] {
+    let fits = |code: &&u8| size.is_none_or(|size| Size::from_code(**code) == size);
+    let code = *codes
+        .iter()
+        .find(fits)
+        .expect("the operation has this size");
+    room.fill(0);
+    room[0] = code;
+    &mut room[..Size::from_code(code).bytes()]
+}
+
+commands! {
     /// Checks that the unit is ready (SPC-4).
-    TestUnitReady,
+    TestUnitReady: [0x00]
+
     /// Returns its sense data (SPC-4), in descriptor format if `descriptor`.
-    RequestSense { descriptor: bool, length: u8 },
+    RequestSense: [0x03] {
+        descriptor: bool = flag(1, 0);
+        length: u8 = bytes(4, 1);
+    }
+
     /// Identifies the unit (SPC-4): standard data, or a page of vital product data.
-    Inquiry { page: Option<u8>, length: u16 },
-    Read {
-        size: Size,
-        blocks: Blocks,
-        caching: Caching,
-    },
-    Write {
-        size: Size,
-        blocks: Blocks,
-        caching: Caching,
-    },
-    /// Writes blocks and reads them back (SBC-3). [`Size::Six`] does not exist.
-    WriteAndVerify {
-        size: Size,
-        blocks: Blocks,
-        disable_page_out: bool,
-        check: Check,
-    },
-    /// Reads blocks on the media (SBC-3). [`Size::Six`] does not exist.
-    Verify {
-        size: Size,
-        blocks: Blocks,
-        disable_page_out: bool,
-        check: Check,
-    },
-    /// Moves the arm (SCSI-2). [`Size::Six`] or [`Size::Ten`].
-    Seek { size: Size, at: u64 },
-    /// Reads blocks into the buffer (SBC-3). [`Size::Ten`] or [`Size::Sixteen`], as
-    /// with the next two.
-    PreFetch {
-        size: Size,
-        blocks: Blocks,
-        immediate: bool,
-        /// The group for its statistics, 0 to 31; 0 means none.
-        group: u8,
-    },
+    Inquiry: [0x12] {
+        page: Option<u8> = flag(1, 0);
+        length: u16 = bytes(3, 2);
+    }
+
+    Read: [0x08 | 0x28 | 0xa8 | 0x88] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        caching: Caching = bits(1, 4, 3);
+    }
+
+    Write: [0x0a | 0x2a | 0xaa | 0x8a] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        caching: Caching = bits(1, 4, 3);
+    }
+
+    /// Writes blocks and reads them back (SBC-3).
+    WriteAndVerify: [0x2e | 0xae | 0x8e] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        disable_page_out: bool = flag(1, 4);
+        check: Check = bits(1, 2, 1);
+    }
+
+    /// Reads blocks on the media (SBC-3).
+    Verify: [0x2f | 0xaf | 0x8f] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        disable_page_out: bool = flag(1, 4);
+        check: Check = bits(1, 2, 1);
+    }
+
+    /// Moves the arm (SCSI-2).
+    Seek: [0x0b | 0x2b] {
+        size: Size = CODE;
+        at: u64 = ADDRESS;
+    }
+
+    /// Reads blocks into the buffer (SBC-3).
+    PreFetch: [0x34 | 0x90] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        immediate: bool = flag(1, 1);
+        group: u8 = GROUP;
+    }
+
     /// Writes what the buffer holds (SBC-3).
-    SynchronizeCache {
-        size: Size,
-        blocks: Blocks,
-        immediate: bool,
-    },
+    SynchronizeCache: [0x35 | 0x91] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        immediate: bool = flag(1, 1);
+    }
+
     /// Writes the data of one block to many (SBC-3). Without data, which only [`Size::Sixteen`]
     /// allows, it writes zeros.
-    WriteSame {
-        size: Size,
-        blocks: Blocks,
-        no_data: bool,
-    },
+    WriteSame: [0x41 | 0x93] {
+        size: Size = CODE;
+        blocks: Blocks = ADDRESS;
+        no_data: bool = flag(1, 0);
+    }
+
     /// Writes blocks if they are as expected (SBC-3).
-    CompareAndWrite {
-        at: u64,
-        count: u8,
-        caching: Caching,
-    },
+    CompareAndWrite: [0x89] {
+        at: u64 = ADDRESS;
+        count: u8 = bytes(13, 1);
+        caching: Caching = bits(1, 4, 3);
+    }
+
     /// Sets the bits of blocks that are one in the data (SBC-3).
-    OrWrite { blocks: Blocks, caching: Caching },
-    /// The last block and the block size (SBC-3). With `partial` (PMI,
-    /// SCSI-2): the last block after `at` before a substantial delay, such as another cylinder.
-    ReadCapacity10 { at: u32, partial: bool },
+    OrWrite: [0x8b] {
+        blocks: Blocks = ADDRESS;
+        caching: Caching = bits(1, 4, 3);
+    }
+
+    /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2): the last
+    /// block after `at` before a substantial delay, such as another cylinder.
+    ReadCapacity10: [0x25] {
+        at: u32 = ADDRESS;
+        partial: bool = flag(8, 0);
+    }
+
     /// READ CAPACITY with 64-bit addresses and more parameters (SBC-3).
-    ReadCapacity16 { at: u64, partial: bool, length: u32 },
-    /// Mode parameters (SPC-4). [`Size::Six`] or [`Size::Ten`].
-    ModeSense {
-        size: Size,
-        page: u8,
-        subpage: u8,
-        values: Values,
-        no_block_descriptors: bool,
-        long_addresses: bool,
-        length: u16,
-    },
-    /// Changes mode parameters (SPC-4). [`Size::Six`] or [`Size::Ten`].
-    ModeSelect {
-        size: Size,
-        page_format: bool,
-        save: bool,
-        length: u16,
-    },
-    /// Reserves the unit (SCSI-2). [`Size::Six`] or [`Size::Ten`].
-    Reserve { size: Size },
-    /// Releases it (SCSI-2). [`Size::Six`] or [`Size::Ten`].
-    Release { size: Size },
-    /// The registrations and the reservation (SPC-4).
-    PersistentReserveIn { action: ReserveIn, length: u16 },
+    ReadCapacity16: [0x9e / 0x10] {
+        at: u64 = ADDRESS;
+        partial: bool = flag(14, 0);
+        length: u32 = bytes(10, 4);
+    }
+
+    /// Returns mode parameters (SPC-4).
+    ModeSense: [0x1a | 0x5a] {
+        size: Size = CODE;
+        page: u8 = bits(2, 5, 0);
+        subpage: u8 = bytes(3, 1);
+        values: Values = bits(2, 7, 6);
+        no_block_descriptors: bool = flag(1, 3);
+        long_addresses: bool = flag(1, 4);
+        length: u16 = COUNT;
+    }
+
+    /// Changes mode parameters (SPC-4).
+    ModeSelect: [0x15 | 0x55] {
+        size: Size = CODE;
+        page_format: bool = flag(1, 4);
+        save: bool = flag(1, 0);
+        length: u16 = COUNT;
+    }
+
+    /// Reserves the unit (SCSI-2).
+    Reserve: [0x16 | 0x56] { size: Size = CODE; }
+
+    /// Releases the unit (SCSI-2).
+    Release: [0x17 | 0x57] { size: Size = CODE; }
+
+    /// Returns the registrations and the reservation (SPC-4).
+    PersistentReserveIn: [0x5e] {
+        action: ReserveIn = bits(1, 4, 0);
+        length: u16 = bytes(7, 2);
+    }
+
     /// Registers and reserves (SPC-4).
-    PersistentReserveOut {
-        action: ReserveOut,
-        scope: u8,
-        kind: u8,
-        length: u32,
-    },
-    /// Spins it up or down (SBC-3).
-    StartStopUnit {
-        immediate: bool,
-        power_condition: u8,
-        power_condition_modifier: u8,
-        no_flush: bool,
-        load_eject: bool,
-        start: bool,
-    },
-    /// Formats it (SBC-3). `defects` is the format of the list that the host sends, if
-    /// it sends one; `complete` means that the list replaces the grown one.
-    FormatUnit {
-        defects: Option<AddressFormat>,
-        long_list: bool,
-        complete: bool,
-        interleave: u16,
-    },
+    PersistentReserveOut: [0x5f] {
+        action: ReserveOut = bits(1, 4, 0);
+        scope: u8 = bits(2, 7, 4);
+        kind: u8 = bits(2, 3, 0);
+        length: u32 = bytes(5, 4);
+    }
+
+    /// Spins the disk up or down (SBC-3).
+    StartStopUnit: [0x1b] {
+        immediate: bool = flag(1, 0);
+        power_condition: u8 = bits(4, 7, 4);
+        power_condition_modifier: u8 = bits(3, 3, 0);
+        no_flush: bool = flag(4, 2);
+        load_eject: bool = flag(4, 1);
+        start: bool = flag(4, 0);
+    }
+
+    /// Formats the disk (SBC-3). `defects` is the format of the list that the host sends, if it
+    /// sends one; `complete` means that the list replaces the grown one.
+    FormatUnit: [0x04] {
+        defects: Option<AddressFormat> = bits(1, 2, 0);
+        long_list: bool = flag(1, 5);
+        complete: bool = flag(1, 3);
+        interleave: u16 = bytes(3, 2);
+    }
+
     /// Reassigns blocks (SBC-3).
-    ReassignBlocks {
-        long_addresses: bool,
-        long_list: bool,
-    },
-    /// Lists of defects (SBC-3). [`Size::Ten`], without an index, or
-    /// [`Size::Twelve`].
-    ReadDefectData {
-        size: Size,
-        primary: bool,
-        grown: bool,
-        format: AddressFormat,
-        index: u32,
-        length: u32,
-    },
+    ReassignBlocks: [0x07] {
+        long_addresses: bool = flag(1, 1);
+        long_list: bool = flag(1, 0);
+    }
+
+    /// Returns lists of defects (SBC-3). Only [`Size::Twelve`] has an index.
+    ReadDefectData: [0x37 | 0xb7] {
+        size: Size = CODE;
+        primary: bool = defect_bits(4, 4);
+        grown: bool = defect_bits(3, 3);
+        format: AddressFormat = defect_bits(2, 0);
+        index: u32 = [NONE, NONE, FieldPosition::bytes(2, 4), NONE];
+        length: u32 = COUNT;
+    }
+
     /// Runs a self-test, or sends a diagnostic page (SPC-4).
-    SendDiagnostic {
-        self_test_code: u8,
-        page_format: bool,
-        self_test: bool,
-        device_offline: bool,
-        unit_offline: bool,
-        length: u16,
-    },
+    SendDiagnostic: [0x1d] {
+        self_test_code: u8 = bits(1, 7, 5);
+        page_format: bool = flag(1, 4);
+        self_test: bool = flag(1, 2);
+        device_offline: bool = flag(1, 1);
+        unit_offline: bool = flag(1, 0);
+        length: u16 = bytes(3, 2);
+    }
+
     /// Returns a diagnostic page (SPC-4): the requested one, or the answer to the last SEND
     /// DIAGNOSTIC.
-    ReceiveDiagnosticResults { page: Option<u8>, length: u16 },
+    ReceiveDiagnosticResults: [0x1c] {
+        page: Option<u8> = flag(1, 0);
+        length: u16 = bytes(3, 2);
+    }
+
     /// Lists the logical units (SPC-4).
-    ReportLuns { select: u8, length: u32 },
+    ReportLuns: [0xa0] {
+        select: u8 = bytes(2, 1);
+        length: u32 = COUNT;
+    }
+
     /// Lists the supported operations (SPC-4).
-    ReportSupportedOperationCodes {
-        timeouts: bool,
-        query: OperationQuery,
-        length: u32,
-    },
+    ReportSupportedOperationCodes: [0xa3 / 0x0c] {
+        timeouts: bool = flag(2, 7);
+        query: OperationQuery = bits(2, 2, 0);
+        length: u32 = COUNT;
+    }
+
     /// Lists the supported task management functions (SPC-4).
-    ReportSupportedTaskManagementFunctions { extended: bool, length: u32 },
-    LogSense {
-        save: bool,
-        values: LogValues,
-        page: u8,
-        subpage: u8,
-        pointer: u16,
-        length: u16,
-    },
+    ReportSupportedTaskManagementFunctions: [0xa3 / 0x0d] {
+        extended: bool = flag(2, 7);
+        length: u32 = COUNT;
+    }
+
+    LogSense: [0x4d] {
+        save: bool = flag(1, 0);
+        values: LogValues = bits(2, 7, 6);
+        page: u8 = bits(2, 5, 0);
+        subpage: u8 = bytes(3, 1);
+        pointer: u16 = bytes(5, 2);
+        length: u16 = COUNT;
+    }
 }
 
 impl Command {
@@ -306,7 +644,7 @@ impl Command {
     /// If the operation is unknown, or a field has a value that the standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
         Operation::find(block)?;
-        parse::any(block)
+        parse(block)
     }
 
     /// Writes the command block at the front of `block`, and returns its length.
@@ -314,8 +652,10 @@ impl Command {
     /// # Panics
     /// If a value does not fit its field, or the operation does not exist in that size.
     pub fn emit(&self, block: &mut [u8; 16]) -> usize {
-        block.fill(0);
-        emit::any(self, block)
+        let length = emit(self, block);
+        let parsed = Self::parse(&block[..length]);
+        assert_eq!(parsed, Ok(*self), "all values fit their fields");
+        length
     }
 
     /// Returns the operation.
@@ -327,64 +667,24 @@ impl Command {
         let length = self.emit(&mut block);
         Operation::find(&block[..length]).expect("what is emitted is valid")
     }
-}
 
-impl Size {
-    /// Returns the length in bytes.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::Six => 6,
-            Self::Ten => 10,
-            Self::Twelve => 12,
-            Self::Sixteen => 16,
+    /// Returns the size of a command that exists in several.
+    const fn size(&self) -> Option<Size> {
+        match *self {
+            Self::Read { size, .. }
+            | Self::Write { size, .. }
+            | Self::WriteAndVerify { size, .. }
+            | Self::Verify { size, .. }
+            | Self::Seek { size, .. }
+            | Self::PreFetch { size, .. }
+            | Self::SynchronizeCache { size, .. }
+            | Self::WriteSame { size, .. }
+            | Self::ModeSense { size, .. }
+            | Self::ModeSelect { size, .. }
+            | Self::Reserve { size }
+            | Self::Release { size }
+            | Self::ReadDefectData { size, .. } => Some(size),
+            _ => None,
         }
     }
-
-    /// Derives the size from the group code, the upper three bits of the operation code (SPC-4).
-    fn from_block(block: &[u8]) -> Self {
-        match block.len() {
-            6 => Self::Six,
-            10 => Self::Ten,
-            12 => Self::Twelve,
-            _ => Self::Sixteen,
-        }
-    }
-
-    /// Selects the operation code for this size.
-    fn code(self, codes: [u8; 4]) -> u8 {
-        let code = codes[match self {
-            Self::Six => 0,
-            Self::Ten => 1,
-            Self::Twelve => 2,
-            Self::Sixteen => 3,
-        }];
-        assert!(code != NO_SUCH_SIZE, "the operation has no such size");
-        code
-    }
 }
-
-/// Returns the position of the group number in a command block (SBC-3).
-fn group_byte(size: Size) -> usize {
-    match size {
-        Size::Six | Size::Ten => 6,
-        Size::Twelve => 10,
-        Size::Sixteen => 14,
-    }
-}
-
-/// Marks a size that does not exist in a list of codes. No operation has this code.
-const NO_SUCH_SIZE: u8 = 0xff;
-
-const READ: [u8; 4] = [0x08, 0x28, 0xa8, 0x88];
-const WRITE: [u8; 4] = [0x0a, 0x2a, 0xaa, 0x8a];
-const WRITE_AND_VERIFY: [u8; 4] = [NO_SUCH_SIZE, 0x2e, 0xae, 0x8e];
-const VERIFY: [u8; 4] = [NO_SUCH_SIZE, 0x2f, 0xaf, 0x8f];
-const SEEK: [u8; 4] = [0x0b, 0x2b, NO_SUCH_SIZE, NO_SUCH_SIZE];
-const PRE_FETCH: [u8; 4] = [NO_SUCH_SIZE, 0x34, NO_SUCH_SIZE, 0x90];
-const SYNCHRONIZE_CACHE: [u8; 4] = [NO_SUCH_SIZE, 0x35, NO_SUCH_SIZE, 0x91];
-const WRITE_SAME: [u8; 4] = [NO_SUCH_SIZE, 0x41, NO_SUCH_SIZE, 0x93];
-const MODE_SENSE: [u8; 4] = [0x1a, 0x5a, NO_SUCH_SIZE, NO_SUCH_SIZE];
-const MODE_SELECT: [u8; 4] = [0x15, 0x55, NO_SUCH_SIZE, NO_SUCH_SIZE];
-const RESERVE: [u8; 4] = [0x16, 0x56, NO_SUCH_SIZE, NO_SUCH_SIZE];
-const RELEASE: [u8; 4] = [0x17, 0x57, NO_SUCH_SIZE, NO_SUCH_SIZE];
-const READ_DEFECT_DATA: [u8; 4] = [NO_SUCH_SIZE, 0x37, 0xb7, NO_SUCH_SIZE];

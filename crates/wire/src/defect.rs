@@ -54,8 +54,7 @@ impl Address {
         }
     }
 
-    /// Returns the length of an address of a format in a list, in bytes; `None` for vendor-specific
-    /// formats.
+    /// Returns the length of an address in a list, in bytes; `None` for vendor-specific formats.
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
@@ -68,8 +67,7 @@ impl Address {
         }
     }
 
-    /// Parses the address at the front of `data`; `None` if it is cut off or [`Address`] does not
-    /// support its format.
+    /// Parses the address at the front of `data`; `None` if it is cut off or vendor-specific.
     pub fn parse(format: AddressFormat, data: &[u8]) -> Option<Self> {
         let data = data.get(..Self::length(format)?)?;
         let physical = || Physical {
@@ -102,8 +100,7 @@ impl Address {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is too little room, the cylinder is 2^24 or more, or an extended offset is 2^28 or
-    /// more.
+    /// If there is too little room, a cylinder is above 24 bits, or an extended offset above 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -151,9 +148,7 @@ layout! {
         /// Bytes of all addresses, requested or not.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// Header of READ DEFECT DATA(12).
     pub struct Header12: 8 {
         /// The primary list follows.
@@ -167,16 +162,13 @@ layout! {
         /// Bytes of all addresses from the index on.
         length: u32 = FieldPosition::bytes(4, 4);
     }
-}
 
-layout! {
     /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
     pub struct FormatHeader: 4 {
         /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
-        /// DCRT: no certification.
         disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
         stop: bool = FieldPosition::flag(1, 4);
@@ -186,19 +178,15 @@ layout! {
         disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
         immediate: bool = FieldPosition::flag(1, 1);
-        /// Bytes of all addresses.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// The header with LONGLIST.
     pub struct LongFormatHeader: 8 {
         /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
-        /// DCRT: no certification.
         disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
         stop: bool = FieldPosition::flag(1, 4);
@@ -208,23 +196,16 @@ layout! {
         disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
         immediate: bool = FieldPosition::flag(1, 1);
-        /// Bytes of all addresses.
         length: u32 = FieldPosition::bytes(4, 4);
     }
-}
 
-layout! {
     /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
     pub struct ReassignHeader: 4 {
-        /// Bytes of all addresses.
         length: u16 = FieldPosition::bytes(2, 2);
     }
-}
 
-layout! {
     /// The header with LONGLIST.
     pub struct LongReassignHeader: 4 {
-        /// Bytes of all addresses.
         length: u32 = FieldPosition::bytes(0, 4);
     }
 }
@@ -233,9 +214,7 @@ layout! {
 /// 4.1.2). A host sends an address and the requested format; the unit returns the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
-    /// The address to translate.
     pub address: Address,
-    /// The requested format.
     pub wanted: AddressFormat,
 }
 
@@ -250,7 +229,6 @@ pub const SUPPORTED_PAGES: u8 = 0x00;
 pub struct Translated {
     /// The format of the address that was translated.
     pub supplied: AddressFormat,
-    /// The position is reserved.
     pub reserved: bool,
     /// The position is an alternate sector.
     pub alternate_sector: bool,
@@ -262,12 +240,9 @@ pub struct Translated {
 /// Length of either page with one address.
 pub const TRANSLATE_LENGTH: usize = 14;
 
-/// An error in one of these pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Its length is wrong.
     Short(Short),
-    /// It has another code.
     Code(u8),
     /// A format that [`Address`] does not support, with its byte.
     Format(u8),

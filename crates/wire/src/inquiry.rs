@@ -35,24 +35,18 @@ layout! {
         command_queueing: bool = FieldPosition::flag(7, 1);
         /// The vendor, in ASCII, padded with spaces.
         vendor: [u8; 8] = FieldPosition::bytes(8, 8);
-        /// The product.
         product: [u8; 16] = FieldPosition::bytes(16, 16);
-        /// Revision of its firmware.
         revision: [u8; 4] = FieldPosition::bytes(32, 4);
     }
 }
 
-/// Offset of the version descriptors in standard data that are longer than [`Inquiry`], and their
-/// maximum number.
+/// Offset of the version descriptors after [`Inquiry`], and their maximum number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
 /// Version descriptors (SPC-4): standards of which no particular draft is claimed.
 pub mod version {
-    /// SAM-5.
     pub const SAM_5: u16 = 0x00a0;
-    /// SPC-4.
     pub const SPC_4: u16 = 0x0460;
-    /// SBC-3.
     pub const SBC_3: u16 = 0x04c0;
 }
 
@@ -113,9 +107,6 @@ impl<'a> VitalPage<'a> {
     }
 
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.qualifier < 8 && self.device_type < 32);
         let end = HEADER + self.content.len();
@@ -189,9 +180,7 @@ layout! {
         /// Blocks of a WRITE SAME.
         write_same: u64 = FieldPosition::bytes(32, 8);
     }
-}
 
-layout! {
     /// Content of the block device characteristics page (SBC-3).
     pub struct Characteristics: 60 {
         /// Revolutions per minute; 0 if not reported, 1 if the medium does not rotate.

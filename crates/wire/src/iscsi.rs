@@ -7,21 +7,16 @@
 //!
 //! The source is RFC 7143, cited by the names of its messages and keys.
 
-mod control;
-mod field;
 mod message;
 pub mod segment;
 pub mod text;
 
-pub use control::{
-    AsyncMessage, LogoutRequest, LogoutResponse, Reject, Snack, async_event, logout_reason,
-    logout_response, reject_reason, snack_kind,
-};
-pub use field::{Lun, Serial, Tag, padded};
 pub use message::{
-    Command, DataIn, DataOut, Invalid, Lengths, LoginRequest, LoginResponse, Message, NopIn,
-    NopOut, ReadyToTransfer, Response, TaskRequest, TaskResponse, TextRequest, TextResponse,
-    attribute, function, login_status, response, stage, task_response,
+    AsyncMessage, Command, DataIn, DataOut, Invalid, Lengths, LoginRequest, LoginResponse,
+    LogoutRequest, LogoutResponse, Lun, Message, NopIn, NopOut, ReadyToTransfer, Reject, Response,
+    Serial, Snack, Tag, TaskRequest, TaskResponse, TextRequest, TextResponse, async_event,
+    attribute, function, login_status, logout_reason, logout_response, padded, reject_reason,
+    response, snack_kind, stage, task_response,
 };
 pub use segment::Digest;
 

@@ -37,7 +37,6 @@ impl FieldPosition {
         }
     }
 
-    /// Sets the bits of this field in `mask`.
     pub(crate) fn mark(self, mask: &mut [u8]) {
         for byte in &mut mask[self.byte..self.byte + self.bytes] {
             let bits = (0xff >> (8 - self.bits)) << self.low;
@@ -48,6 +47,11 @@ impl FieldPosition {
             );
             *byte |= bits;
         }
+    }
+
+    /// Returns the byte and the bit at which the field begins.
+    pub(crate) const fn highest_bit(self) -> (u16, u8) {
+        (self.byte as u16, self.low + self.bits - 1)
     }
 
     fn number(self, data: &[u8]) -> u64 {
@@ -116,24 +120,22 @@ impl<const N: usize> Field for [u8; N] {
 /// Data end before their layout does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// Number of bytes required.
     pub expected: usize,
 }
 
 /// Declares data of a fixed layout: a row per field with its documentation, type and position.
 macro_rules! layout {
-    (
+    ($(
         $(#[$meta:meta])*
         pub struct $name:ident: $length:literal {
             $($(#[$about:meta])* $field:ident: $type:ty = $position:expr;)+
         }
-    ) => {
+    )+) => {$(
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name { $($(#[$about])* pub $field: $type,)+ }
 
         impl $name {
-            /// Length, in bytes.
             pub const LENGTH: usize = $length;
 
             /// A one for each bit that belongs to a field.
@@ -164,7 +166,7 @@ macro_rules! layout {
                 data
             }
         }
-    };
+    )+};
 }
 
 /// Returns the big-endian number in at most eight `bytes`.

@@ -7,25 +7,19 @@ layout! {
     pub struct Header6: 4 {
         /// Bytes after this one; reserved in MODE SELECT.
         data_length: u8 = FieldPosition::bytes(0, 1);
-        /// 0 for disks.
         medium_type: u8 = FieldPosition::bytes(1, 1);
-        /// Writes are refused.
         write_protected: bool = FieldPosition::flag(2, 7);
         /// DPO and FUA are supported.
         dpo_fua: bool = FieldPosition::flag(2, 4);
         /// Length of all block descriptors.
         descriptors_length: u8 = FieldPosition::bytes(3, 1);
     }
-}
 
-layout! {
     /// Header of MODE SENSE(10) and MODE SELECT(10).
     pub struct Header10: 8 {
         /// Bytes after this field; reserved in MODE SELECT.
         data_length: u16 = FieldPosition::bytes(0, 2);
-        /// 0 for disks.
         medium_type: u8 = FieldPosition::bytes(2, 1);
-        /// Writes are refused.
         write_protected: bool = FieldPosition::flag(3, 7);
         /// DPO and FUA are supported.
         dpo_fua: bool = FieldPosition::flag(3, 4);
@@ -34,23 +28,17 @@ layout! {
         /// Length of all block descriptors.
         descriptors_length: u16 = FieldPosition::bytes(6, 2);
     }
-}
 
-layout! {
     /// Short block descriptor (SBC-3).
     pub struct ShortDescriptor: 8 {
         /// Number of blocks; all ones if it does not fit.
         blocks: u32 = FieldPosition::bytes(0, 4);
-        /// Bytes per block.
         block_bytes: u32 = FieldPosition::bytes(5, 3);
     }
-}
 
-layout! {
     /// Long block descriptor (SBC-3).
     pub struct LongDescriptor: 16 {
         blocks: u64 = FieldPosition::bytes(0, 8);
-        /// Bytes per block.
         block_bytes: u32 = FieldPosition::bytes(12, 4);
     }
 }
@@ -118,22 +106,21 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Declares the content of a mode page, whose bytes the standards count from its header.
-macro_rules! page {
-    (
+/// Declares the content of mode pages, whose bytes the standards count from its header.
+macro_rules! pages {
+    ($(
         $(#[$meta:meta])*
         pub struct $name:ident: $code:literal, $length:literal { $($fields:tt)+ }
-    ) => {
+    )+) => {$(
         layout! {
             $(#[$meta])*
             pub struct $name: $length { $($fields)+ }
         }
 
         impl $name {
-            /// The code of the page.
             pub const CODE: u8 = $code;
         }
-    };
+    )+};
 }
 
 /// Field positions in a page, counted from its header.
@@ -149,7 +136,7 @@ const fn bytes(byte: usize, count: usize) -> FieldPosition {
     FieldPosition::bytes(byte - 2, count)
 }
 
-page! {
+pages! {
     pub struct ErrorRecovery: 0x01, 10 {
         /// AWRE: reallocate blocks that cannot be written.
         reallocate_writes: bool = flag(2, 7);
@@ -167,16 +154,12 @@ page! {
         disable_transfer: bool = flag(2, 1);
         /// DCR: no correction codes.
         disable_correction: bool = flag(2, 0);
-        /// Number of retries of a read.
         read_retries: u8 = bytes(3, 1);
-        /// Number of retries of a write.
         write_retries: u8 = bytes(8, 1);
         /// In ms; 0 is the drive's own.
         recovery_time_limit_ms: u16 = bytes(10, 2);
     }
-}
 
-page! {
     pub struct Disconnect: 0x02, 14 {
         /// Fill level of the buffer at which a read reconnects, in parts of 256.
         buffer_full_ratio: u8 = bytes(2, 1);
@@ -193,22 +176,14 @@ page! {
         /// DTDC: no disconnection once data are transferred.
         data_transfer_disconnect: u8 = bits(12, 1, 0);
     }
-}
 
-page! {
     /// Format device. "Zone" here is a region of the sparing scheme.
     pub struct FormatDevice: 0x03, 22 {
-        /// Tracks of a region of the sparing scheme.
         tracks_per_zone: u16 = bytes(2, 2);
-        /// Spare sectors of a region.
         spare_sectors_per_zone: u16 = bytes(4, 2);
-        /// Spare tracks of a region.
         spare_tracks_per_zone: u16 = bytes(6, 2);
-        /// Spare tracks of the unit.
         spare_tracks: u16 = bytes(8, 2);
-        /// Sectors of a track.
         sectors_per_track: u16 = bytes(10, 2);
-        /// Bytes of a sector.
         sector_bytes: u16 = bytes(12, 2);
         /// Interleave; 1 for none.
         interleave: u16 = bytes(14, 2);
@@ -216,49 +191,36 @@ page! {
         track_skew: u16 = bytes(16, 2);
         /// Sectors from the end of a cylinder to the start of the next.
         cylinder_skew: u16 = bytes(18, 2);
-        /// SSEC: soft sectors.
         soft_sectors: bool = flag(20, 7);
-        /// HSEC: hard sectors.
         hard_sectors: bool = flag(20, 6);
         /// RMB: the medium can be removed.
         removable: bool = flag(20, 5);
         /// SURF: blocks fill a surface before the next one.
         by_surface: bool = flag(20, 4);
     }
-}
 
-page! {
     pub struct Geometry: 0x04, 22 {
         cylinders: u32 = bytes(2, 3);
         heads: u8 = bytes(5, 1);
-        /// The landing zone of the heads.
         landing_zone: u32 = bytes(14, 3);
         /// RPL: spindle synchronisation.
         position_locking: u8 = bits(17, 1, 0);
         /// In parts of 256 of a revolution.
         rotational_offset: u8 = bytes(18, 1);
-        /// Revolutions per minute.
         rotation_rate: u16 = bytes(20, 2);
     }
-}
 
-page! {
     /// Flexible disk, which some programs also request from fixed disks.
     pub struct FlexibleDisk: 0x05, 30 {
         /// In kbit/s.
         transfer_rate: u16 = bytes(2, 2);
         heads: u8 = bytes(4, 1);
-        /// Sectors of a track.
         sectors_per_track: u8 = bytes(5, 1);
-        /// Bytes of a sector.
         sector_bytes: u16 = bytes(6, 2);
         cylinders: u16 = bytes(8, 2);
-        /// Revolutions per minute.
         rotation_rate: u16 = bytes(28, 2);
     }
-}
 
-page! {
     /// Caching. Drives before SBC end it after byte 11.
     pub struct Caching: 0x08, 18 {
         /// IC: the drive uses the number or the size of segments below.
@@ -301,9 +263,7 @@ page! {
         /// Size of a segment, in bytes or blocks.
         segment_size: u16 = bytes(14, 2);
     }
-}
 
-page! {
     pub struct Control: 0x0a, 10 {
         /// TST: 0 for one set of commands for all initiators.
         task_sets: u8 = bits(2, 7, 5);
@@ -326,9 +286,7 @@ page! {
         /// In seconds.
         self_test_time_s: u16 = bytes(10, 2);
     }
-}
 
-page! {
     /// Notch and partition: a zone.
     pub struct Notch: 0x0c, 22 {
         /// ND: the drive has notches.
@@ -339,16 +297,13 @@ page! {
         maximum: u16 = bytes(4, 2);
         /// The notch to which other pages refer, from 1; 0 for the whole drive.
         active: u16 = bytes(6, 2);
-        /// The start of the notch.
         starting_boundary: u32 = bytes(8, 4);
         /// The end of the notch, inclusive.
         ending_boundary: u32 = bytes(12, 4);
         /// A bit for each page that differs from notch to notch.
         pages_notched: u64 = bytes(16, 8);
     }
-}
 
-page! {
     pub struct Exceptions: 0x1c, 10 {
         /// PERF: reports may not delay commands.
         performance: bool = flag(2, 7);

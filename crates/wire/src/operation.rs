@@ -3,12 +3,9 @@
 /// An operation, as REPORT SUPPORTED OPERATION CODES describes it (SPC-4).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Its name in the standard.
     pub name: &'static str,
-    /// The first byte of the command block.
     pub code: u8,
-    /// The service action, which distinguishes operations with the same code: bits 4 to 0 of byte
-    /// 1.
+    /// The service action of operations with the same code: bits 4 to 0 of byte 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
     /// The first byte is the operation code, and byte 1 has the service action if there is one.

@@ -11,11 +11,9 @@ layout! {
     /// An operation in the list of all operations.
     pub struct ListedOperation: 8 {
         code: u8 = FieldPosition::bytes(0, 1);
-        /// The service action, if the operation has one.
         service_action: u16 = FieldPosition::bytes(2, 2);
         /// A timeouts descriptor follows.
         timeouts: bool = FieldPosition::flag(5, 1);
-        /// It has a service action.
         has_service_action: bool = FieldPosition::flag(5, 0);
         /// Length of its command block.
         length: u16 = FieldPosition::bytes(6, 2);
@@ -29,9 +27,6 @@ pub fn operations_length(operations: usize, timeouts: bool) -> usize {
 }
 
 /// Writes the list of `operations` at the front of `data`; returns its length.
-///
-/// # Panics
-/// If there is too little room.
 pub fn emit_operations<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     timeouts: bool,
@@ -146,24 +141,16 @@ pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
 layout! {
     /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Bytes about timeouts follow.
     pub struct TaskManagement: 4 {
-        /// ATS.
         abort_task: bool = FieldPosition::flag(0, 7);
-        /// ATSS.
         abort_task_set: bool = FieldPosition::flag(0, 6);
-        /// CACAS.
         clear_aca: bool = FieldPosition::flag(0, 5);
-        /// CTSS.
         clear_task_set: bool = FieldPosition::flag(0, 4);
-        /// LURS.
         unit_reset: bool = FieldPosition::flag(0, 3);
-        /// QTS.
         query_task: bool = FieldPosition::flag(0, 2);
         /// 12 if timeouts are requested.
         additional_length: u8 = FieldPosition::bytes(3, 1);
     }
-}
 
-layout! {
     /// Header of a log page. Parameters follow.
     pub struct LogHeader: 4 {
         /// DS: not saved.
@@ -172,7 +159,6 @@ layout! {
         has_subpage: bool = FieldPosition::flag(0, 6);
         page: u8 = FieldPosition::bits(0, 5, 0);
         subpage: u8 = FieldPosition::bytes(1, 1);
-        /// Bytes of all parameters.
         length: u16 = FieldPosition::bytes(2, 2);
     }
 }
@@ -186,9 +172,6 @@ pub struct LogParameter<'a> {
 
 impl LogParameter<'_> {
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let end = 4 + self.value.len();
         put(&mut data[..2], u64::from(self.code));
@@ -213,7 +196,6 @@ pub fn log_parameters(mut content: &[u8]) -> impl Iterator<Item = LogParameter<'
     })
 }
 
-/// Codes of log pages.
 pub mod log_page {
     /// The list of supported pages: their codes.
     pub const SUPPORTED: u8 = 0x00;
@@ -251,23 +233,17 @@ layout! {
         /// In degrees Celsius; 0xff if not known.
         temperature: u8 = FieldPosition::bytes(2, 1);
     }
-}
 
-layout! {
     /// Data of READ CAPACITY(10).
     pub struct Capacity10: 8 {
         /// The last block; all ones if it does not fit.
         last: u32 = FieldPosition::bytes(0, 4);
-        /// Bytes per block.
         block_bytes: u32 = FieldPosition::bytes(4, 4);
     }
-}
 
-layout! {
     /// Data of READ CAPACITY(16).
     pub struct Capacity16: 32 {
         last: u64 = FieldPosition::bytes(0, 8);
-        /// Bytes per block.
         block_bytes: u32 = FieldPosition::bytes(8, 4);
         /// Type of protection information less one.
         protection_type: u8 = FieldPosition::bits(12, 3, 1);

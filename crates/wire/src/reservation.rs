@@ -5,23 +5,18 @@ use crate::layout::{FieldPosition, number, put};
 layout! {
     /// The list that PERSISTENT RESERVE OUT sends, without transport identifiers.
     pub struct Parameters: 24 {
-        /// The sender's key.
         key: u64 = FieldPosition::bytes(0, 8);
         /// The key for the action.
         action_key: u64 = FieldPosition::bytes(8, 8);
-        /// Transport identifiers follow.
         others: bool = FieldPosition::flag(20, 3);
         /// Applies to all ports of the target.
         all_ports: bool = FieldPosition::flag(20, 2);
         /// Registrations survive a power loss.
         through_power_loss: bool = FieldPosition::flag(20, 0);
     }
-}
 
-layout! {
     /// A reservation, after the header of READ RESERVATION.
     pub struct Reservation: 16 {
-        /// The holder's key.
         key: u64 = FieldPosition::bytes(0, 8);
         /// 0: the whole unit.
         scope: u8 = FieldPosition::bits(13, 7, 4);
@@ -29,9 +24,7 @@ layout! {
         /// 7 and 8: the same, all registrants.
         kind: u8 = FieldPosition::bits(13, 3, 0);
     }
-}
 
-layout! {
     /// Data of REPORT CAPABILITIES.
     pub struct Capabilities: 8 {
         /// 8.
@@ -59,9 +52,6 @@ layout! {
 const HEADER: usize = 8;
 
 /// Writes the registered keys at the front of `data`; returns the length.
-///
-/// # Panics
-/// If there is too little room.
 pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
     let end = HEADER + 8 * keys.len();
     put(&mut data[..4], u64::from(generation));
@@ -73,9 +63,6 @@ pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
 }
 
 /// Writes the reservation at the front of `data`; returns the length.
-///
-/// # Panics
-/// If there is too little room.
 pub fn emit_reservation(generation: u32, held: Option<&Reservation>, data: &mut [u8]) -> usize {
     let content = held.map(Reservation::emit);
     let length = content.as_ref().map_or(0, |content| content.len());
@@ -131,8 +118,7 @@ pub enum TransportId<'a> {
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// Returns the length in bytes: 24, or a multiple of four for names, which are padded with
-    /// zeros.
+    /// Returns the length in bytes: 24, or a multiple of four for names padded with zeros.
     pub fn length(&self) -> usize {
         let text = match self {
             Self::Sas(_) => return 24,
@@ -206,9 +192,6 @@ pub fn full_status_length(registrations: &[(FullStatus, TransportId<'_>)]) -> us
 }
 
 /// Writes all registrations with their initiators at the front of `data`; returns the length.
-///
-/// # Panics
-/// If there is too little room.
 pub fn emit_full_status(
     generation: u32,
     registrations: &[(FullStatus, TransportId<'_>)],

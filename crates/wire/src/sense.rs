@@ -6,10 +6,9 @@ use crate::layout::{number, put};
 use crate::operation::Invalid;
 
 macro_rules! keys {
-    ($($(#[$about:meta])+ $name:ident = $code:literal, $text:literal;)+) => {
-        /// Sense keys (SPC-4).
+    ($($(#[$about:meta])* $name:ident = $code:literal, $text:literal;)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Key { $($(#[$about])+ $name = $code,)+ }
+        pub enum Key { $($(#[$about])* $name = $code,)+ }
 
         impl Key {
             /// Returns the key with this code; `None` for reserved ones and for codes above 15.
@@ -20,7 +19,6 @@ macro_rules! keys {
                 }
             }
 
-            /// Returns its name in the standard.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
             }
@@ -29,15 +27,12 @@ macro_rules! keys {
 }
 
 keys! {
-    /// Nothing to report.
     NoSense = 0x0, "NO SENSE";
     /// The command succeeded after retries.
     RecoveredError = 0x1, "RECOVERED ERROR";
-    /// The unit cannot be accessed.
     NotReady = 0x2, "NOT READY";
     /// A flaw of the medium or an error in the data.
     MediumError = 0x3, "MEDIUM ERROR";
-    /// A fault of the device.
     HardwareError = 0x4, "HARDWARE ERROR";
     /// A parameter of the command block or of its data is not allowed.
     IllegalRequest = 0x5, "ILLEGAL REQUEST";
@@ -47,15 +42,11 @@ keys! {
     DataProtect = 0x7, "DATA PROTECT";
     /// Blank or written medium where the other was expected.
     BlankCheck = 0x8, "BLANK CHECK";
-    /// Vendor-specific.
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
-    /// A copy was aborted.
     CopyAborted = 0xa, "COPY ABORTED";
-    /// The device aborted the command.
     AbortedCommand = 0xb, "ABORTED COMMAND";
     /// Buffered data may be left.
     VolumeOverflow = 0xd, "VOLUME OVERFLOW";
-    /// The compared data differ.
     Miscompare = 0xe, "MISCOMPARE";
     /// The command succeeded, with additional information.
     Completed = 0xf, "COMPLETED";
@@ -73,8 +64,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($code, $qualifier);
             )+
 
-            /// Returns its name in the standard; `None` if it is not among those that a disk uses
-            /// here.
+            /// Returns its name in the standard; `None` if it is not in this table.
             pub fn name(self) -> Option<&'static str> {
                 match (self.0, self.1) {
                     $(($code, $qualifier) => Some($text),)+
@@ -150,12 +140,10 @@ pub struct Sense {
     /// True for an earlier command (response codes 0x71 and 0x73).
     pub deferred: bool,
     pub key: Key,
-    /// The additional sense code.
     pub code: Code,
     /// For disks: the first block with the error; with [`Key::Miscompare`] the first byte
     /// that differs.
     pub information: Option<u64>,
-    /// Sense-key specific bytes.
     pub specific: Option<Specific>,
 }
 
@@ -170,7 +158,6 @@ pub enum Format {
 /// An error in sense data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The header is incomplete.
     Short,
     /// The response code is not one of 0x70 to 0x73.
     ResponseCode(u8),

@@ -6,7 +6,7 @@ use diskarm_wire::mode::{
     Caching, Control, Disconnect, ErrorRecovery, Exceptions, FlexibleDisk, FormatDevice, Geometry,
     Header6, Header10, LongDescriptor, Notch, Page, ShortDescriptor,
 };
-use diskarm_wire::nbd::{self, option, reply, request};
+use diskarm_wire::nbd::{self, message, option};
 use diskarm_wire::report::{Capacity10, Capacity16};
 use proptest::prelude::*;
 
@@ -59,14 +59,10 @@ come_back! {
     answer_header: option::AnswerHeader;
     export_info: option::ExportInfo;
     block_sizes: option::BlockSizes;
-    compact_request: request::Compact;
-    extended_request: request::Extended;
-    simple_reply: reply::Simple;
-    structured_chunk: reply::Structured;
-    extended_chunk: reply::Extended;
-    hole: reply::Hole;
-    extent: reply::Extent;
-    long_extent: reply::LongExtent;
+    simple_reply: message::Simple;
+    hole: message::Hole;
+    extent: message::Extent;
+    long_extent: message::LongExtent;
 }
 
 /// worthington96 table 2: bytes of pages 0x02, 0x03, 0x04, 0x08 and 0x0C, counted from the header.

@@ -1,8 +1,8 @@
 //! Messages of NBD: bytes laid out by hand from the protocol document, and random values that come
 //! back.
 
+use diskarm_wire::nbd::message::{self, Chunk, Failure, kind};
 use diskarm_wire::nbd::option::{self, Choice, Context, ListedExport, Queries, answer, code, info};
-use diskarm_wire::nbd::reply::{self, Chunk, Failure, kind};
 use diskarm_wire::nbd::{
     BadMagic, ClientFlags, Command, CommandFlags, Error, ExportReply, ExtentFlags, Greeting,
     Headers, Request, TransmissionFlags,
@@ -139,8 +139,8 @@ fn requests() {
 /// Sections "Simple reply message", "Structured reply chunk message" and "Structured reply types".
 #[test]
 fn replies() {
-    let simple = reply::Simple {
-        magic: reply::Simple::MAGIC,
+    let simple = message::Simple {
+        magic: message::Simple::MAGIC,
         error: Error::Invalid.code(),
         cookie: 7,
     };

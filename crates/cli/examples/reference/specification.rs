@@ -14,7 +14,7 @@ pub fn page() -> String {
     page
 }
 
-/// Fills in the table below a heading, and those of its subtables.
+/// Fills in the table below a heading, and its subtables.
 fn fill(page: &mut String, heading: &str, keys: &'static [Key]) {
     let section = format!("\n## {heading}\n");
     let start = page

@@ -81,18 +81,17 @@ pub struct Args {
 /// The values without a default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
-/// Returns the message about the options that are missing.
 fn missing(args: &Args) -> String {
-    let is_given = [
-        args.capacity.is_some(),
-        args.rpm.is_some(),
-        args.seek.is_some(),
-        args.outer.is_some(),
+    let is_missing = [
+        args.capacity.is_none(),
+        args.rpm.is_none(),
+        args.seek.is_none(),
+        args.outer.is_none(),
     ];
     let missing = NEEDED
         .iter()
-        .zip(is_given)
-        .filter(|(_, is_given)| !is_given);
+        .zip(is_missing)
+        .filter(|(_, is_missing)| *is_missing);
     let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
     format!(
         "give {} from the data sheet, such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
@@ -115,7 +114,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let args = if should_ask(&args) { ask()? } else { args };
     let needed = (args.capacity, args.rpm, args.seek, args.outer);
     let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
-        return Err(Error::Usage(missing(&args)));
+        return Err(Error::Failed(missing(&args)));
     };
     let datasheet = Datasheet {
         name: args.name,
@@ -133,8 +132,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         interface_per_s: args.interface,
         sectors: args.sectors,
     };
-    let specification = datasheet.specification();
-    let (text, _) = specification.map_err(|error| {
+    let (text, _) = datasheet.specification().map_err(|error| {
         let flag = format!("--{}", error.field.replace('_', "-"));
         error.named(&flag)
     })?;
@@ -164,11 +162,7 @@ fn should_ask(args: &Args) -> bool {
     io::stdin().is_terminal() && read(form(), Vec::new()).is_ok_and(|none| *args == none)
 }
 
-/// Asks for each value. Questions go to standard error, so that the specification can be
-/// redirected.
-///
-/// # Errors
-/// If input cannot be read, or ends before all values without a default have an answer.
+/// Asks for each value, on standard error, so that the specification can be redirected.
 fn ask() -> Result<Args, Error> {
     let form = form();
     eprintln!("Values of the data sheet. An empty line keeps the default.\n");
@@ -200,16 +194,12 @@ fn answer(field: &Arg) -> Result<Option<String>, Error> {
         io::stderr().flush().ok();
         let mut line = String::new();
         let length = io::stdin().lock().read_line(&mut line);
-        let length = length.map_err(|source| Error::Io {
-            doing: "read",
-            path: "standard input".to_owned(),
-            source,
-        })?;
+        let length = length.map_err(Error::io("read", "standard input"))?;
         let line = line.trim();
         match (line.is_empty(), is_needed) {
             (true, false) => return Ok(None),
             (true, true) if length == 0 => {
-                return Err(Error::Usage(format!("end of input before --{name}")));
+                return Err(Error::Failed(format!("end of input before --{name}")));
             }
             (true, true) => continue,
             (false, _) => {}
@@ -235,7 +225,6 @@ fn question(field: &Arg) -> String {
     }
 }
 
-/// Converts an error of the option parser.
 fn wrong(error: clap::Error) -> Error {
     match usage::report(&form(), error) {
         Err(error) => error,

@@ -9,15 +9,14 @@ use diskarm_extract::{HostDelay, SimulatedDrive};
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_transport::iscsi::{self, Address, Credentials, Session};
-use diskarm_transport::sg::{self, Sg};
+use diskarm_transport::sg::Sg;
 use diskarm_transport::{Disk, Identity, Transport, TransportError};
 
-use crate::chap;
+use crate::args;
 use crate::error::Error;
 
-/// Returns the help of the URL.
 pub fn help() -> String {
-    format!("{DRIVES}\n\n{}\n\n{REAL}", REALISM)
+    format!("{DRIVES}\n\n{REALISM}\n\n{REAL}")
 }
 
 const DRIVES: &str = "\
@@ -39,9 +38,7 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(150_000),
 };
 
-/// The drive to measure.
 pub enum Target {
-    /// A simulated drive.
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
@@ -71,10 +68,9 @@ impl Target {
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
-                let expected = Address::EXPECTED;
-                let wrong = || Error::Input(InputError::new("URL", url, expected));
+                let wrong = || Error::option("URL", url, Address::EXPECTED);
                 let address = Address::parse(rest).ok_or_else(wrong)?;
-                let credentials = chap.map(chap::credentials).transpose()?;
+                let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(unnamed(url, &address, credentials.as_ref()));
                 }
@@ -83,7 +79,7 @@ impl Target {
             _ => {
                 let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, iscsi:// \
                                 with a target, or the path of a device such as /dev/sg0";
-                Err(Error::Input(InputError::new("URL", url, expected)))
+                Err(Error::option("URL", url, expected))
             }
         }
     }
@@ -93,7 +89,6 @@ impl Target {
         matches!(self, Self::Simulated(..))
     }
 
-    /// Returns the files that the drive is read from.
     pub fn files(&self) -> Files {
         match self {
             Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
@@ -102,19 +97,15 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays
-    /// of its host.
+    /// Opens a connection. A simulated drive starts over; `seed` is for its angle and host delays.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
                 let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
-                Ok(Box::new(drive.map_err(|error| {
-                    TransportError::Lost(error.to_string())
-                })?))
+                Ok(Box::new(drive.map_err(lost)?))
             }
             Self::Real(path) => {
-                let lost = |error: sg::Error| TransportError::Lost(error.to_string());
                 let mut drive = Sg::open(path).map_err(lost)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(lost)?;
@@ -122,7 +113,6 @@ impl Target {
                 Ok(Box::new(drive))
             }
             Self::Iscsi(address, credentials) => {
-                let lost = |error: iscsi::Error| TransportError::Lost(error.to_string());
                 let mut drive = Session::open(address, credentials.as_ref()).map_err(lost)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(lost)?;
@@ -132,8 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that a connection is to the expected drive: real drives may get other paths when they
-    /// are reconnected.
+    /// Checks that a connection is to the expected drive: reconnected drives may get other paths.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -143,7 +132,7 @@ impl Target {
             return Ok(());
         }
         let found = Disk::new(drive).and_then(|mut disk| Identity::read(&mut disk));
-        let found = found.map_err(|error| TransportError::Lost(error.to_string()))?;
+        let found = found.map_err(lost)?;
         if found == *expected {
             return Ok(());
         }
@@ -159,15 +148,19 @@ impl Target {
     }
 }
 
+fn lost(error: impl std::fmt::Display) -> TransportError {
+    TransportError::Lost(error.to_string())
+}
+
 /// Returns the error of a URL without a target, which lists the targets.
 fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: has no targets")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
-            Error::Input(InputError::new("URL", url, expected))
+            Error::option("URL", url, expected)
         }
-        Err(error) => Error::Drive(format!("{url}: {error}")),
+        Err(error) => Error::Failed(format!("{url}: {error}")),
     }
 }
 
@@ -186,8 +179,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            let message = format!("URL: found {url:?}, expected a parenthesis at its end");
-            return Err(InputError::message(message));
+            return Err(InputError::new("URL", url, "a parenthesis at its end"));
         }
         return Ok((url, Realism::default()));
     };

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use diskarm_core::freeblock::{BlockSet, Delivery};
-use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, ScanNames, ScanResults, Unreadable, checksums};
 use diskarm_scan::live::{Inbox, Live, SequentialPass, Size, Source};
 use diskarm_scan::{OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use diskarm_simulate::{Model, policy};
 
-use super::args::Args;
+use super::Args;
 use super::predictions::Predictions;
 use super::recorder::{self, Outputs, ScanEvent};
 use super::target::Real;
@@ -25,11 +24,9 @@ const PIECE: u64 = 256 << 10;
 /// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
-/// The longest time that a device may take to answer. Drives try for several seconds to read a bad
-/// block.
+/// The longest time for an answer. Drives try for several seconds to read a bad block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
-/// The state of a scan of a device.
 struct Scanning<'a> {
     args: &'a Args,
     predictions: Option<Predictions>,
@@ -37,33 +34,24 @@ struct Scanning<'a> {
     answers: Arc<Inbox>,
 }
 
-/// The outcome of one run.
 struct Ran {
     time: Span,
     /// True if the scan gave up after many failed reads.
     has_given_up: bool,
-    /// The results with a foreground.
     foreground: Option<ScanResults>,
 }
 
 pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
-    let mut files = real.files;
-    if let Some(model) = &args.model {
-        files = files.reading("--model", model);
-    }
-    if let Some(workload) = &args.workload {
-        files = files.reading("--workload", workload);
-    }
+    let mut files = real
+        .files
+        .reading("--model", args.model.as_deref().unwrap_or_default());
+    files = files.reading("--workload", args.workload.as_deref().unwrap_or_default());
     let model = model(args)?;
     let path = args.checksums.as_deref();
-    let sums = path
-        .map(|path| recorder::output(&mut files, "--checksums", path))
-        .transpose()?;
-    let outputs = Outputs::new(
-        &mut files,
-        args.checkpoint.as_deref(),
-        args.image.as_deref(),
-    )?;
+    let sums = path.map(|path| recorder::output(&mut files, "--checksums", path));
+    let sums = sums.transpose()?;
+    let (checkpoint, image) = (args.checkpoint.as_deref(), args.image.as_deref());
+    let outputs = Outputs::new(&mut files, checkpoint, image)?;
     let predictions = Predictions::create(args, &args.url, model.as_ref(), &mut files)?;
     let scanning = Scanning {
         args,
@@ -112,15 +100,10 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     if let Some(file) = sums.filter(|_| found.is_complete) {
         file.write(checksums(&account).as_bytes())?;
     }
-    if args.json {
-        output::print_json(&found)?
-    } else {
-        output::print(&found.text())?
-    }
+    output::print_as(args.json, &found, || found.text())?;
     scanning.finish(&account, ran.has_given_up)
 }
 
-/// Reads the model of the device, if one is given.
 fn model(args: &Args) -> Result<Option<Model>, Error> {
     let Some(name) = &args.model else {
         return Ok(None);
@@ -129,7 +112,6 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
     Ok(Some(args.changes.apply(model)?))
 }
 
-/// Checks that the model is that of a drive of this size.
 fn check(model: &Model, size: Size) -> Result<(), Error> {
     let found = Size {
         sectors: model.layout().sectors(),
@@ -138,20 +120,14 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
     if found == size {
         return Ok(());
     }
-    let expected = format!(
-        "a drive of {} blocks of {} bytes, as the device",
-        size.sectors.0, size.sector.0
-    );
-    let found = format!(
-        "{} ({} blocks of {} bytes)",
-        model.name, found.sectors.0, found.sector.0
-    );
+    let text = |size: Size| format!("{} blocks of {} bytes", size.sectors.0, size.sector.0);
+    let expected = format!("a drive of {}, as the device", text(size));
+    let found = format!("{} ({})", model.name, text(found));
     Err(Error::option("--model", found, expected))
 }
 
-/// Returns the unreadable blocks, with their positions if there is a model.
 fn unreadable_runs(account: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
-    let layout: Option<&Layout> = model.map(|model| &**model.layout());
+    let layout = model.map(|model| &**model.layout());
     let runs = account.unreadable();
     runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
         .collect()
@@ -185,10 +161,9 @@ impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
         let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
-        live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
+        live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
-    /// Reads the device in the order of its blocks.
     fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
         let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
@@ -203,7 +178,6 @@ impl Scanning<'_> {
         }
     }
 
-    /// Reads the device in the gaps of a foreground.
     fn with_foreground(
         &self,
         model: &Model,
@@ -224,9 +198,8 @@ impl Scanning<'_> {
             on_progress: OnProgress::default(),
             on_prediction: Predictions::callback(self.predictions.as_ref()),
         };
-        output::print_notes(&[
-            "the foreground only reads: its writes become reads of the same blocks".into(),
-        ]);
+        let note = "the foreground only reads: its writes become reads of the same blocks";
+        output::print_notes(&[note.to_owned()]);
         let live = self.open(args.depth)?;
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&self.answers, pieces, live.size().sector, bar);
@@ -245,7 +218,7 @@ impl Scanning<'_> {
         Ok(Ran {
             time,
             has_given_up: false,
-            foreground: Some(ScanResults::of(&scan, &ran, names, Vec::new())),
+            foreground: Some(ScanResults::new(&scan, &ran, names, Vec::new())),
         })
     }
 
@@ -263,16 +236,16 @@ impl Scanning<'_> {
         };
         let url = &self.args.url;
         if let Some(lost) = self.answers.lost() {
-            return Err(Error::Drive(format!("{url}: {lost}{again}")));
+            return Err(Error::Failed(format!("{url}: {lost}{again}")));
         }
         if has_given_up {
-            let why = "too many consecutive reads fail";
-            return Err(Error::Drive(format!("{url}: {why}{again}")));
+            return Err(Error::Failed(format!(
+                "{url}: too many consecutive reads fail{again}"
+            )));
         }
         if self.answers.is_stopped() {
-            return Err(Error::Interrupted(format!(
-                "stopped with {left} blocks left{again}"
-            )));
+            let message = format!("stopped with {left} blocks left{again}");
+            return Err(Error::Interrupted(message));
         }
         recorder::conclude(self.args.checkpoint.as_deref(), account)
     }

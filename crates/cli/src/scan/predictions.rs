@@ -7,12 +7,12 @@ use diskarm_results::output_file::Files;
 use diskarm_scan::{OnPrediction, Prediction};
 use diskarm_simulate::Model;
 
-use super::args::Args;
+use super::Args;
 use super::recorder;
 use crate::error::Error;
 use crate::output::Target;
+use crate::output::{RowFile, microseconds, request_cells};
 use crate::plot;
-use crate::rows::{RowFile, microseconds, request_cells};
 
 const NAMES: &str = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
 
@@ -27,7 +27,6 @@ enum Output {
 /// Errors of predictions, drawn at the end.
 struct Chart {
     target: Target,
-    /// The names of the drive and of its model.
     names: [String; 2],
     period: Span,
     sector: Bytes,
@@ -37,10 +36,7 @@ struct Chart {
 }
 
 impl Predictions {
-    /// Creates the file, if any, of predictions about `drive` by `model`.
-    ///
-    /// # Errors
-    /// If it cannot be written there.
+    /// Creates the file of predictions about `drive` by `model`.
     pub fn create(
         args: &Args,
         drive: &str,
@@ -51,16 +47,17 @@ impl Predictions {
             return Ok(None);
         };
         let target = Target::File(recorder::output(files, "--predictions", path)?);
-        let output = match path.to_ascii_lowercase().ends_with(".svg") {
-            true => Output::Chart(Chart {
+        let output = if path.to_ascii_lowercase().ends_with(".svg") {
+            Output::Chart(Chart {
                 target,
                 names: [drive.to_owned(), model.name.clone()],
                 period: Span::from_ns(model.spec.mechanics.period_ns.round() as i64),
                 sector: Bytes(model.spec.geometry.sector_bytes.into()),
                 errors: Vec::new(),
                 right: 0,
-            }),
-            false => Output::Rows(RowFile::create(target, NAMES)?),
+            })
+        } else {
+            Output::Rows(RowFile::create(target, NAMES)?)
         };
         Ok(Some(Self(Arc::new(Mutex::new(Some(output))))))
     }
@@ -96,12 +93,13 @@ fn lock(kind: &Mutex<Option<Output>>) -> MutexGuard<'_, Option<Output>> {
 }
 
 fn row(predicted: &Prediction) -> Vec<u8> {
-    let source: &[u8] = if predicted.is_foreground {
-        b"foreground"
+    let mut row = if predicted.is_foreground {
+        "foreground"
     } else {
-        b"scan"
-    };
-    let mut row = source.to_vec();
+        "scan"
+    }
+    .as_bytes()
+    .to_vec();
     request_cells(&mut row, &predicted.command);
     microseconds(&mut row, predicted.sent.as_ns() as i64);
     row.push(b',');
@@ -110,12 +108,12 @@ fn row(predicted: &Prediction) -> Vec<u8> {
     }
     row.push(b',');
     microseconds(&mut row, predicted.ended.after(predicted.sent).as_ns());
-    let end: &[u8] = if predicted.is_confident {
-        b",yes\n"
+    let is_confident = if predicted.is_confident {
+        ",yes\n"
     } else {
-        b",no\n"
+        ",no\n"
     };
-    row.extend(end);
+    row.extend(is_confident.as_bytes());
     row
 }
 
@@ -136,12 +134,11 @@ impl Chart {
     fn finish(self) -> Result<(), Error> {
         let [drive, model] = &self.names;
         let all = self.errors.len();
-        let title = match all {
-            0 => format!("{drive}: no prediction was used"),
-            _ => {
-                let percent = 100.0 * self.right as f64 / all as f64;
-                format!("{drive}: {percent:.2} % within 50 us")
-            }
+        let title = if all == 0 {
+            format!("{drive}: no prediction was used")
+        } else {
+            let percent = 100.0 * self.right as f64 / all as f64;
+            format!("{drive}: {percent:.2} % within 50 us")
         };
         let subtitle = format!("{all} commands of the foreground, predicted as of {model}");
         let drawn = plot::errors(&title, &subtitle, &self.errors, self.period);

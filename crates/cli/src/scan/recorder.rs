@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use diskarm_core::freeblock::BlockSet;
-use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_results::output_file::{Files, OutputFile};
 use diskarm_scan::ScanRecord;
@@ -32,7 +31,6 @@ pub struct Outputs {
     image_path: String,
 }
 
-/// Progress of a scan.
 pub enum ScanEvent {
     /// Blocks and their data.
     Read(Lbn, ReadData),
@@ -42,7 +40,6 @@ pub enum ScanEvent {
     Failed(Lbn, SectorCount),
 }
 
-/// The thread that records pieces.
 pub struct Recorder {
     pieces: SyncSender<ScanEvent>,
     thread: JoinHandle<Result<ScanRecord, Error>>,
@@ -78,20 +75,18 @@ impl Outputs {
         })
     }
 
-    /// Returns the account to continue from, and whether it is that of a checkpoint.
+    /// Returns the account to continue from, and true if a checkpoint has it.
     fn account(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("read", path)(error));
+                return Err(Error::io("read", path)(error));
             }
             Some(Err(_)) | None => return Ok((ScanRecord::new(size, sums), false)),
         };
-        let unusable = |why: String| {
-            let message = format!("{path}: {why}; name another file to start over");
-            Error::Input(InputError::message(message))
-        };
+        let unusable =
+            |why| Error::Failed(format!("{path}: {why}; name another file to start over"));
         let account = ScanRecord::parse(&bytes, name, sums);
         let account = account.map_err(|why| unusable(why.to_string()))?;
         if account.size() != size {
@@ -108,23 +103,22 @@ impl Outputs {
         };
         let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
         let file = file.clone().open_in_place()?;
-        let length = file.metadata().map_err(failed("read", path))?.len();
+        let length = file.metadata().map_err(Error::io("read", path))?.len();
         if continues && length != bytes {
-            let message = format!(
+            return Err(Error::Failed(format!(
                 "{path}: found {length} bytes, expected the {bytes} of the image started by the \
                  scan of {}",
                 self.checkpoint_path
-            );
-            return Err(Error::Input(InputError::message(message)));
+            )));
         }
         if !continues && length > 0 {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "`--image` needs a new or empty file: {path} would be overwritten (to continue a \
                  scan, give its --checkpoint too)"
             )));
         }
         if !continues {
-            file.set_len(bytes).map_err(failed("write", path))?;
+            file.set_len(bytes).map_err(Error::io("write", path))?;
         }
         Ok(Some(Image {
             file,
@@ -159,8 +153,8 @@ impl Outputs {
 
 /// Returns the output file of a path that is not a device.
 pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<OutputFile, Error> {
-    if is_block_device(path) {
-        return Err(Error::Usage(format!(
+    if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
+        return Err(Error::Failed(format!(
             "`{option}` needs a file: a scan never writes to a device such as {path}"
         )));
     }
@@ -176,22 +170,7 @@ pub fn conclude(checkpoint: Option<&str>, account: &ScanRecord) -> Result<(), Er
         let _ = fs::remove_file(path);
     }
     let unreadable: u64 = account.unreadable().map(|(_, sectors)| sectors.0).sum();
-    match unreadable {
-        0 => Ok(()),
-        blocks => Err(Error::Unreadable { blocks }),
-    }
-}
-
-fn is_block_device(path: &str) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
-}
-
-fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> Error + 'a {
-    move |source| Error::Io {
-        doing,
-        path: path.to_owned(),
-        source,
-    }
+    Error::unreadable(unreadable)
 }
 
 impl Recorder {
@@ -236,7 +215,7 @@ impl Recording {
                 if let Some(image) = &mut self.image {
                     let sector = self.account.size().sector.0;
                     let written = image.write(first.0 * sector, data, sector as usize);
-                    written.map_err(failed("write", &image.path))?;
+                    written.map_err(Error::io("write", &image.path))?;
                 }
                 self.account.add_data(*first, data);
             }
@@ -250,11 +229,10 @@ impl Recording {
     fn save(&mut self) -> Result<(), Error> {
         if let Some(image) = &self.image {
             let synced = image.file.sync_data();
-            synced.map_err(failed("write", &image.path))?;
+            synced.map_err(Error::io("write", &image.path))?;
         }
         if let Some(checkpoint) = &self.checkpoint {
-            let written = checkpoint.clone().write(&self.account.emit(&self.name));
-            written?;
+            checkpoint.clone().write(&self.account.emit(&self.name))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use diskarm_scan::live::Size;
 use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
 use diskarm_simulate::{Arrivals, Model, System, TraceReplay, policy};
 
-use super::args::Args;
+use super::Args;
 use super::predictions::Predictions;
 use super::recorder::{self, Outputs, ScanEvent};
 use crate::error::Error;
@@ -23,9 +23,9 @@ const FOREGROUND: &str =
 pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let drive = drive(args, name)?;
     let believed = args.model.as_ref();
-    let believed =
-        believed.map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
-    let believed = believed.transpose()?;
+    let believed = believed
+        .map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"))
+        .transpose()?;
     let own = Model {
         name: drive.name.clone(),
         ..drive.drive.clone()
@@ -33,11 +33,10 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let model = believed.as_ref().unwrap_or(&own);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
     let generated = drive.workload(workload)?;
-    let recorded = args
-        .trace
-        .as_ref()
-        .map(|trace| recorded(args, trace, &drive));
-    let recorded = recorded.transpose()?;
+    let trace = args.trace.as_ref();
+    let recorded = trace
+        .map(|trace| recorded(args, trace, &drive))
+        .transpose()?;
     let requests = match &recorded {
         Some(recorded) => Requests::Recorded(&recorded.requests),
         None => Requests::Generated(&generated),
@@ -79,21 +78,17 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let ran = run_recorded(args, &scan, &drive, outputs);
     progress.clear();
     let (account, ran) = ran?;
-    let unreadable = account.unreadable().map(|(first, sectors)| {
-        let layout = Some(&**model.layout());
-        Unreadable::new(first, sectors, layout)
-    });
-    print(
-        args,
-        &ScanResults::of(&scan, &ran, names, unreadable.collect()),
-    )?;
+    let layout = Some(&**model.layout());
+    let unreadable = account.unreadable();
+    let unreadable = unreadable.map(|(first, sectors)| Unreadable::new(first, sectors, layout));
+    let results = ScanResults::new(&scan, &ran, names, unreadable.collect());
+    output::print_as(args.json, &results, || results.text())?;
     if let Some(predictions) = predictions {
         predictions.finish()?;
     }
     recorder::conclude(args.checkpoint.as_deref(), &account)
 }
 
-/// Reads the requests of the foreground's trace, with warnings about them.
 fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = TraceReplay {
         reading: args.reading.to_library(),
@@ -106,14 +101,6 @@ fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error>
     Ok(arrivals)
 }
 
-fn print(args: &Args, scanned: &ScanResults) -> Result<(), Error> {
-    if args.json {
-        output::print_json(scanned)
-    } else {
-        output::print(&scanned.text())
-    }
-}
-
 /// Scans the disks of an array, or rebuilds a pair, and prints.
 fn run_disks(
     args: &Args,
@@ -122,15 +109,13 @@ fn run_disks(
     names: ScanNames<'_>,
     progress: &Progress,
 ) -> Result<(), Error> {
-    if args.checkpoint.is_some() {
-        return Err(Error::Usage(
-            "`--checkpoint` needs a single drive".to_owned(),
-        ));
-    }
-    if args.predictions.is_some() {
-        return Err(Error::Usage(
-            "`--predictions` needs a single drive".to_owned(),
-        ));
+    for (option, path) in [
+        ("--checkpoint", &args.checkpoint),
+        ("--predictions", &args.predictions),
+    ] {
+        if path.is_some() {
+            return Err(Error::Failed(format!("`{option}` needs a single drive")));
+        }
     }
     let ran = if args.rebuild {
         drive.single_drive("URL")?;
@@ -139,11 +124,9 @@ fn run_disks(
         scan.run_array(|disk| drive.over_disks(scan.seed, disk))?
     };
     progress.clear();
-    print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
-    match ran.stats.unreadable {
-        0 => Ok(()),
-        blocks => Err(Error::Unreadable { blocks }),
-    }
+    let results = ScanResults::new(scan, &ran, names, Vec::new());
+    output::print_as(args.json, &results, || results.text())?;
+    Error::unreadable(ran.stats.unreadable)
 }
 
 /// Returns the drive, which may have faults, or the array.
@@ -154,7 +137,7 @@ fn drive(args: &Args, name: &str) -> Result<System, Error> {
         drive.single_drive("URL")?;
     }
     if args.depth > drive.drive.spec.queue.depth as usize {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "`--depth {}` needs a drive with a queue: {} takes one command at a time (--set \
              queue.depth=2 gives it a queue)",
             args.depth, drive.name

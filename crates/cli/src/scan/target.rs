@@ -1,20 +1,22 @@
-//! The devices that can be scanned, by their URLs.
+//! The devices that can be scanned, by their URLs, and how SCSI disks are read.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use diskarm_core::units::{Lbn, Span};
 use diskarm_results::output_file::Files;
-use diskarm_scan::live::{FileSource, NbdSource, Source};
+use diskarm_scan::live::{Fault, FileSource, Lost, NbdSource, Reader, Size, Source};
 use diskarm_transport::iscsi::{Address, Session};
 use diskarm_transport::sg::Sg;
-use diskarm_transport::{Transport, TransportError};
+use diskarm_transport::{Data, Disk, MAX_ATTEMPTS, Reply, Transport, TransportError, retry_delay};
+use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
+use diskarm_wire::sense::Key;
+use diskarm_wire::{Sense, status};
 
-use super::scsi::Scsi;
 use crate::args;
 use crate::error::Error;
 
-/// A device to scan.
 pub enum Target {
     /// A simulated drive, by its name.
     Simulated(String),
@@ -25,7 +27,6 @@ pub enum Target {
 /// Something that answers in real time.
 pub struct Real {
     pub source: Arc<dyn Source>,
-    /// Its input files.
     pub files: Files,
     /// True if reads may come from the system's page cache.
     pub may_be_cached: bool,
@@ -41,7 +42,6 @@ impl Real {
     }
 }
 
-/// Returns the help of the URL.
 pub fn help() -> String {
     format!(
         "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
@@ -66,18 +66,16 @@ impl Target {
             return Ok(Self::Simulated(name.to_owned()));
         }
         if url.starts_with("nbd:") || url.starts_with("nbd+") {
-            let source = NbdSource::parse(url);
-            let source = source.ok_or_else(|| Error::option("URL", url, NbdSource::EXPECTED))?;
-            return Ok(Real::remote(source));
+            let wrong = || Error::option("URL", url, NbdSource::EXPECTED);
+            return Ok(Real::remote(NbdSource::parse(url).ok_or_else(wrong)?));
         }
         if let Some(rest) = url.strip_prefix("iscsi:") {
             let wrong = || Error::option("URL", url, Address::EXPECTED);
             let address = Address::parse(rest).filter(|found| !found.target.is_empty());
             let address = address.ok_or_else(wrong)?;
-            let credentials = chap.map(crate::chap::credentials).transpose()?;
+            let credentials = chap.map(crate::args::credentials).transpose()?;
             return Ok(Real::remote(Scsi(Box::new(move || {
-                let session = Session::open(&address, credentials.as_ref());
-                boxed(session)
+                boxed(Session::open(&address, credentials.as_ref()))
             }))));
         }
         if url.contains("://") {
@@ -86,11 +84,11 @@ impl Target {
         }
         let path = Path::new(url);
         if let Err(error) = path.metadata() {
-            if diskarm_drives::find(url).is_some() {
-                let expected = format!("sim:{url}, or a file of that name ({error})");
-                return Err(Error::option("URL", url, expected));
-            }
-            let expected = format!("an existing file or device ({error}), or {ELSEWHERE}");
+            let expected = if diskarm_drives::find(url).is_some() {
+                format!("sim:{url}, or a file of that name ({error})")
+            } else {
+                format!("an existing file or device ({error}), or {ELSEWHERE}")
+            };
             return Err(Error::option("URL", url, expected));
         }
         if url.ends_with(".toml") {
@@ -119,9 +117,228 @@ fn boxed<T: Transport + Send + 'static>(
     }
 }
 
-/// Returns true if a path is that of a device that accepts only commands: /dev/sgX is a character
-/// device.
+/// Returns true for a device that accepts only commands: /dev/sgX is a character device.
 fn is_generic(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.file_type().is_char_device())
+}
+
+type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, TransportError> + Send + Sync;
+
+/// A SCSI disk; each connection has its own transport.
+pub struct Scsi(pub Box<Connect>);
+
+impl Source for Scsi {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+        let mut transport = (self.0)().map_err(to_lost)?;
+        let disk = Disk::new(&mut *transport).map_err(|error| Lost(error.to_string()))?;
+        let size = Size {
+            sectors: disk.sectors(),
+            sector: disk.sector_size(),
+        };
+        Ok(Box::new(Connection { transport, size }))
+    }
+}
+
+fn to_lost(error: TransportError) -> Lost {
+    Lost(error.to_string())
+}
+
+struct Connection {
+    transport: Box<dyn Transport + Send>,
+    size: Size,
+}
+
+impl Reader for Connection {
+    fn size(&self) -> Size {
+        self.size
+    }
+
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+        let count = room.len() as u64 / self.size.sector.0;
+        let is_near = first.0 + count <= 1 << 32 && count < 1 << 16;
+        let command = Command::Read {
+            size: if is_near {
+                Length::Ten
+            } else {
+                Length::Sixteen
+            },
+            blocks: Blocks {
+                at: first.0,
+                count: count as u32,
+            },
+            caching: Caching::default(),
+        };
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let mut attempt = 1;
+        loop {
+            let read = self.transport.execute(&block[..length], Data::In(room));
+            let reply = read.map_err(to_lost)?;
+            // A deferred error does not matter to a scan, but the read was not executed. If the
+            // parameters of the disk have changed, its blocks may have another size: it is opened
+            // again.
+            let pause = if is_deferred(&reply) {
+                Some(Span::ZERO)
+            } else {
+                retry_delay(&reply, false)
+            };
+            match pause.filter(|_| attempt < MAX_ATTEMPTS) {
+                Some(pause) => self.transport.rest(pause),
+                None => return outcome(&reply, room.len()),
+            }
+            attempt += 1;
+        }
+    }
+}
+
+/// Returns true if a reply is about an earlier command.
+fn is_deferred(reply: &Reply) -> bool {
+    let sense = Sense::parse(&reply.sense);
+    reply.status == status::CHECK_CONDITION && sense.is_ok_and(|sense| sense.deferred)
+}
+
+fn outcome(reply: &Reply, length: usize) -> Result<(), Fault> {
+    let is_whole = reply.transferred == length;
+    let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));
+    match (reply.status, Sense::parse(&reply.sense)) {
+        (status::GOOD, _) if is_whole => Ok(()),
+        (status::CHECK_CONDITION, Ok(sense)) => match sense.key {
+            _ if sense.deferred => Err(failed(&sense.to_string()).into()),
+            Key::RecoveredError | Key::Completed if is_whole => Ok(()),
+            Key::MediumError => Err(Fault::Unreadable(sense.information.map(Lbn))),
+            _ => Err(failed(&sense.to_string()).into()),
+        },
+        (status::GOOD, _) => Err(failed("too little data").into()),
+        (status, _) => Err(failed(&status_name(status)).into()),
+    }
+}
+
+/// Returns the name of a status without sense data.
+fn status_name(status: u8) -> String {
+    match (status, status::name(status)) {
+        (status::CHECK_CONDITION, _) => "CHECK CONDITION without valid sense data".to_owned(),
+        (_, Some(name)) => name.to_owned(),
+        (_, None) => format!("status 0x{status:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
+    use diskarm_wire::sense::{Code, Format, MAX_LENGTH};
+    use std::sync::{Arc, Mutex};
+
+    fn replied(status: u8, sense: Option<Sense>, transferred: usize) -> Reply {
+        let mut bytes = vec![0; MAX_LENGTH];
+        let length = sense.map_or(0, |sense| sense.emit(Format::Fixed, &mut bytes));
+        bytes.truncate(length);
+        Reply {
+            status,
+            sense: bytes,
+            transferred,
+            sent: Instant::START,
+            ended: Instant::START,
+        }
+    }
+
+    /// A disk that gives the same reply to each command, and how often: commands, rests.
+    struct Same(Reply, Arc<Mutex<(u32, u32)>>);
+
+    impl Transport for Same {
+        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, TransportError> {
+            self.1.lock().expect("no thread panicked").0 += 1;
+            Ok(self.0.clone())
+        }
+
+        fn rest(&mut self, _: Span) {
+            self.1.lock().expect("no thread panicked").1 += 1;
+        }
+
+        fn now(&self) -> Instant {
+            Instant::START
+        }
+    }
+
+    /// Returns the outcome of a read, and the numbers of commands and rests.
+    fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
+        let counts = Arc::default();
+        let size = Size {
+            sectors: SectorCount(10),
+            sector: Bytes(512),
+        };
+        let mut opened = Connection {
+            transport: Box::new(Same(reply, Arc::clone(&counts))),
+            size,
+        };
+        let read = opened.read(Lbn(0), &mut [0; 512]);
+        let counts = *counts.lock().expect("no thread panicked");
+        (read, counts)
+    }
+
+    fn because(why: &str) -> Result<(), Fault> {
+        let why = format!("the disk answers a read with {why}");
+        Err(Lost(why).into())
+    }
+
+    #[test]
+    fn a_disk_with_other_parameters_is_opened_again() {
+        for (code, name) in [
+            (Code::CAPACITY_CHANGED, "CAPACITY DATA HAS CHANGED"),
+            (Code::MODE_PARAMETERS_CHANGED, "MODE PARAMETERS CHANGED"),
+        ] {
+            let sense = Sense::new(Key::UnitAttention, code);
+            let (read, counts) = read(replied(status::CHECK_CONDITION, Some(sense), 0));
+            assert_eq!(read, because(&format!("UNIT ATTENTION, {name}")));
+            assert_eq!(counts, (1, 0));
+        }
+    }
+
+    #[test]
+    fn the_last_reply_of_a_disk_that_executes_no_read_is_reported() {
+        let often = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
+        let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
+        let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
+        let reply = replied(status::CHECK_CONDITION, Some(becoming), 0);
+        assert_eq!(read(reply), (because(why), often));
+        assert_eq!(
+            read(replied(status::BUSY, None, 0)),
+            (because("BUSY"), often)
+        );
+        // It does not concern the blocks of this read.
+        let deferred = Sense {
+            deferred: true,
+            ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
+        };
+        let reply = replied(status::CHECK_CONDITION, Some(deferred), 0);
+        let why = "MEDIUM ERROR, WRITE ERROR, of an earlier command";
+        assert_eq!(read(reply), (because(why), often));
+    }
+
+    #[test]
+    fn replies_are_judged_by_their_sense_data() {
+        let reply = |status, sense, transferred| outcome(&replied(status, sense, transferred), 512);
+        let sense = |key| Sense::new(key, Code(0x11, 0));
+        let bad = Sense {
+            information: Some(70),
+            ..sense(Key::MediumError)
+        };
+        let check = status::CHECK_CONDITION;
+        assert_eq!(reply(0, None, 512), Ok(()));
+        assert_eq!(reply(check, Some(sense(Key::RecoveredError)), 512), Ok(()));
+        let at = Some(Lbn(70));
+        assert_eq!(reply(check, Some(bad), 0), Err(Fault::Unreadable(at)));
+        let nowhere = Some(sense(Key::MediumError));
+        assert_eq!(reply(check, nowhere, 0), Err(Fault::Unreadable(None)));
+        for (status, sense, transferred) in [
+            (0, None, 511),
+            (check, Some(sense(Key::RecoveredError)), 511),
+            (check, Some(sense(Key::NotReady)), 0),
+            (status::RESERVATION_CONFLICT, None, 0),
+        ] {
+            let judged = reply(status, sense, transferred);
+            assert!(matches!(judged, Err(Fault::Lost(_))), "{judged:?}");
+        }
+    }
 }

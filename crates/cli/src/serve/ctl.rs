@@ -167,7 +167,6 @@ impl TriggerArgs {
 }
 
 impl RangeArgs {
-    /// The first sector.
     fn first(&self) -> Lbn {
         Lbn(self.first.unwrap_or(0))
     }
@@ -214,15 +213,12 @@ pub fn run(args: Args) -> Result<(), Error> {
         export: args.export,
         command: args.command.command()?,
     };
-    let answer = control::ask(&args.socket, &named).map_err(|source| Error::Io {
-        doing: "ask",
-        path: args.socket.display().to_string(),
-        source,
-    })?;
+    let answer = control::ask(&args.socket, &named);
+    let answer = answer.map_err(Error::io("ask", args.socket.display()))?;
     let parsed: Option<Value> = serde_json::from_str(&answer).ok();
     let refused = parsed.as_ref().and_then(|answer| answer.get("error"));
     if let Some(error) = refused.and_then(Value::as_str) {
-        return Err(Error::Drive(error.to_owned()));
+        return Err(Error::Failed(error.to_owned()));
     }
     output::print(&format!("{answer}\n"))
 }

@@ -18,11 +18,9 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal};
 
-/// The time between two updates.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Shows `figures` until `end` is closed or the server has ended. The keys q and Ctrl-C stop the
-/// server.
+/// Shows `statistics` until `end` is closed or the server has ended. q and Ctrl-C stop the server.
 pub fn run(
     statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
     stopper: &Stopper,
@@ -34,7 +32,6 @@ pub fn run(
     shown
 }
 
-/// Restores the terminal.
 pub fn restore() {
     // Errors of a closed terminal do not matter.
     let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
@@ -81,15 +78,10 @@ fn is_stop_key(event: &Event) -> bool {
 }
 
 fn requests(statistics: &ExportStatistics) -> u64 {
-    statistics
-        .counts
-        .kinds()
-        .iter()
-        .map(|(_, count)| count)
-        .sum()
+    let counts = statistics.counts.kinds();
+    counts.iter().map(|(_, count)| count).sum()
 }
 
-/// Returns the requests per second of each export.
 fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
@@ -158,19 +150,18 @@ fn name(statistics: &ExportStatistics) -> &str {
     }
 }
 
-/// Returns the verdict on an export that has answered requests.
 fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
     let late = statistics.lateness.as_ref()?;
     let name = name(statistics);
-    Some(match late.keeps_time {
-        true => Line::from(format!("{name}: in time")).fg(Color::Green),
-        false => Line::from(format!("{name}: {TOO_SLOW}"))
+    Some(if late.keeps_time {
+        Line::from(format!("{name}: in time")).fg(Color::Green)
+    } else {
+        Line::from(format!("{name}: {TOO_SLOW}"))
             .fg(Color::Red)
-            .bold(),
+            .bold()
     })
 }
 
-/// Formats a time in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} us"),

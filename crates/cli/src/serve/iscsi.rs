@@ -4,7 +4,7 @@ use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
 use diskarm_serve::{Address, ExportSpec, Listener};
 
 use super::server::{self, Options};
-use crate::chap;
+use crate::args;
 use crate::error::Error;
 
 /// Serve drives as iSCSI targets, with one logical unit each
@@ -44,7 +44,7 @@ fn address(text: &str) -> Result<Address, &'static str> {
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let accounts = args.chap.as_deref().map(chap::accounts).transpose()?;
+    let accounts = args.chap.as_deref().map(args::accounts).transpose()?;
     let settings = args.options.settings()?;
     if let Some(setting) = settings
         .iter()
@@ -77,7 +77,7 @@ impl Args {
         let listeners = server::listeners(&self.listen, "127.0.0.1:3260", private)?;
         if listeners.iter().any(|one| one.tcp_address().is_none()) {
             let message = "`--listen`: iSCSI needs TCP sockets, not a Unix socket";
-            return Err(Error::Usage(message.to_owned()));
+            return Err(Error::Failed(message.to_owned()));
         }
         Ok(listeners)
     }

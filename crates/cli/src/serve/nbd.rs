@@ -81,9 +81,17 @@ impl Args {
         if self.tls_verify_peer && !is_required {
             let message = "`--tls on` cannot be combined with `--tls-verify-peer`: a client \
                            without TLS has no certificate";
-            return Err(Error::Usage(message.to_owned()));
+            return Err(Error::Failed(message.to_owned()));
         }
-        let mut tls = Tls::load(folder, self.tls_verify_peer).map_err(refused)?;
+        let tls = Tls::load(folder, self.tls_verify_peer).map_err(|error| match error {
+            TlsError::Unreadable { path, source } => Error::io("read", path.display())(source),
+            TlsError::Invalid {
+                path,
+                found,
+                expected,
+            } => InputError::shown(path.display().to_string(), found, expected).into(),
+        });
+        let mut tls = tls?;
         tls.is_required = is_required;
         Ok(Some(tls))
     }
@@ -96,25 +104,5 @@ impl Args {
             "127.0.0.1:10809",
             is_private.then_some(expected),
         )
-    }
-}
-
-/// Converts an error of certificates.
-fn refused(error: TlsError) -> Error {
-    match error {
-        TlsError::Unreadable { path, source } => Error::Io {
-            doing: "read",
-            path: path.display().to_string(),
-            source,
-        },
-        TlsError::Invalid {
-            path,
-            found,
-            expected,
-        } => Error::Input(InputError::shown(
-            path.display().to_string(),
-            found,
-            expected,
-        )),
     }
 }

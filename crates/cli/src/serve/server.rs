@@ -1,30 +1,33 @@
-//! Options, exports and the main loop of a server, whatever its protocol.
+//! Options, exports and the main loop of a server, whatever its protocol, and access to its
+//! statistics and controls while it runs.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::exit;
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use diskarm_core::units::Span;
+use diskarm_core::units::{Bytes, Span};
 use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_results::prose;
+use diskarm_serve::control::ControlServer;
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, Export, ExportSpec, ExportStatistics,
-    Listener, Pace, Protocol, Recorder, Server, Speed, Stopper, Tappable,
+    Listener, Pace, Protocol, Recorder, Server, Speed, Statistics, Stopper, Tappable, Watcher,
+    open_metrics, serve_metrics,
 };
 use diskarm_simulate::{BlockConverter, System};
-use serde::Serialize;
+use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::live::{self, Exports, Live};
-use crate::args::whole;
-use crate::args::{self, Changes};
+use crate::args::{self, Changes, whole};
 use crate::error::Error;
 use crate::output;
-use crate::trace::input::writable_formats;
+use crate::trace::writable_formats;
 
 /// The options of every protocol.
 #[derive(clap::Args)]
@@ -154,12 +157,6 @@ fn time(text: &str) -> Result<Span, String> {
     Pace::parse_bound(text).ok_or_else(|| format!("expected {}", Pace::BOUND))
 }
 
-/// The statistics of all exports.
-#[derive(Serialize)]
-struct ServerStatistics {
-    exports: Vec<ExportStatistics>,
-}
-
 type BuildResult<D> = Result<Export<D>, diskarm_simulate::Error>;
 
 impl Options {
@@ -171,9 +168,9 @@ impl Options {
         }
     }
 
-    /// Returns the exports, that of `--drive` first.
+    /// Returns the exports; `--drive` comes first.
     pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
-        let changes = self.changes.edits().map_err(Error::Input)?;
+        let changes = self.changes.edits()?;
         let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
             drive: drive.clone(),
@@ -190,7 +187,7 @@ impl Options {
             let setting = ExportSpec::parse(text, "--export");
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
-                return Err(Error::Usage(format!(
+                return Err(Error::Failed(format!(
                     "`--export`: two exports are called {:?}; give each its own name",
                     setting.name
                 )));
@@ -221,31 +218,24 @@ impl Options {
             recordings.push(recording);
         }
         let control = self.control.as_deref();
-        let control = control.map(live::control_socket).transpose()?;
+        let control = control.map(control_socket).transpose()?;
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
-        let drives: Vec<String> = exports
+        let drives = exports
             .iter()
-            .map(|export| export.facts.description.clone())
-            .collect();
+            .map(|export| export.facts.description.clone());
+        let drives: Vec<String> = drives.collect();
         let what = Exports {
             settings: settings.to_vec(),
             sizes,
             pace,
         };
         let listeners = listen()?;
-        let metrics = self
-            .metrics
-            .as_ref()
-            .map(live::metrics_socket)
-            .transpose()?;
-        let mut lines: Vec<String> = settings
-            .iter()
-            .zip(&drives)
-            .flat_map(|(setting, drive)| {
-                let uris = listeners.iter().map(|listener| uri(listener, setting));
-                uris.map(move |uri| format!("serving {drive} at {uri}"))
-            })
-            .collect();
+        let metrics = self.metrics.as_ref().map(metrics_socket).transpose()?;
+        let mut lines = Vec::new();
+        for (setting, drive) in settings.iter().zip(&drives) {
+            let uris = listeners.iter().map(|listener| uri(listener, setting));
+            lines.extend(uris.map(|uri| format!("serving {drive} at {uri}")));
+        }
         if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {
             lines.push(format!("metrics at http://{address}/metrics"));
         }
@@ -257,10 +247,10 @@ impl Options {
         };
         let server = server.map_err(failed)?;
         if let Some(socket) = control {
-            live::start_control(&server, socket, &what).map_err(failed)?;
+            start_control(&server, socket, &what).map_err(failed)?;
         }
         let stopper = server.stopper().map_err(failed)?;
-        stop_on_signal(signals, stopper, self.watch && live::has_screen());
+        stop_on_signal(signals, stopper, self.watch && has_screen());
         for line in lines {
             // The server runs even if this cannot be printed.
             let _ = writeln!(io::stderr(), "{line}");
@@ -271,16 +261,11 @@ impl Options {
         }
         let mut exports = what.statistics(&served);
         let ended = finish_recordings(recordings, &mut exports);
-        if self.json {
-            output::print_json(&ServerStatistics { exports })?;
-        } else {
-            let texts: Vec<String> = exports.iter().map(ExportStatistics::text).collect();
-            output::print(&texts.concat())?;
-        }
+        let text = || exports.iter().map(ExportStatistics::text).collect();
+        output::print_as(self.json, &json!({ "exports": exports }), text)?;
         ended
     }
 
-    /// Waits for the end of a server, with its statistics as metrics and on the terminal.
     fn wait(
         &self,
         server: Server,
@@ -294,11 +279,10 @@ impl Options {
         if let Some(socket) = metrics {
             live.clone().serve_metrics(socket)?;
         }
-        let display = if self.watch {
-            Some(live.show(server.stopper()?)?)
-        } else {
-            None
-        };
+        let display = self
+            .watch
+            .then(|| live.show(server.stopper()?))
+            .transpose()?;
         let served = server.wait();
         if let Some(display) = display {
             display.end();
@@ -313,7 +297,7 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
         for (count, signal) in signals.forever().enumerate() {
             if count > 0 {
                 if has_screen {
-                    live::restore_terminal();
+                    restore_terminal();
                 }
                 exit(128 + signal);
             }
@@ -323,7 +307,7 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
 }
 
 /// Returns the sockets that systemd passes and those at `given` addresses, or the one at `standard`
-/// if there are none. If other machines may not connect, `private` says how to allow it.
+/// if there are none. If other machines may not connect, `private` describes how to allow it.
 pub fn listeners(
     given: &[Address],
     standard: &str,
@@ -336,7 +320,7 @@ pub fn listeners(
     let bound = listeners.iter().filter(|listener| listener.is_public());
     let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
     if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
-        return Err(Error::Usage(format!(
+        return Err(Error::Failed(format!(
             "`--listen`: other machines can connect to {public}; {expected}"
         )));
     }
@@ -346,31 +330,22 @@ pub fn listeners(
         (given, _) => given,
     };
     for address in addresses {
-        let listener = Listener::bind(address);
-        listeners.push(listener.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::Usage(format!(
+        let listener = Listener::bind(address).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::Failed(format!(
                 "`--listen`: another program already listens on {address}"
             )),
-            _ => Error::Io {
-                doing: "listen",
-                path: address.to_string(),
-                source,
-            },
-        })?);
+            _ => Error::io("listen", address)(source),
+        });
+        listeners.push(listener?);
     }
     Ok(listeners)
 }
 
 /// Returns the error of a system call that is not about a file.
 fn failed(source: io::Error) -> Error {
-    Error::Io {
-        doing: "serve",
-        path: "the server".to_owned(),
-        source,
-    }
+    Error::io("serve", "the server")(source)
 }
 
-/// A trace that is being recorded.
 pub struct Recording {
     part: PartialFile,
     recorder: Recorder,
@@ -388,11 +363,9 @@ fn start_recording<D: Tappable + 'static>(
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        return Err(Error::Usage(
-            "`--record` cannot be combined with `--instant`: without time there are no answers of \
-             a drive"
-                .to_owned(),
-        ));
+        let message = "`--record` cannot be combined with `--instant`: without time there are no \
+                       answers of a drive";
+        return Err(Error::Failed(message.to_owned()));
     };
     let model = setting.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
@@ -407,7 +380,6 @@ fn start_recording<D: Tappable + 'static>(
     Ok((export, Some(Recording { part, recorder })))
 }
 
-/// Returns the input files of `settings`.
 fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
@@ -448,4 +420,128 @@ fn finish_recordings(
         }
     }
     ended
+}
+
+#[cfg(feature = "dashboard")]
+use super::dashboard;
+
+const LINE: Duration = Duration::from_secs(10);
+
+/// Returns true if `--watch` shows a full screen.
+pub fn has_screen() -> bool {
+    cfg!(feature = "dashboard") && io::stderr().is_terminal()
+}
+
+pub fn restore_terminal() {
+    #[cfg(feature = "dashboard")]
+    dashboard::restore();
+}
+
+/// The exports of a server.
+#[derive(Clone)]
+pub struct Exports {
+    pub settings: Vec<ExportSpec>,
+    pub sizes: Vec<Bytes>,
+    pub pace: Pace,
+}
+
+impl Exports {
+    pub fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
+        let numbers = 0..self.settings.len();
+        numbers
+            .zip(served)
+            .map(|(number, served)| self.statistics_of(number, served))
+            .collect()
+    }
+
+    fn statistics_of(&self, number: usize, served: &Statistics) -> ExportStatistics {
+        self.settings[number].statistics(self.pace, self.sizes[number], served)
+    }
+}
+
+/// Access to the current statistics of a server.
+#[derive(Clone)]
+pub struct Live {
+    pub exports: Exports,
+    pub watcher: Watcher,
+}
+
+impl Live {
+    /// Returns the current statistics; `None` once the server has ended.
+    pub fn statistics(&self) -> Option<Vec<ExportStatistics>> {
+        let served = self.watcher.statistics()?;
+        Some(self.exports.statistics(&served))
+    }
+
+    pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
+        let text = move || Some(open_metrics(&self.statistics()?));
+        serve_metrics(listener, text)
+    }
+
+    /// Shows statistics on a full screen, or as a line now and then.
+    pub fn show(self, stopper: Stopper) -> io::Result<Display> {
+        let (ended, end) = channel();
+        #[cfg(feature = "dashboard")]
+        if has_screen() {
+            let thread =
+                thread::spawn(move || dashboard::run(|| self.statistics(), &stopper, &end));
+            return Ok(Display { ended, thread });
+        }
+        drop(stopper);
+        let thread = thread::spawn(move || {
+            let mut last = String::new();
+            while end.recv_timeout(LINE) == Err(RecvTimeoutError::Timeout) {
+                let Some(statistics) = self.statistics() else {
+                    break;
+                };
+                let text: String = statistics.iter().map(ExportStatistics::text).collect();
+                if text != last {
+                    let _ = write!(io::stderr(), "{text}");
+                    last = text;
+                }
+            }
+            Ok(())
+        });
+        Ok(Display { ended, thread })
+    }
+}
+
+pub struct Display {
+    ended: Sender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Display {
+    /// Ends the thread and restores the terminal.
+    pub fn end(self) {
+        drop(self.ended);
+        // Errors of a closed terminal do not matter.
+        let _ = self.thread.join();
+    }
+}
+
+/// Opens a socket for metrics at an address that other machines cannot reach.
+pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
+    match address {
+        Address::Tcp(found) if !address.is_public() => {
+            TcpListener::bind(&found[..]).map_err(Error::io("listen", address))
+        }
+        _ => Err(Error::Failed(format!(
+            "`--metrics` needs an address HOST:PORT that other machines cannot reach, not {address}"
+        ))),
+    }
+}
+
+pub fn control_socket(path: &Path) -> Result<Listener, Error> {
+    let listener = Listener::bind(&Address::Unix(path.to_owned()));
+    listener.map_err(Error::io("listen", path.display()))
+}
+
+pub fn start_control(server: &Server, listener: Listener, exports: &Exports) -> io::Result<()> {
+    let exports = exports.clone();
+    let controller = ControlServer {
+        handles: server.handles(),
+        statistics: Box::new(move |number, served| exports.statistics_of(number, served)),
+    };
+    controller.listen(listener)
 }

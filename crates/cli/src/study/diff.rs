@@ -62,7 +62,7 @@ pub fn run(args: &Diff) -> Result<(), Error> {
             "A and B have no cell in common: they are results of {:?} and {:?}",
             before.title, after.title
         );
-        return Err(Error::Usage(message));
+        return Err(Error::Failed(message));
     }
     text += &format!("{} in both", counted(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
@@ -91,7 +91,7 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         return output::print(&text);
     }
     output::print(&text)?;
-    Err(Error::Differ)
+    Err(Error::differ())
 }
 
 fn read(folder: &Path) -> Result<Results, Error> {
@@ -99,20 +99,16 @@ fn read(folder: &Path) -> Result<Results, Error> {
     let name = path.display().to_string();
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::Usage(format!(
+            return Err(Error::Failed(format!(
                 "{} has no results.json: give a folder with the results of a study, such as \
                  results/NAME",
                 folder.display()
             )));
         }
-        text => text.map_err(|source| Error::Io {
-            doing: "read",
-            path: name.clone(),
-            source,
-        })?,
+        text => text.map_err(Error::io("read", &name))?,
     };
     serde_json::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{name} has no valid results of a study: {error}")))
+        .map_err(|error| Error::Failed(format!("{name} has no valid results of a study: {error}")))
 }
 
 impl Cell {
@@ -152,19 +148,14 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
         });
         let values: Vec<_> = values.collect();
         let relative = |a: f64, b: f64| (b - a) / a.abs().max(f64::MIN_POSITIVE);
-        let max = values.iter().max_by(|(_, a, b), (_, c, d)| {
-            relative(a.0, b.0)
-                .abs()
-                .total_cmp(&relative(c.0, d.0).abs())
-        });
+        let size = |a: f64, b: f64| relative(a, b).abs();
+        let max = values.iter();
+        let max = max.max_by(|(_, a, b), (_, c, d)| size(a.0, b.0).total_cmp(&size(c.0, d.0)));
         let Some((cell, a, b)) = max else {
             continue;
         };
         if text.is_empty() {
-            text += &format!(
-                "\n  {:<26}{:>8}{:>12}  largest change\n",
-                "metric", "cells", "beyond ci95"
-            );
+            text += "\n  metric                       cells beyond ci95  largest change\n";
         }
         let beyond = values
             .iter()
@@ -181,7 +172,6 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
     text
 }
 
-/// Formats the claims whose verdicts differ.
 fn verdicts(before: &[Claim], after: &[Claim]) -> String {
     let mut text = String::new();
     for claim in after {

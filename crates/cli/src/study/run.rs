@@ -1,7 +1,8 @@
-//! `diskarm study run`, `check` and `report`.
+//! `diskarm study run`, `check` and `report`, and the options that select studies.
 
+use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
 use std::slice;
 use std::sync::Once;
@@ -10,13 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::{
-    Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError, Verdict,
-    counted,
+    CellInput, Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError,
+    StudyOptions, Verdict, counted, studies,
 };
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
-use super::selection::Selection;
+use crate::args::whole;
 use crate::error::{Error, INTERRUPTED};
 use crate::output;
 use crate::output::{Look, on_output};
@@ -65,7 +65,6 @@ pub struct Report {
     selection: Selection,
 }
 
-/// Simulates missing cells; writes results and report.
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let runner = Runner::new(&study)?;
@@ -83,12 +82,11 @@ pub fn run(args: &Run) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes results and report from stored runs.
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
     let lacks = || {
-        Error::Usage(format!(
+        Error::Failed(format!(
             "{} lacks results of some cells: `diskarm study run` simulates them",
             path.display()
         ))
@@ -108,7 +106,6 @@ pub fn report(args: &Report) -> Result<(), Error> {
     write_results(&study, &results, &folder)
 }
 
-/// Simulates missing cells and checks the claims.
 pub fn check(args: &Check) -> Result<(), Error> {
     let studies = if args.all {
         args.selection.all()?
@@ -125,33 +122,19 @@ pub fn check(args: &Check) -> Result<(), Error> {
         let count = Count::new(&claims);
         fails += count.unexplained();
         if args.json {
-            out.push(Checked {
-                study: study.name.clone(),
-                count,
-                claims: serde_json::to_value(&claims).expect("plain data"),
-            });
+            out.push(json!({ "study": study.name, "count": count, "claims": claims }));
             continue;
         }
         text += &format!("{}: {}\n", study.name, count.text());
         claims.iter().for_each(|claim| text += &claim_text(claim));
     }
-    if args.json {
-        output::print_json(&out)?;
-    } else {
-        output::print(&text)?;
-    }
+    output::print_as(args.json, &out, || text)?;
+    let without_reason = "failed (or could not be measured) without a [claim.known] reason";
     match fails {
         0 => Ok(()),
-        count => Err(Error::Claims { count }),
+        1 => Err(Error::BadResult(format!("a claim {without_reason}"))),
+        count => Err(Error::BadResult(format!("{count} claims {without_reason}"))),
     }
-}
-
-/// The verdicts on the claims of a study, as JSON.
-#[derive(Serialize)]
-struct Checked {
-    study: String,
-    count: Count,
-    claims: Value,
 }
 
 /// Returns the folder for the results of a study; `names` are the inputs of the command.
@@ -190,7 +173,7 @@ fn simulate<'s>(
     report_on_interrupt(study.cells.len(), folder.path());
     let results = runner.run(&mut store, selection.threads(), &mut |done| {
         progress.set(done as u64);
-        record_progress(done);
+        DONE.store(done, Ordering::Relaxed);
         ControlFlow::Continue(())
     });
     // The callback never stops it.
@@ -198,7 +181,6 @@ fn simulate<'s>(
     Ok((results, store))
 }
 
-/// Writes results and report, and prints a summary with their paths.
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
     if let Some(title) = study.replaces(folder.path()) {
         let place = folder.path().display();
@@ -236,10 +218,8 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     output::print(&text)
 }
 
-/// The width of the column of verdicts.
 const INDENT: usize = 16;
 
-/// Formats a claim and its verdict.
 fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
     let Judgement { verdict, ours, .. } = judged;
@@ -251,17 +231,14 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     };
     let word = verdict.to_string();
     let mut text = says.replacen(&word, &on_output(&word, look), 1);
-    let ours_are = if judged_claim.is_of_ratios() {
+    let is_ratio = judged_claim.is_of_ratios();
+    let ours_are = if is_ratio {
         "ours, as a ratio,"
     } else {
         "ours"
     };
-    let numbers = format!(
-        "theirs {}; {ours_are} {ours} ({}{})",
-        claim.theirs,
-        claim.source,
-        claim.remarks()
-    );
+    let (theirs, source, remarks) = (&claim.theirs, &claim.source, claim.remarks());
+    let numbers = format!("theirs {theirs}; {ours_are} {ours} ({source}{remarks})");
     text += &prose::wrapped(&numbers, INDENT);
     if let Some(reason) = judged_claim.reason() {
         text += &prose::wrapped(&format!("why: {reason}"), INDENT);
@@ -292,17 +269,11 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
             if HAS_RESULTS.load(Ordering::Relaxed) {
                 eprintln!("results and report are from an earlier run");
             }
-            exit(INTERRUPTED);
+            exit(INTERRUPTED.into());
         });
     });
 }
 
-/// Records the number of finished cells.
-fn record_progress(done: usize) {
-    DONE.store(done, Ordering::Relaxed);
-}
-
-/// The program that opens a file with whatever the user has selection for its kind.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else if cfg!(windows) {
@@ -311,7 +282,6 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Opens the page at `path`, or prints a note if that fails.
 fn open_page(path: &Path) {
     let mut opener = Command::new(OPENER);
     opener.arg(path).stdin(Stdio::null());
@@ -322,4 +292,153 @@ fn open_page(path: &Path) {
         Err(error) => error.to_string(),
     };
     output::print_notes(&[format!("--open: {OPENER} did not open the report: {why}")]);
+}
+
+/// The form of studies, and the folder of their results.
+#[derive(clap::Args)]
+pub struct Selection {
+    /// Run the short form of the study
+    #[arg(long)]
+    quick: bool,
+
+    /// A trace to run on, for studies that need one; several are compared
+    #[arg(long, value_name = "FILE")]
+    trace: Vec<String>,
+
+    /// Folder for results; each study gets a subfolder, NAME or NAME-quick
+    ///
+    /// A folder in which a result would replace a file that the study reads is refused.
+    #[arg(short, long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+
+    /// Cells to simulate at a time [default: number of processors]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=MAX_JOBS))]
+    jobs: Option<usize>,
+}
+
+const MAX_JOBS: u64 = 65_535;
+
+impl Selection {
+    fn options(&self) -> StudyOptions {
+        StudyOptions {
+            quick: self.quick,
+            traces: self.trace.clone(),
+        }
+    }
+
+    /// Returns the study called `name`, or the one in that file if `name` ends in `.toml`.
+    pub fn study(&self, name: &str) -> Result<Study, Error> {
+        if name.ends_with(".toml") {
+            let text = diskarm_simulate::read_text(name)?;
+            let stem = PathBuf::from(name);
+            let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
+            let study = Study::read(&stem, &text, name, self.options())?;
+            return match self.trace.first() {
+                Some(trace) if !study.takes_traces => Err(stray(trace, name)),
+                _ => Ok(study),
+            };
+        }
+        let entry = studies::find(name).ok_or_else(|| unknown(name))?;
+        // These files are part of the program, so only the flags can be wrong.
+        match (entry.takes_traces(), self.trace.first()) {
+            (true, None) => Err(Error::Failed(format!(
+                "{name} runs on a trace: give --trace FILE"
+            ))),
+            (false, Some(trace)) => Err(stray(trace, name)),
+            _ if self.quick && !entry.has_short_form() => Err(Error::Failed(format!(
+                "{name} has no short form: run it without --quick"
+            ))),
+            _ => Ok(entry.read(self.options())?),
+        }
+    }
+
+    /// Returns every built-in study, in its short form if that is selected and exists. Leaves out
+    /// those that need a trace if none is given, or one of the repository that is missing.
+    pub fn all(&self) -> Result<Vec<Study>, Error> {
+        let has_traces = !self.trace.is_empty();
+        let entries = studies::STUDIES.iter();
+        let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
+        let studies = entries.map(|entry| {
+            let takes_traces = entry.takes_traces();
+            let options = StudyOptions {
+                quick: self.quick && entry.has_short_form(),
+                traces: self
+                    .trace
+                    .iter()
+                    .filter(|_| takes_traces)
+                    .cloned()
+                    .collect(),
+            };
+            Ok(entry.read(options)?)
+        });
+        let mut studies = studies.collect::<Result<Vec<Study>, Error>>()?;
+        studies.retain(|study| match missing_trace(study) {
+            Some(trace) if !study.takes_traces => {
+                let note = format!("{} is left out: {trace} is missing", study.name);
+                output::print_warnings(&[note]);
+                false
+            }
+            _ => true,
+        });
+        Ok(studies)
+    }
+
+    pub fn folder(&self, study: &Study) -> PathBuf {
+        let kind = if study.options.quick { "-quick" } else { "" };
+        self.output.join(format!("{}{kind}", study.name))
+    }
+
+    pub fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        self.jobs.unwrap_or_else(all)
+    }
+}
+
+fn missing_trace(study: &Study) -> Option<&str> {
+    let traces = study
+        .cells
+        .iter()
+        .filter_map(|cell| match &cell.inputs.source {
+            CellInput::Traced { trace, .. } => Some(trace.as_str()),
+            CellInput::Generated { .. } => None,
+        });
+    traces.into_iter().find(|trace| !Path::new(trace).is_file())
+}
+
+fn stray(trace: &str, study: &str) -> Error {
+    Error::Failed(format!("`--trace {trace}`: {study} takes no trace"))
+}
+
+fn unknown(name: &str) -> Error {
+    let hint = match studies::nearest(name) {
+        Some(nearest) => format!("perhaps {nearest}"),
+        None => "`diskarm study list` lists them".to_owned(),
+    };
+    let expected = format!("a study that comes with the program ({hint}) or a .toml file");
+    Error::option("STUDY", name, expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tests do not run in the root of the repository.
+    #[test]
+    fn a_missing_trace_of_a_study_is_found() {
+        let read = |name: &str| {
+            let entry = studies::find(name).unwrap();
+            entry.read(StudyOptions::default()).unwrap()
+        };
+        let errors = read("lumb01-errors");
+        let trace = "data/validation/hp-c2247.csv.gz";
+        assert_eq!(missing_trace(&errors), Some(trace));
+        let mut here = errors;
+        for cell in &mut here.cells {
+            let changes = Default::default();
+            let trace = format!("../../{trace}");
+            cell.inputs.source = CellInput::Traced { trace, changes };
+        }
+        assert_eq!(missing_trace(&here), None);
+        assert_eq!(missing_trace(&read("lumb01-size")), None);
+    }
 }

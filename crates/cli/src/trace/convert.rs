@@ -7,7 +7,7 @@ use diskarm_trace::Writer;
 use diskarm_trace::adapt::Notes;
 use serde::Serialize;
 
-use super::input::{Adapt, Input, writable_formats};
+use super::{Adapt, Input, writable_formats};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -41,7 +41,7 @@ pub struct Args {
     json: bool,
 }
 
-/// A summary of what was written; the names are those of the JSON.
+/// A summary of what was written, under the names of the JSON.
 #[derive(Serialize)]
 struct ConvertedTrace {
     file: String,
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
             let message = "`--json` needs an OUT that is a file: standard output has the trace";
-            return Err(Error::Usage(message.to_owned()));
+            return Err(Error::Failed(message.to_owned()));
         }
         // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
@@ -65,21 +65,16 @@ pub fn run(args: Args) -> Result<(), Error> {
             done => done.map(|written| output::print_notes(&written.notes)),
         };
     }
-    let mut files = Files::default().reading_trace("FILE", args.input.file());
+    let mut files = Files::default().reading_trace("FILE", &args.input.file);
     let part = files.output("OUT", &args.out)?.create()?;
     let written = copy(&args, part.file(), &args.out)?;
     part.finish()?;
     if args.json {
         return output::print_json(&written);
     }
-    let ConvertedTrace {
-        file,
-        format,
-        requests,
-        notes,
-    } = written;
-    let mut text = format!("{file}: {requests} requests as {format}\n");
-    for note in notes {
+    let (file, count, format) = (written.file, written.requests, written.format);
+    let mut text = format!("{file}: {count} requests as {format}\n");
+    for note in written.notes {
         text += &format!("note: {note}\n");
     }
     output::print(&text)
@@ -105,7 +100,7 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Erro
     let requests = writer.records_count();
     if requests == 0 {
         let expected = "a trace with requests of --device, and from --from to --until";
-        return Err(Error::option("FILE", args.input.file(), expected));
+        return Err(Error::option("FILE", &args.input.file, expected));
     }
     let mut notes = trace.notes();
     notes.extend(writer.finish()?);

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use diskarm_core::units::{Bytes, Span};
+use diskarm_core::units::Span;
 use diskarm_results::prose;
 use diskarm_trace::{Reader, Summary};
 use serde::Serialize;
 
-use super::input::Input;
+use super::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -28,13 +28,12 @@ pub struct Args {
     json: bool,
 }
 
-/// The results; the names are those of the JSON.
+/// The results, under the names of the JSON.
 #[derive(Serialize)]
 struct TraceSummary {
     file: String,
     format: &'static str,
-    /// The first record's time on the format's own clock, in nanoseconds, if times are relative to
-    /// it.
+    /// The first record's time on the format's own clock, if times are relative to it.
     origin_ns: Option<u64>,
     length_s: Option<f64>,
     requests: u64,
@@ -42,16 +41,14 @@ struct TraceSummary {
     sequential_share: f64,
     sequential_read_share: f64,
     size_bytes_mean: Option<f64>,
-    /// The most common first.
     sizes: Vec<Size>,
     interarrival_ms_mean: Option<f64>,
     interarrival_cv: Option<f64>,
     response_ms_mean: Option<f64>,
     service_ms_mean: Option<f64>,
-    /// The number of arrivals that found 0, 1, 2 ... requests at their device.
+    /// Arrivals that found 0, 1, 2 ... requests at their device.
     queue_requests: Option<Vec<u64>>,
     arrivals: Option<Arrivals>,
-    /// The busiest first.
     devices: Vec<Device>,
     notes: Vec<String>,
 }
@@ -62,10 +59,8 @@ struct Size {
     share: f64,
 }
 
-/// Arrivals over time.
 #[derive(Serialize)]
 struct Arrivals {
-    /// The first arrival.
     from_s: f64,
     interval_s: f64,
     requests: Vec<u64>,
@@ -80,7 +75,6 @@ struct Device {
     /// One past the last block.
     end_lbn: u64,
     interval_sectors: u64,
-    /// Requests by their first block.
     requests_by_lbn: Vec<u64>,
 }
 
@@ -99,10 +93,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     drop(progress);
     let results = TraceSummary::new(&summary, &trace);
-    if args.json {
-        return output::print_json(&results);
-    }
-    output::print(&results.text(trace.format().summary))
+    output::print_as(args.json, &results, || results.text(trace.format().summary))
 }
 
 impl TraceSummary {
@@ -111,10 +102,10 @@ impl TraceSummary {
         let length = summary.arrivals.map(|(first, last)| last - first);
         let mut sizes: Vec<_> = summary.sizes.iter().collect();
         sizes.sort_by_key(|(sectors, count)| (u64::MAX - *count, **sectors));
-        let size = |(sectors, count): (&diskarm_core::units::SectorCount, &u64)| Size {
+        let sizes = sizes.into_iter().take(SIZES).map(|(sectors, count)| Size {
             bytes: sectors.0 * 512,
             share: share(*count),
-        };
+        });
         Self {
             file: trace.name().to_owned(),
             format: trace.format().name,
@@ -125,7 +116,7 @@ impl TraceSummary {
             sequential_share: share(summary.sequential_count),
             sequential_read_share: share(summary.sequential_reads_count),
             size_bytes_mean: summary.size_bytes_mean(),
-            sizes: sizes.into_iter().take(SIZES).map(size).collect(),
+            sizes: sizes.collect(),
             interarrival_ms_mean: summary.interarrivals.mean().map(Span::as_ms),
             interarrival_cv: summary.interarrivals.cv2().map(f64::sqrt),
             response_ms_mean: summary.responses.mean().map(Span::as_ms),
@@ -145,31 +136,26 @@ impl TraceSummary {
     }
 }
 
-/// The number of sizes listed.
 const SIZES: usize = 6;
 
 fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
-    let mut devices: Vec<Device> = summary
-        .devices
-        .iter()
-        .map(|(number, device)| {
-            let (requests_by_lbn, interval_sectors) = device.over_space.columns(COLUMNS);
-            Device {
-                number: *number,
-                name: names.get(*number as usize).cloned(),
-                requests: device.requests_count,
-                read_share: device.reads_count as f64 / device.requests_count as f64,
-                end_lbn: device.end.0,
-                interval_sectors,
-                requests_by_lbn,
-            }
-        })
-        .collect();
+    let devices = summary.devices.iter().map(|(number, device)| {
+        let (requests_by_lbn, interval_sectors) = device.over_space.columns(COLUMNS);
+        Device {
+            number: *number,
+            name: names.get(*number as usize).cloned(),
+            requests: device.requests_count,
+            read_share: device.reads_count as f64 / device.requests_count as f64,
+            end_lbn: device.end.0,
+            interval_sectors,
+            requests_by_lbn,
+        }
+    });
+    let mut devices: Vec<Device> = devices.collect();
     devices.sort_by_key(|device| (u64::MAX - device.requests, device.number));
     devices
 }
 
-/// The number of devices listed in text.
 const DEVICES: usize = 12;
 
 /// The longest queue with its own line.
@@ -188,20 +174,18 @@ impl TraceSummary {
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         line(&mut text, "requests", &self.requests.to_string());
         line(&mut text, "reads", &percent(self.read_share));
-        let sequential = format!(
-            "{} of requests; {} are sequential reads",
-            percent(self.sequential_share),
-            percent(self.sequential_read_share)
-        );
+        let sequential = percent(self.sequential_share);
+        let reads = percent(self.sequential_read_share);
+        let sequential = format!("{sequential} of requests; {reads} are sequential reads");
         line(&mut text, "sequential", &sequential);
         if let Some(bytes) = self.size_bytes_mean {
-            line(
-                &mut text,
-                "size, mean",
-                &format!("{:.3} KiB", bytes / 1024.0),
-            );
+            let mean = format!("{:.3} KiB", bytes / 1024.0);
+            line(&mut text, "size, mean", &mean);
         }
-        let size = |size: &Size| format!("{} ({})", kib(Bytes(size.bytes)), percent(size.share));
+        let size = |size: &Size| {
+            let kib = size.bytes as f64 / 1024.0;
+            format!("{kib} KiB ({})", percent(size.share))
+        };
         let mut sizes: Vec<String> = self.sizes.iter().map(size).collect();
         let listed: f64 = self.sizes.iter().map(|size| size.share).sum();
         if self.sizes.len() == SIZES && listed < 1.0 - 5e-5 {
@@ -219,17 +203,14 @@ impl TraceSummary {
 
     fn times(&self, text: &mut String) {
         if let Some(mean) = self.interarrival_ms_mean {
-            let cv = match self.interarrival_cv {
-                Some(cv) => format!(", coefficient of variation {cv:.3}"),
-                None => String::new(),
-            };
+            let cv = self.interarrival_cv;
+            let cv = cv.map(|cv| format!(", coefficient of variation {cv:.3}"));
+            let cv = cv.unwrap_or_default();
             let (mean, unit) = brief(mean / 1_000.0);
             line(text, "interarrival", &format!("{mean:.3} {unit}{cv}"));
         }
-        for (name, mean) in [
-            ("response", self.response_ms_mean),
-            ("service", self.service_ms_mean),
-        ] {
+        let (response, service) = (self.response_ms_mean, self.service_ms_mean);
+        for (name, mean) in [("response", response), ("service", service)] {
             if let Some(mean) = mean {
                 let (mean, unit) = prose::time_of(mean);
                 line(text, name, &format!("{mean:.3} {unit}"));
@@ -252,11 +233,11 @@ impl TraceSummary {
                 from * 2
             };
             let sum: u64 = counts[from..end.min(counts.len())].iter().sum();
-            let name = match end - from {
-                1 => from.to_string(),
-                _ => format!("{from} to {}", end - 1),
-            };
-            parts.push(format!("{name}: {:.2} %", sum as f64 / all as f64 * 100.0));
+            let percent = sum as f64 / all as f64 * 100.0;
+            parts.push(match end - from {
+                1 => format!("{from}: {percent:.2} %"),
+                _ => format!("{from} to {}: {percent:.2} %", end - 1),
+            });
             from = end;
         }
         line(text, "queue found", &parts.join(", "));
@@ -298,7 +279,6 @@ impl TraceSummary {
 }
 
 impl Arrivals {
-    /// Formats a chart with its scales.
     fn text(&self) -> String {
         let from = self.from_s;
         let end = from + self.interval_s * self.requests.len() as f64;
@@ -340,16 +320,10 @@ fn brief(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// Adds a value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
     *text += &prose::labelled(label, value, 13);
 }
 
-fn kib(bytes: Bytes) -> String {
-    format!("{} KiB", bytes.0 as f64 / 1024.0)
-}
-
-/// The maximum number of columns of a chart.
 const COLUMNS: usize = 64;
 
 /// Lines of a chart, each of eight steps.
@@ -357,8 +331,7 @@ const LINES: usize = 4;
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a bar for each of `counts`, the tallest as high as the chart. Every nonzero count is
-/// visible.
+/// Draws a bar for each of `counts`, the tallest as high as the chart; no nonzero count is hidden.
 fn bars(counts: &[u64]) -> String {
     let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
     let top = (LINES * 8) as u128;

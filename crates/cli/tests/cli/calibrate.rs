@@ -224,7 +224,7 @@ fn unwritable_outputs_are_reported_before_the_fit() {
     }
 }
 
-/// What a run prints as JSON has the documented fields, and says what was put into the trace.
+/// Checks the JSON of a run: its documented fields, and the values that were put into the trace.
 fn check_report(report: &Value, output: &str) {
     let fields = [
         "drive",

@@ -1,5 +1,5 @@
 //! Clients of `diskarm serve nbd` whose times are compared with the model, or that need a kernel's
-//! help. A test whose client is not installed says so in a line and passes.
+//! help. A test whose client is not installed prints a line and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use crate::serve::{Server, client, name_of};
 use crate::{printed, skip};
 
-/// How fast the drive is, so that a busy machine's own times are a hundredth of the drive's; slower
-/// where the machine is too busy for that.
+/// Speeds of the drive. The machine's own times should be a hundredth of the drive's, so a busy
+/// machine needs a slower drive.
 const SPEEDS: [f64; 3] = [0.1, 0.05, 0.02];
 
-/// The mean latency that fio measures is that of a simulation of the same requests, and the mean
-/// lateness that the server has measured, to 1 %.
+/// Checks that the mean latency in fio equals the mean in a simulation of the same requests plus the
+/// mean lateness that the server has measured, to 1 %.
 fn fio_measures_the_model(depth: u32, requests: u32) {
     let mut found = None;
     for speed in SPEEDS {
@@ -37,8 +37,8 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
 /// The mean latency that fio measures, and what it may be, in microseconds of a drive that is so
 /// fast. `None` if fio is not installed.
 ///
-/// When fio has issued its last request, it waits until all have completed, and takes that for the
-/// end of each. So only those count that complete before.
+/// After its last request fio waits until all have completed, and uses that time as the end of each.
+/// So only requests count that complete before.
 fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
     let [trace, rows, log] = ["spc", "rows", "log"].map(|end| {
         let path = name_of(&format!("fio-{depth}.{end}"));

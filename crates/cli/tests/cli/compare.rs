@@ -246,7 +246,7 @@ fn the_same_queue_in_the_host_and_in_the_drive_serves_in_one_order() {
         rows[0]["response_ms"]["mean"].as_f64().expect("a mean")
     };
     let (inside, outside) = (mean(&["--queue=drive"]), mean(&["--set=queue.depth=1"]));
-    // The drive may look at the next command sooner.
+    // The drive may start the next command sooner.
     assert!(
         inside <= outside && inside > 0.97 * outside,
         "{inside} {outside}"
@@ -352,7 +352,7 @@ fn the_sentence_is_about_replications_in_pairs() {
 
 /// A run of 100 requests has too few for an interval of its mean.
 #[test]
-fn a_run_that_is_too_short_to_tell_says_so() {
+fn a_run_that_is_too_short_for_a_conclusion_is_reported() {
     let text = printed(&[
         "compare",
         "--drive=hp-c2247",

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, ExportInfo, OptionHeader, answer, info};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command as Asked, Error, Greeting, Headers, Request};
 use serde_json::Value;
 
@@ -399,7 +399,7 @@ fn predictions_in_real_time_are_of_what_was_served() {
             let place = [row.lbn, row.sectors].map(|blocks| (512 * blocks).to_string());
             assert_eq!(served[4..6], place);
             let served_us = 0.1 * served[6].parse::<f64>().expect("a time");
-            // Nobody hears of a completion before it is.
+            // No completion is reported before it happens.
             assert!(row.measured_us > served_us - 1.0, "{served:?}");
         }
     }

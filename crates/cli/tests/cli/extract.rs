@@ -350,7 +350,7 @@ fn an_interrupted_run_says_that_it_continues() {
 }
 
 #[test]
-fn comparisons_tell_what_differs() {
+fn comparisons_list_differences() {
     let same = printed(&["extract", "--compare", "hp-c2247", "hp-c2247"]);
     assert_within(&same, 80);
     assert!(same.contains("equal within measurement accuracy"), "{same}");
@@ -457,7 +457,7 @@ fn a_specification_goes_to_standard_output() {
             .unwrap()
             .contains("measurements")
     );
-    // Nothing is kept of a run that is over, nor of one without a file.
+    // Nothing is kept of a completed run, nor of a run without a file.
     let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     let both = ["extract", "sim:hp-c2247", "-o", "-", "--report", "-"];

@@ -2,8 +2,8 @@
 //! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, asks it
 //! with sg3_utils and fio, and measures it with `diskarm extract`.
 //!
-//! The kernel is that of Debian's package `linux-image-cloud-amd64`, unpacked into the folder
-//! `guest-kernel` of the target folder, as `.ci/run` does. Without it a test says so in a line and
+//! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into the folder
+//! `guest-kernel` of the target folder, as `.ci/run` does. Without it a test prints a line and
 //! passes.
 
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ const MODULES: [&str; 10] = [
     "sg",
 ];
 
-/// The commands of the guest before those of a test.
+/// The first commands of the guest in every test.
 const BEGIN: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -43,7 +43,7 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 ";
 
-/// What a guest measures is as exact as this machine has time for it: one guest at a time.
+/// One guest at a time: its measurements are exact only if this machine has time for it.
 static GUEST: Mutex<()> = Mutex::new(());
 
 /// Seconds after which a guest is given up.
@@ -55,7 +55,7 @@ fn found(program: &str) -> Option<PathBuf> {
     places.find(|path| path.is_file())
 }
 
-/// A program of a package that CI installs; elsewhere it may be missing, with a line that says so.
+/// A program of a package that CI installs; elsewhere it may be missing, and a line is printed.
 fn program(name: &str, package: &str) -> Option<PathBuf> {
     let path = found(name);
     if path.is_none() {
@@ -89,8 +89,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// `None`, with a line that says so, if there is no kernel. What came with the kernel and, in
-    /// CI, the programs must be there.
+    /// Returns `None` and prints a line without a kernel. The files that come with the kernel and, in
+    /// CI, the programs must exist.
     fn find() -> Option<Self> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
         let kernel = target.join("guest-kernel");
@@ -259,7 +259,7 @@ fn file_system(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A kernel mounts the disk, reads and writes files; sg3_utils and fio agree with what the drive
-/// says of itself; and `diskarm scan` reads by SG_IO and from the block device what is on it.
+/// reports; and `diskarm scan` reads the same data by SG_IO and from the block device.
 #[test]
 fn a_guest_mounts_and_asks_the_drive() {
     let Some(parts) = Parts::find() else {
@@ -333,7 +333,7 @@ const SMALL: &str = include_str!("guest.toml");
 /// busy that something was not found, or that the guest saw no hit of the buffer, the same command
 /// measures again.
 ///
-/// The drive serves in real time, and other work of this machine would be taken for the drive's, so
+/// The drive serves in real time, and other work of this machine would look like the drive's own, so
 /// the processes have a real-time priority. That needs root.
 #[test]
 fn a_guest_measures_the_drive() {
@@ -380,7 +380,7 @@ echo END
     assert_eq!(compared.layout.blocks, given.geometry.sectors);
     assert_eq!(found.geometry, given.geometry);
     assert!(compared.reads.mean < Span::from_ms(0.3), "{shown}");
-    // On a busy machine the guest may see no hit; then it says so.
+    // On a busy machine the guest may see no hit, and reports that.
     let has_hits = !shown.contains("overheads.read_hit_after_read, ");
     // The way to the drive and back is part of what reads take.
     for (name, [given, found]) in &compared.sums {

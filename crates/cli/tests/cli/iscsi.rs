@@ -1,5 +1,5 @@
 //! Serves drives over iSCSI to real clients, from Debian's packages libiscsi-bin, and qemu-utils
-//! with qemu-block-extra. A test whose client is not installed says so in a line and passes.
+//! with qemu-block-extra. A test whose client is not installed prints a line and passes.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ impl Server {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_diskarm")), arguments)
     }
 
-    /// The same, with a real-time priority that is above that of its clients.
+    /// Starts a server with a higher real-time priority than its clients.
     pub fn start_in_real_time(arguments: &[&str]) -> Self {
         let mut command = Command::new("chrt");
         command.args(["--fifo", "20", env!("CARGO_BIN_EXE_diskarm")]);
@@ -48,7 +48,7 @@ impl Server {
         parts.join("/")
     }
 
-    /// The same target, for one who knows a name and a secret.
+    /// Returns the URI of the target with a name and a secret.
     fn uri_of(&self, name: &str, secret: &str) -> String {
         let account = format!("iscsi://{name}%{secret}@");
         self.uri.replacen("iscsi://", &account, 1)
@@ -128,9 +128,8 @@ fn iscsi_perf_reads_in_the_time_of_the_drive() {
     assert_eq!(served["lateness"]["replies"], reads, "{served}");
 }
 
-/// What the tests of libiscsi make of the target, with a second path to it. The two that fail ask
-/// COMPARE AND WRITE for 256 blocks, which its eight bits say as none, and want an error; SBC-3 has
-/// none for that.
+/// Runs the tests of libiscsi, with a second path to the target. The two that fail ask COMPARE AND
+/// WRITE for 256 blocks, which is zero in its eight bits, and expect an error that SBC-3 lacks.
 #[test]
 fn libiscsi_tests_the_target() {
     let server = Server::start(&["--drive", "hp-c2247", "--size", "64 MiB", "--instant"]);

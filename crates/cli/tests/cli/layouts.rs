@@ -92,7 +92,7 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
     }
 }
 
-/// Of two reads in a row, whether the second finds all in the buffer: where the first crossed to
+/// The second of two reads in a row may find all in the buffer: where the first crossed to
 /// another track it does, on that track and on into the next one; where it did not, it does so on
 /// its track alone.
 #[test]

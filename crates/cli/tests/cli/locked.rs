@@ -75,8 +75,8 @@ fn rows_before_the_range_are_history() {
         (2000.0, 1000.0)
     );
     assert_eq!(number(&rest, "unlocked"), 0.0);
-    // Neither predictor looks ahead or forgets: the counts of the parts add up to those of the
-    // whole.
+    // Neither predictor looks ahead or forgets: the counts of the parts add up to the
+    // counts of the whole.
     let both = |path: &dyn Fn(&Value) -> &Value| {
         let hits = |part: &Value| {
             let rate = number(path(part), "within_0_25ms_rate");
@@ -103,7 +103,7 @@ fn a_broken_clock_gives_a_warning() {
     let mut lines = text.lines();
     let mut broken = lines.next().unwrap().to_owned() + "\n";
     for (i, line) in lines.enumerate() {
-        // Pauses unrelated to those of the measurement.
+        // Pauses unrelated to the measured ones.
         let (row, _) = line.rsplit_once(',').unwrap();
         broken += &format!("{row},{}\n", i * 7_919 % 20_011);
     }

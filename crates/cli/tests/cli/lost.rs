@@ -132,7 +132,7 @@ fn plots_and_fits_do_not_replace_what_is_read() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What a killed process left is removed; what a process writes at the moment, which it has
+/// Files that a killed process left are removed; files that a process is writing, which it has
 /// locked, and files of other names are not.
 #[test]
 fn leftovers_of_the_same_output_are_removed() {
@@ -196,7 +196,7 @@ fn no_file_of_a_trace_is_replaced() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A trace whose name looks like that of a leftover.
+/// The name of a trace may resemble a leftover.
 #[test]
 fn an_input_is_no_leftover() {
     let folder = folder("left");

@@ -101,7 +101,7 @@ fn a_model_that_predicts_nothing_is_pointed_out() {
     assert!(!printed(&few).contains(note));
 }
 
-/// Narrower than those of both means, as both served the same requests.
+/// It is narrower than the intervals of both means, as both served the same requests.
 #[test]
 fn a_slowdown_has_its_interval() {
     let url = small("surely");
@@ -282,7 +282,7 @@ pub fn predictions(path: &str) -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// The rows are what the report counts, and a figure has those of the foreground.
+/// The report counts these rows, and the chart shows the rows of the foreground.
 #[test]
 fn predictions_are_written_with_what_was_measured() {
     let url = small("predicted");

@@ -1,5 +1,5 @@
 //! Serves drives over NBD to real clients, from Debian's packages libnbd-bin, python3-libnbd,
-//! qemu-utils and fio. A test whose client is not installed says so in a line and passes.
+//! qemu-utils and fio. A test whose client is not installed prints a line and passes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -61,8 +61,8 @@ impl Drop for Server {
     }
 }
 
-/// What a client prints, if it is installed, and if it succeeds. It may run for five minutes,
-/// beside all others of a busy machine.
+/// Returns the output of a client if it is installed and succeeds. It may run for five minutes, as
+/// the machine may be busy.
 pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
     let output = output(package, arguments)?;
     let text = String::from_utf8(output.stdout).expect("text");
@@ -71,7 +71,7 @@ pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// The same, however it ends.
+/// Returns the output of a client if it is installed, however it ends.
 pub fn output(package: &str, arguments: &[&str]) -> Option<Output> {
     // The system's Python has the modules of its packages, whatever other there is.
     let path = format!("/usr/bin:{}", std::env::var("PATH").unwrap_or_default());

@@ -83,7 +83,7 @@ fn windows_add_up_to_the_run() {
     let busy_s =
         figures["utilisation"].as_f64().unwrap() * figures["simulated_s"].as_f64().unwrap();
     assert!((sum("utilisation") * 10.0 / busy_s - 1.0).abs() < 1e-6);
-    // The longest response of all is that of some window.
+    // Some window has the longest response of all.
     let longest = windows
         .iter()
         .map(|w| w["response_ms"]["max"].as_f64().unwrap());
@@ -305,7 +305,7 @@ fn numbers_and_names_as_people_type_them() {
     assert_eq!(run(typed), run(exact));
 }
 
-/// The policy named is that of the host's queue, which a drive with one of its own leaves empty.
+/// The policy named is in the host's queue, which a drive with its own queue leaves empty.
 #[test]
 fn a_note_says_that_the_drive_orders_requests_itself() {
     let notes = |more: &[&str]| {

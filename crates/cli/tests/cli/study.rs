@@ -89,7 +89,7 @@ fn a_study_gives_results_and_verdicts() {
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
     let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
-    // Both files have the same numbers, which are those of `simulate`.
+    // Both files have the numbers of `simulate`.
     let mean = &json["cells"][0]["figures"]["response_ms_mean"];
     let row = format!("fcfs,35,response_ms_mean,{},", mean["mean"]);
     assert!(csv.contains(&row), "{row}\n{csv}");
@@ -218,7 +218,7 @@ values = [1500, 1600, 50_000_000]
 /// Ctrl-C while a long cell is at work.
 #[cfg(unix)]
 #[test]
-fn a_study_that_is_interrupted_tells_what_is_kept() {
+fn an_interrupted_study_reports_what_is_kept() {
     let place = Place::new("interrupted", LONG);
     // As left by an earlier run.
     fs::create_dir_all(place.path("out/small")).unwrap();

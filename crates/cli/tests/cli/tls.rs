@@ -181,7 +181,7 @@ fn files_and_modes_that_do_not_fit_are_named() {
     let expected = "error: `--tls on` cannot be combined with `--tls-verify-peer`: a client \
                     without TLS has no certificate\n";
     assert_eq!(error(&["--tls", "on", "--tls-verify-peer"]), expected);
-    // Where anybody may connect in plain text, certificates are not enough.
+    // If clients may connect in plain text, certificates are not enough.
     let open = error(&["--tls", "on", "--listen", "0.0.0.0:0"]);
     assert!(open.starts_with("error: `--listen`: "), "{open}");
 }

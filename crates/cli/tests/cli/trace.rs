@@ -55,7 +55,7 @@ fn info_keeps_within_a_terminal() {
 
 /// Queue lengths found, from arrivals and responses; and the notes.
 #[test]
-fn info_tells_queues_and_notes() {
+fn info_shows_queues_and_notes() {
     let rows = "128166372000000000,h,0,Read,0,512,20\n128166372000000010,h,0,Read,1,512,20\n\
                 128166372000000040,h,0,Read,0,512,20\nx\n";
     let path = file_of("queues.csv", rows);

@@ -4,7 +4,7 @@ use crate::simulate::random;
 use crate::{assert_narrow, file_of, json, printed};
 use serde_json::Value;
 
-/// The figures of a workload, without those of the wall clock and without its name.
+/// Returns the metrics of a workload, without wall-clock times and without its name.
 fn workload(text: &str) -> Value {
     let fixed = [
         "simulate",
@@ -52,7 +52,7 @@ fn flags_and_words_and_files_give_the_same() {
     assert_ne!(flagged, words);
 }
 
-/// On the real drive its requests took 15.30 ms on average; worthington94 says as much, with a
+/// On the real drive its requests took 15.30 ms on average; worthington94 has the same value, with a
 /// demerit of 0.07 ms that is "less than 0.5 %" of the mean.
 #[test]
 fn the_workload_that_ships_is_that_of_the_papers() {

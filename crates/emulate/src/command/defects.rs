@@ -15,8 +15,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::{diagnostic, misplaced};
-use crate::state::{Context, invalid_field, list_length, too_few_data};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, list_length, too_few_data};
 
 pub(super) fn read_defect_data(
     command: &Command,
@@ -229,7 +228,6 @@ fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
     layout.reallocated().chain(defective_spares).collect()
 }
 
-/// Returns the defective spares.
 fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
     let zones = geometry.zones.iter().enumerate();
     zones

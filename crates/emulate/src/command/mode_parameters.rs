@@ -8,8 +8,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::mode;
-use crate::state::{Context, invalid_field, invalid_parameter, list_length};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 /// Page code for all pages, and subpage code for all of their subpages.
 const ALL: (u8, u8) = (0x3f, 0xff);
@@ -108,7 +107,7 @@ pub(super) fn mode_select(command: &Command, context: &mut Context<'_>) -> Resul
         return Err(invalid_field(1, Some(4)));
     }
     let changes = parse_pages(context, &list, at)?;
-    if mode::change(context, &changes, save) {
+    if mode::change(context, changes, save) {
         let sender = context.nexus;
         context
             .state
@@ -173,12 +172,12 @@ fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<u
     Ok(end)
 }
 
-/// Checks the pages in the list; returns the table index and content of each.
+/// Checks the pages in the list; returns the code and content of each.
 fn parse_pages(
     context: &Context<'_>,
     list: &[u8],
     begin: usize,
-) -> Result<Vec<(usize, Vec<u8>)>, Sense> {
+) -> Result<Vec<(u8, Vec<u8>)>, Sense> {
     let (mut rest, mut at) = (&list[begin..], begin);
     let mut changes = Vec::new();
     while !rest.is_empty() {
@@ -187,16 +186,8 @@ fn parse_pages(
             // PS is reserved here.
             return Err(invalid_parameter(at, Some(7)));
         }
-        let index = mode::position(context, page.code).filter(|_| page.subpage.is_none());
-        let index = index.ok_or(invalid_parameter(at, Some(5)))?;
-        match mode::check(context, index, page.content) {
-            Ok(()) => changes.push((index, page.content.to_vec())),
-            // The content begins after page code and length.
-            Err(mode::PageError::Length) => return Err(invalid_parameter(at + 1, None)),
-            Err(mode::PageError::Field { byte, bit }) => {
-                return Err(invalid_parameter(at + 2 + byte, bit));
-            }
-        }
+        mode::check(context, at, &page)?;
+        changes.push((page.code, page.content.to_vec()));
         at += rest.len() - after.len();
         rest = after;
     }

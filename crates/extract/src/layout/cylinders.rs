@@ -33,7 +33,6 @@ use crate::{Disk, Error};
 /// The cylinders of a sequence of tracks in block order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cylinders {
-    /// Tracks per cylinder.
     pub surfaces: usize,
     /// The first track that is the last of its cylinder.
     pub last: usize,
@@ -56,10 +55,8 @@ pub(super) fn measure(
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
-    let tracks: Vec<Track> = tracks
-        .iter()
-        .map(|at| Track::starting_at(layout, *at))
-        .collect();
+    let starting = |at: &Lbn| Track::starting_at(layout, *at);
+    let tracks: Vec<Track> = tracks.iter().map(starting).collect();
     let steps = tracks.windows(2).map(|pair| (&pair[0], &pair[1]));
     if let Some(found) = times(&mut pairs, steps)?.and_then(|times| longer(&times)) {
         return Ok(Some(found));
@@ -84,10 +81,8 @@ fn times<'t>(
 ) -> Result<Option<Vec<Time>>, Error> {
     let mut found: Vec<Time> = Vec::new();
     for (from, to) in ways {
-        let near = match found.last() {
-            Some((last, _)) => Threshold::near(*last, 1e5),
-            None => Threshold::default(),
-        };
+        let last = found.last();
+        let near = last.map_or_else(Threshold::default, |(last, _)| Threshold::near(*last, 1e5));
         let kinds = (Access::Read, Access::Read);
         let pair = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
         match pairs.search(kinds, (1, 1), near, NARROW, pair) {
@@ -107,9 +102,8 @@ fn exceeds(one: Time, other: Time) -> bool {
 /// Finds cylinders among times from track to track: longer ones end a cylinder.
 fn longer(times: &[Time]) -> Option<Cylinders> {
     let min = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let ends: Vec<usize> = (0..times.len())
-        .filter(|&n| exceeds(times[n], min))
-        .collect();
+    let is_longer = |&n: &usize| exceeds(times[n], min);
+    let ends: Vec<usize> = (0..times.len()).filter(is_longer).collect();
     regular(&ends, times.len())
 }
 
@@ -141,29 +135,22 @@ mod tests {
         times.iter().map(|time| (time * 1e6, 5e3)).collect()
     }
 
+    fn cylinders(surfaces: usize, last: usize) -> Option<Cylinders> {
+        Some(Cylinders { surfaces, last })
+    }
+
     #[test]
     fn cylinders_end_where_a_step_takes_longer() {
         let times = certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 1.0, 1.0, 2.5]);
-        let expected = Cylinders {
-            surfaces: 3,
-            last: 1,
-        };
-        assert_eq!(longer(&times), Some(expected));
+        assert_eq!(longer(&times), cylinders(3, 1));
         assert_eq!(longer(&certain(&[1.0; 9])), None);
-        // One irregular end.
-        assert_eq!(
-            longer(&certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5])),
-            None
-        );
+        let irregular = certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5]);
+        assert_eq!(longer(&irregular), None);
     }
 
     #[test]
     fn cylinders_begin_where_the_time_changes() {
         let times = certain(&[1.0, 1.0, 2.0, 2.0, 2.0, 2.6, 2.6, 2.6, 3.0, 3.0]);
-        let expected = Cylinders {
-            surfaces: 3,
-            last: 2,
-        };
-        assert_eq!(changes(&times), Some(expected));
+        assert_eq!(changes(&times), cylinders(3, 2));
     }
 }

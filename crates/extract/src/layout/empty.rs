@@ -40,9 +40,9 @@ use crate::threshold::{Found, Threshold};
 use crate::{Disk, Effort, Error, Setup, idle};
 
 /// The empty cylinders between zones.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmptyCylinders {
-    /// The number of empty cylinders in front of each zone except the first.
+    /// The number of empty cylinders before each zone except the first.
     pub cylinders: Vec<u32>,
     /// Assumptions about what seek times leave open, a sentence each.
     pub assumed: Vec<String>,
@@ -62,12 +62,12 @@ impl EmptyCylinders {
         for (n, zone) in geometry.zones.iter_mut().enumerate() {
             zone.first_cylinder += before;
             zone.end_cylinder += before;
-            let behind = self.cylinders.get(n).copied().unwrap_or(0);
-            before += behind;
+            let after = self.cylinders.get(n).copied().unwrap_or(0);
+            before += after;
             // Whole spare tracks are likelier than empty cylinders.
             if geometry.sparing == Sparing::TracksPerZone {
-                zone.end_cylinder += behind;
-                zone.spares += u64::from(behind) * u64::from(geometry.surfaces);
+                zone.end_cylinder += after;
+                zone.spares += u64::from(after) * u64::from(geometry.surfaces);
             }
         }
         geometry.cylinders += before;
@@ -91,16 +91,12 @@ const FINE: f64 = 1.5e3;
 const CANDIDATES: usize = 64;
 /// Minimum number of distances across each boundary.
 const CONFIRMED: usize = 2;
-/// Uncertainty of the angle between two zones where read completions scatter, as a fraction of
-/// their standard deviation.
+/// Uncertainty of the angle between two zones, in standard deviations of scattered completions.
 const DOUBT: f64 = 0.15;
 /// Difference of sums of squares that rules out a number.
 const CLEARLY: f64 = 4.0;
 
 /// Counts the empty cylinders between the zones of a layout without any. Only reads.
-///
-/// # Errors
-/// A command failed, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -108,16 +104,18 @@ pub fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<EmptyCylinders, Error> {
-    let occupied_ranges: Vec<(u32, u32)> = zones
+    let zones: Vec<(u32, u32)> = zones
         .iter()
         .map(|zone| occupied(setup.layout, zone))
         .collect();
-    let largest = occupied_ranges
+    let largest = zones
         .iter()
         .copied()
         .max_by_key(|(first, last)| last - first);
+    let pairs = setup.pairs(disk, seed)?;
+    let scatters = pairs.scatters;
     let mut seeks = Seeks {
-        pairs: setup.pairs(disk, seed)?,
+        pairs,
         zone: largest.unwrap_or((0, 0)),
         within: BTreeMap::new(),
         max: match effort {
@@ -125,27 +123,22 @@ pub fn measure(
             Effort::Normal => 100,
             Effort::Thorough => 400,
         },
-        doubt: 0.0,
+        doubt: if scatters {
+            DOUBT * setup.rotation.scatter_ns
+        } else {
+            0.0
+        },
     };
-    let scatters = seeks.pairs.scatters;
-    if scatters {
-        seeks.doubt = DOUBT * setup.rotation.scatter_ns;
-    }
-    let mut empty = EmptyCylinders {
-        cylinders: Vec::new(),
-        assumed: Vec::new(),
-    };
-    let mut all = Vec::new();
-    for boundary in occupied_ranges.windows(2) {
-        all.push(seeks.candidates_between(boundary[0], boundary[1])?);
-    }
+    let mut empty = EmptyCylinders::default();
+    let boundaries = zones.windows(2);
+    let between = |boundary: &[(u32, u32)]| seeks.candidates_between(boundary[0], boundary[1]);
+    let all: Vec<Vec<Candidate>> = boundaries.map(between).collect::<Result<_, _>>()?;
     let common = if scatters { most_common(&all) } else { None };
-    for (candidates, boundary) in all.iter().zip(occupied_ranges.windows(2)) {
+    for (candidates, boundary) in all.iter().zip(zones.windows(2)) {
         let chosen = choose(candidates, common);
-        let numbers = candidates.iter().map(|one| one.empty);
-        let (min, max) = (numbers.clone().min(), numbers.max());
         empty.cylinders.push(chosen);
-        if let (Some(min), Some(max)) = (min, max)
+        let numbers = candidates.iter().map(|one| one.empty);
+        if let (Some(min), Some(max)) = (numbers.clone().min(), numbers.max())
             && min < max
         {
             empty.assumed.push(format!(
@@ -167,11 +160,9 @@ fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
         *count += 1;
         *error += one.error;
     }
-    let best = fits
-        .into_iter()
-        .max_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    best.filter(|(_, (count, _))| *count > 1)
-        .map(|(empty, _)| empty)
+    let common = fits.into_iter().filter(|(_, (count, _))| *count > 1);
+    let best = common.max_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    best.map(|(empty, _)| empty)
 }
 
 /// Chooses the number of empty cylinders at a boundary among the candidates.
@@ -215,25 +206,23 @@ impl Seeks<'_, '_> {
         near: Threshold,
         narrow: f64,
     ) -> Result<Found, Error> {
-        let (first, last) = cylinders;
-        let room = last - first - distance;
+        let room = cylinders.1 - cylinders.0 - distance;
         let kinds = (Access::Read, Access::Read);
         let wanted = (narrow, self.max);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
-            let outer = first + (u64::from(room) * u64::from(k % 5) / 4) as u32;
             let way = Way {
-                outer,
+                outer: cylinders.0 + (u64::from(room) * u64::from(k % 5) / 4) as u32,
                 distance,
                 inward: false,
             };
-            let (from, to) = route::tracks(pairs, Access::Read, way, (first, last))?;
+            let (from, to) = route::tracks(pairs, Access::Read, way, cylinders)?;
             Ok((from, to, 0.0))
         })?;
         Ok(search.found)
     }
 
     /// Measures the lead of an outward seek within the largest zone, or returns a known one.
-    fn within(&mut self, distance: u32, narrow: f64) -> Result<Found, Error> {
+    fn time_within(&mut self, distance: u32, narrow: f64) -> Result<Found, Error> {
         let is_enough =
             |known: &&Found| known.uncertainty <= narrow || known.samples >= u64::from(self.max);
         if let Some(known) = self.within.get(&distance).filter(is_enough) {
@@ -266,7 +255,7 @@ impl Seeks<'_, '_> {
             if ends.1 - ends.0 < distance {
                 continue;
             }
-            let near = self.within(distance.min(self.reach()), ROUGH)?.median;
+            let near = self.time_within(distance.min(self.reach()), ROUGH)?.median;
             let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
             let mut candidates = match left {
                 Some(left) => left,
@@ -275,11 +264,10 @@ impl Seeks<'_, '_> {
             if candidates.len() <= CANDIDATES {
                 self.compare(&mut candidates, distance, &time, narrow)?;
             }
-            let is_clear = candidates.len() == 1 && number + 1 >= CONFIRMED;
-            left = Some(candidates);
-            if is_clear {
-                break;
+            if candidates.len() == 1 && number + 1 >= CONFIRMED {
+                return Ok(candidates);
             }
+            left = Some(candidates);
         }
         Ok(left.unwrap_or_default())
     }
@@ -294,15 +282,13 @@ impl Seeks<'_, '_> {
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
             // Longer seeks cannot be compared.
-            let within = self.within((distance + one.empty).min(self.reach()), narrow)?;
+            let within = self.time_within((distance + one.empty).min(self.reach()), narrow)?;
             let off = (within.median - time.median).abs();
             let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
             one.error += (off / uncertain).powi(2);
         }
-        let min = candidates
-            .iter()
-            .map(|one| one.error)
-            .fold(f64::INFINITY, f64::min);
+        let errors = candidates.iter().map(|one| one.error);
+        let min = errors.fold(f64::INFINITY, f64::min);
         candidates.retain(|one| one.error < min + CLEARLY);
         Ok(())
     }
@@ -311,24 +297,18 @@ impl Seeks<'_, '_> {
     /// occupied cylinders may take this time.
     fn candidates(&mut self, distance: u32, time: &Found) -> Result<Vec<Candidate>, Error> {
         let off = 3.0 * (time.uncertainty + ROUGH + self.doubt);
+        let times = time.median - off..=time.median + off;
         let mut found = Vec::new();
-        let mut last: Option<u32> = None;
-        for next in short_and_long(self.reach()) {
-            if let Some(last) = last {
-                let times = time.median - off..=time.median + off;
-                self.collect_distances(last, next, &times, &mut found)?;
-            }
-            last = Some(next);
+        let distances = short_and_long(self.reach());
+        for (short, long) in distances.clone().zip(distances.skip(1)) {
+            self.collect_distances(short, long, &times, &mut found)?;
         }
         found.sort_unstable();
         found.dedup();
-        let longest = self.within(self.reach(), ROUGH)?.median;
+        let longest = self.time_within(self.reach(), ROUGH)?.median;
         if found.is_empty() {
-            found.push(if time.median > longest {
-                self.reach()
-            } else {
-                distance
-            });
+            let is_longer = time.median > longest;
+            found.push(if is_longer { self.reach() } else { distance });
         }
         let empty = found.iter().filter_map(|all| all.checked_sub(distance));
         Ok(empty.map(|empty| Candidate { empty, error: 0.0 }).collect())
@@ -342,12 +322,9 @@ impl Seeks<'_, '_> {
         times: &RangeInclusive<f64>,
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        let ends = [
-            self.within(short, ROUGH)?.median,
-            self.within(long, ROUGH)?.median,
-        ];
-        let is_between =
-            ends[0].min(ends[1]) <= *times.end() && ends[0].max(ends[1]) >= *times.start();
+        let from = self.time_within(short, ROUGH)?.median;
+        let to = self.time_within(long, ROUGH)?.median;
+        let is_between = from.min(to) <= *times.end() && from.max(to) >= *times.start();
         if !is_between || found.len() > CANDIDATES {
             return Ok(());
         }
@@ -356,12 +333,12 @@ impl Seeks<'_, '_> {
             self.collect_distances(short, middle, times, found)?;
             return self.collect_distances(middle, long, times, found);
         }
-        found.extend(times.contains(&ends[0]).then_some(short));
-        found.extend(times.contains(&ends[1]).then_some(long));
+        found.extend(times.contains(&from).then_some(short));
+        found.extend(times.contains(&to).then_some(long));
         Ok(())
     }
 
-    /// The longest distance within the largest zone.
+    /// Returns the longest distance within the largest zone.
     fn reach(&self) -> u32 {
         (self.zone.1 - self.zone.0).max(1)
     }
@@ -375,7 +352,7 @@ struct Candidate {
 
 /// Distances between which a seek curve is assumed to be monotonic: all short ones, as measured
 /// curves are uneven there, then each a tenth longer.
-fn short_and_long(reach: u32) -> impl Iterator<Item = u32> {
+fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)
 }

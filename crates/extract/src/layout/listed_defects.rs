@@ -10,13 +10,13 @@
 
 use std::collections::BTreeSet;
 
-use diskarm_core::geometry::{Layout, Unit};
+use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
-use diskarm_core::units::{Angle, Lbn};
+use diskarm_core::units::Lbn;
 
 use super::assemble::MeasuredLayout;
-use super::pattern::IN_LINE;
-use super::phases::Phases;
+use super::phases::{Phases, apart};
+use super::zone_map::IN_LINE;
 use crate::defects::{WHOLE_TRACK, sector};
 use crate::{Error, PhysicalAddress};
 
@@ -35,54 +35,56 @@ pub(super) fn apply(
     defects: &[PhysicalAddress],
 ) -> Result<(), Error> {
     let pairs = matched_slips(&found.geometry, defects);
-    let with = |order: TrackOrder| Geometry {
-        order,
-        ..found.geometry.clone()
-    };
-    let agreeing = |order: TrackOrder| {
-        let Ok(layout) = Layout::new(&with(order)) else {
-            return 0;
-        };
-        let same =
-            |pair: &&SlipPair| layout.address(pair.unit).head.0 == u32::from(pair.listed.head);
-        pairs.iter().filter(same).count()
-    };
+    let mut best: Vec<Geometry> = Vec::new();
+    let mut max = 0;
     let orders = distinct_orders(&found.geometry);
-    let max = orders
-        .iter()
-        .map(|order| agreeing(*order))
-        .max()
-        .expect("there is at least one order");
+    for &order in &orders {
+        let geometry = Geometry {
+            order,
+            ..found.geometry.clone()
+        };
+        let layout = Layout::new(&geometry).ok();
+        let head = |unit| layout.as_ref().map(|layout| layout.address(unit).head.0);
+        let agrees = |pair: &&SlipPair| head(pair.unit) == Some(pair.listed.head.into());
+        let count = pairs.iter().filter(agrees).count();
+        if count > max {
+            best.clear();
+            max = count;
+        }
+        if count == max {
+            best.push(geometry);
+        }
+    }
     if max == 0 || 10 * max < 9 * pairs.len() {
         if orders.len() > 1 {
-            found.assumed.push(ASCENDING.to_owned());
+            found.assume(ASCENDING);
         }
-        found.assumed.push(unplaced(defects));
+        found.assume(unplaced(defects));
         return Ok(());
     }
-    let best = orders.into_iter().filter(|order| agreeing(*order) == max);
-    let mut best: Vec<Candidate> = best
-        .map(|order| Candidate::new(with(order), &pairs, phases, defects))
-        .collect::<Result<_, Error>>()?;
-    best.sort_by_key(|candidate| candidate.reallocated.in_line);
-    let min = best[0].reallocated.in_line;
-    best.retain(|candidate| candidate.reallocated.in_line == min);
-    if best.len() > 1 {
-        found.assumed.push(ASCENDING.to_owned());
+    let candidates = best.into_iter();
+    let mut candidates = candidates
+        .map(|geometry| Candidate::new(geometry, &pairs, phases, defects))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let in_line = |candidate: &Candidate| candidate.reallocated.in_line;
+    let min = candidates.iter().map(in_line).min();
+    candidates.retain(|candidate| Some(in_line(candidate)) == min);
+    if candidates.len() > 1 {
+        found.assume(ASCENDING);
     }
-    let chosen = best.swap_remove(0);
+    let chosen = candidates.swap_remove(0);
     found.geometry = chosen.geometry;
     if !chosen.has_index {
-        found.assumed.push(unplaced(defects));
+        found.assume(unplaced(defects));
     }
     let Reallocations { lost, in_line, .. } = chosen.reallocated;
     if lost > 0 {
-        found.assumed.push(format!(
+        found.assume(format!(
             "The blocks at {lost} listed defects are reallocated to unknown locations."
         ));
     }
     if in_line > 0 {
-        found.assumed.push(format!(
+        found.assume(format!(
             "{in_line} listed defects are at locations that still hold their blocks."
         ));
     }
@@ -142,27 +144,30 @@ impl Candidate {
 
 /// Returns the orders of heads that differ for this layout.
 fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
+    if geometry.surfaces == 1 {
+        return vec![TrackOrder::CylinderMajor];
+    }
+    // Whether the heads descend in the first two cylinders of each zone.
     let descends = |order: TrackOrder| -> Vec<bool> {
         let cylinders = geometry.zones.iter().flat_map(|zone| {
             let first = zone.first_cylinder;
-            [first, first + 1].map(|at| (at < zone.end_cylinder, at, at - first))
+            (first..zone.end_cylinder)
+                .take(2)
+                .map(move |at| (at, at - first))
         });
-        let own = |(is_own, at, within): (bool, u32, u32)| match order {
+        let own = |(at, within): (u32, u32)| match order {
             TrackOrder::CylinderMajor => false,
-            TrackOrder::SerpentinePerZone => is_own && within % 2 == 1,
-            TrackOrder::Serpentine => is_own && at % 2 == 1,
+            TrackOrder::SerpentinePerZone => within % 2 == 1,
+            TrackOrder::Serpentine => at % 2 == 1,
         };
         cylinders.map(own).collect()
     };
-    let all = [
-        TrackOrder::CylinderMajor,
-        TrackOrder::SerpentinePerZone,
-        TrackOrder::Serpentine,
-    ];
-    let mut distinct: Vec<TrackOrder> = Vec::new();
-    for order in all {
-        let is_new = |known: &TrackOrder| descends(*known) != descends(order);
-        if distinct.iter().all(is_new) && (geometry.surfaces > 1 || distinct.is_empty()) {
+    let mut distinct = vec![TrackOrder::CylinderMajor];
+    for order in [TrackOrder::SerpentinePerZone, TrackOrder::Serpentine] {
+        if distinct
+            .iter()
+            .all(|known| descends(*known) != descends(order))
+        {
             distinct.push(order);
         }
     }
@@ -181,13 +186,10 @@ fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPa
     let mut pairs = Vec::new();
     for group in slips.chunk_by(|a, b| cylinder(a) == cylinder(b)) {
         let at = cylinder(&group[0]);
-        let begin = listed.partition_point(|place| place.cylinder < at);
-        let end = listed.partition_point(|place| place.cylinder <= at);
-        if let ([unit], [place]) = (group, &listed[begin..end]) {
-            pairs.push(SlipPair {
-                unit: *unit,
-                listed: *place,
-            });
+        let begin = listed.partition_point(|defect| defect.cylinder < at);
+        let end = listed.partition_point(|defect| defect.cylinder <= at);
+        if let (&[unit], &[listed]) = (group, &listed[begin..end]) {
+            pairs.push(SlipPair { unit, listed });
         }
     }
     pairs
@@ -199,35 +201,27 @@ fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
         return None;
     }
     let layout = Layout::new(geometry).ok()?;
-    let turns: Vec<f64> = pairs
-        .iter()
-        .filter_map(|pair| {
-            if pair.listed.sector == WHOLE_TRACK {
-                return None;
-            }
-            let at = layout.address(pair.unit);
-            let (start, width) = layout
-                .angle(at)
-                .filter(|_| at.head.0 == u32::from(pair.listed.head))?;
-            let listed = f64::from(pair.listed.sector) * width.as_revolutions();
-            let turn = listed - start.as_revolutions();
-            Some(turn - turn.floor())
-        })
-        .collect();
+    let turn = |pair: &SlipPair| {
+        let at = layout.address(pair.unit);
+        if pair.listed.sector == WHOLE_TRACK || at.head.0 != u32::from(pair.listed.head) {
+            return None;
+        }
+        let (start, width) = layout.angle(at)?;
+        let listed = f64::from(pair.listed.sector) * width.as_revolutions();
+        let turn = listed - start.as_revolutions();
+        Some(turn - turn.floor())
+    };
+    let turns: Vec<f64> = pairs.iter().filter_map(turn).collect();
     // The first value close to most others, within half a sector of the shortest tracks.
     let near = |turn: f64| {
-        let offs = turns.iter().map(move |other| {
-            let off = other - turn;
-            off - off.round()
-        });
+        let offs = turns.iter().map(move |other| apart(turn, *other));
         offs.filter(|off| off.abs() < 1e-3)
     };
     let best = turns
         .iter()
         .copied()
         .max_by_key(|turn| near(*turn).count())?;
-    let close: Vec<f64> = near(best).collect();
-    Some(best + close.iter().sum::<f64>() / close.len() as f64)
+    Some(best + near(best).sum::<f64>() / near(best).count() as f64)
 }
 
 fn rotate(geometry: &mut Geometry, turn: f64) {
@@ -236,13 +230,15 @@ fn rotate(geometry: &mut Geometry, turn: f64) {
         let offset = (zone.first_offset_sectors + turn * sectors).rem_euclid(sectors);
         let whole = offset.round();
         // Most drives begin tracks with whole sectors.
-        zone.first_offset_sectors = if (offset - whole).abs() < 0.05 {
+        let is_whole = (offset - whole).abs() < 0.05;
+        zone.first_offset_sectors = if is_whole {
             whole.rem_euclid(sectors)
         } else {
             offset
         };
     }
 }
+
 /// The state of the listed defects that are not slipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reallocations {
@@ -262,7 +258,7 @@ impl Reallocations {
         defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let mut found = Self::default();
-        let moved: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
+        let moved = layout.reallocated().map(|(from, _)| from);
         let mut seen: BTreeSet<Unit> = layout.slipped().chain(moved).collect();
         for defect in defects {
             let Some(at) = sector(layout, *defect) else {
@@ -272,8 +268,7 @@ impl Reallocations {
             let Some(block) = layout.lbn(at).filter(|_| seen.insert(unit)) else {
                 continue;
             };
-            let angle = layout.angle(at).expect("the sector is on the disk");
-            if is_at(phases, layout, block, angle)? {
+            if is_at(phases, layout, block, at)? {
                 found.in_line += 1;
                 continue;
             }
@@ -283,10 +278,7 @@ impl Reallocations {
                     found.lost += 1;
                     break;
                 };
-                let angle = layout
-                    .angle(layout.address(spare))
-                    .expect("the spare is on the disk");
-                if is_at(phases, layout, block, angle)? {
+                if is_at(phases, layout, block, layout.address(spare))? {
                     found.moved.push((unit, spare));
                     break;
                 }
@@ -323,9 +315,9 @@ fn is_at(
     phases: &mut Phases<'_, '_>,
     layout: &Layout,
     block: Lbn,
-    angle: (Angle, Angle),
+    sector: Pba,
 ) -> Result<bool, Error> {
-    let (start, width) = angle;
+    let (start, width) = layout.angle(sector).expect("the sector is on the disk");
     // Angles are relative to the end of the first block.
     let first = layout.extent(Lbn(0));
     let origin = (first.start + first.sector_angle).as_revolutions();

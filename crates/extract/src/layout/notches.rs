@@ -27,21 +27,19 @@
 //! Four commands per notch and one per cylinder without media access; fewer reads than in
 //! [`super::timing`], as fewer explanations are possible.
 
+use diskarm_core::units::Lbn;
+use diskarm_wire::mode::{FormatDevice, Geometry, Notch};
+
 use super::assemble::{self, MeasuredLayout};
 use super::listed_defects;
-use super::mode_pages::{NotchZone, cylinder_ends, heads, nominal, notch_zones, notches};
-use super::pattern::{IN_LINE, Pattern};
 use super::phases::SectorsPerTrack;
 use super::timing::TimingLocator;
 use super::walk::{BlockLocator, Walk};
-use super::zone_map::{Gap, Tracks, ZoneMap};
+use super::zone_map::{Gap, IN_LINE, Pattern, Tracks, ZoneMap, length};
 use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that supports the notch page and READ CAPACITY with PMI. `defects`
-/// are the defects that it lists.
-///
-/// # Errors
-/// A command failed, the drive does not report its cylinders, or reads contradict its reports.
+/// are the defects that it lists. Fails if reads contradict its reports.
 pub fn measure(
     disk: &mut Disk<'_>,
     period_ns: f64,
@@ -58,7 +56,8 @@ pub fn measure(
         timed: TimingLocator::new(disk, period_ns, seed)?,
         ends: Vec::new(),
     };
-    let (mut sectors, mut doubts) = (Vec::new(), Vec::new());
+    let mut doubts = Vec::new();
+    let mut sectors = Vec::new();
     let mut surfaces = 1;
     for zone in &zones {
         let found = match locator.timed.sectors(zone.first)? {
@@ -79,13 +78,16 @@ pub fn measure(
         sectors.push(found);
     }
     let mut maps = Vec::new();
-    let mut doubtful = Vec::new();
+    let mut unsure = Vec::new();
     for (n, (zone, sectors)) in zones.iter().zip(sectors).enumerate() {
         let mut map = locator.zone(zone, sectors, surfaces)?;
         let is_last = n + 1 == zones.len() && n > 0;
         let (front, is_sure) = empty_in_front(zone, &map, defects, is_last);
         if !is_sure {
-            doubtful.push(zone.reported.cylinders);
+            let (first, last) = zone.reported.cylinders;
+            unsure.push(format!(
+                "Some of cylinders {first} to {last} hold no blocks; it is not known which."
+            ));
         }
         map.insert_cylinders(front);
         maps.push(map);
@@ -96,12 +98,7 @@ pub fn measure(
             "The geometry page reports {reported} heads; cylinders hold {surfaces} tracks."
         ));
     }
-    found.assumed.append(&mut doubts);
-    for (first, last) in doubtful {
-        found.assumed.push(format!(
-            "Some of cylinders {first} to {last} hold no blocks; it is not known which."
-        ));
-    }
+    found.assumed.extend(doubts.into_iter().chain(unsure));
     listed_defects::apply(&mut found, &mut locator.timed.phases, defects)?;
     Ok(found)
 }
@@ -120,7 +117,7 @@ fn empty_in_front(
         return (0, true);
     }
     let tracks = &map.tracks;
-    let few = |gap: &&Gap| gap.start > 0 && gap.length < tracks.sectors;
+    let few = |gap: &&Gap| gap.start > 0 && length(gap) < tracks.sectors;
     let on = |gap: &Gap| tracks.first_cylinder + (gap.start / tracks.cylinder()) as u32;
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
     let slips: Vec<u32> = map.gaps.iter().filter(few).map(on).collect();
@@ -130,17 +127,14 @@ fn empty_in_front(
     if let (1.., Some(front), None) = (max, best.next(), best.next()) {
         return (front, true);
     }
-    let whole = |gap: &&Gap| gap.start > 0 && gap.length.is_multiple_of(tracks.sectors);
-    let slipped: u64 = map.gaps.iter().filter(whole).map(|gap| gap.length).sum();
-    let spares = zone
-        .reported
-        .spare_tracks
-        .saturating_sub(slipped / tracks.sectors);
-    let behind = (spares / u64::from(tracks.surfaces)) as u32;
+    let whole = |gap: &&Gap| gap.start > 0 && length(gap).is_multiple_of(tracks.sectors);
+    let slipped: u64 = map.gaps.iter().filter(whole).map(length).sum();
+    let spares = (zone.reported.spare_tracks).saturating_sub(slipped / tracks.sectors);
+    let spare_cylinders = (spares / u64::from(tracks.surfaces)) as u32;
     let front = if is_last {
         0
     } else {
-        empty.saturating_sub(behind)
+        empty.saturating_sub(spare_cylinders)
     };
     (front, false)
 }
@@ -178,16 +172,14 @@ impl NotchLocator<'_, '_> {
             .or_else(|| positions.iter().find(whole))
             .or(positions.first())
             .copied()
-            .ok_or_else(|| nominal(format!("block {first} is not on the tracks of its notch")))?;
+            .ok_or_else(|| misplaced(first))?;
         let map = Walk::zone(self, tracks, (first, position), end)?;
-        if map.first + map.blocks < end {
-            return Err(nominal(format!(
-                "block {} is not on the tracks of its notch",
-                map.first + map.blocks
-            )));
+        if map.next() < end {
+            return Err(misplaced(map.next()));
         }
         Ok(map)
     }
+
     /// Derives the tracks of a zone, starting at a cylinder with the most common number of blocks.
     fn tracks(
         &mut self,
@@ -200,16 +192,12 @@ impl NotchLocator<'_, '_> {
         sorted.sort_unstable();
         let max = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
         let size = max.map_or(0, |same| same[0]);
-        let usual = sizes
-            .windows(2)
-            .position(|pair| pair == [size; 2])
+        let usual = (sizes.windows(2).position(|pair| pair == [size; 2]))
             .or_else(|| sizes.iter().position(|other| *other == size))
             .unwrap_or(0);
-        let first = if usual == 0 {
-            zone.first
-        } else {
-            zone.ends[usual - 1]
-        };
+        let first = usual
+            .checked_sub(1)
+            .map_or(zone.first, |before| zone.ends[before]);
         let mut runs = Vec::new();
         let mut at = first;
         while at < zone.end() && runs.len() < 3 * surfaces as usize + 1 {
@@ -219,17 +207,16 @@ impl NotchLocator<'_, '_> {
             runs.push(run);
         }
         // The run that ends the cylinder is on its last track with blocks.
-        let mut sum = first;
-        let last = runs
-            .iter()
-            .position(|run| {
-                sum += run.blocks;
-                sum >= zone.ends[usual]
-            })
+        let mut next = first;
+        let ends_cylinder = runs.iter().position(|run| {
+            next += run.blocks;
+            next >= zone.ends[usual]
+        });
+        let last = ends_cylinder
             .unwrap_or(runs.len() - 1)
             .min(surfaces as usize - 1);
-        let pattern = Pattern::new(&runs, sectors, surfaces, zone.reported.cylinders.0, last);
-        let mut tracks = pattern.tracks;
+        let first_cylinder = zone.reported.cylinders.0;
+        let mut tracks = Pattern::new(&runs, sectors, surfaces, first_cylinder, last).tracks;
         tracks.insert_cylinders(usual as u32);
         Ok(tracks)
     }
@@ -252,4 +239,180 @@ impl BlockLocator for NotchLocator<'_, '_> {
         let first = self.cylinder(at) * surfaces;
         Ok(tracks.aligned_positions(first..first + surfaces, angle, IN_LINE, min))
     }
+}
+
+fn nominal(reason: String) -> Error {
+    Error::Undecided(format!("the drive's mode pages are wrong: {reason}"))
+}
+
+fn misplaced(block: u64) -> Error {
+    nominal(format!("block {block} is not on the tracks of its notch"))
+}
+
+/// A zone as reported by the notch page.
+#[derive(Clone, Copy, Debug)]
+struct ReportedZone {
+    /// First and last block; `None` if they exceed their fields.
+    pub blocks: Option<(u64, u64)>,
+    /// First and last cylinder.
+    pub cylinders: (u32, u32),
+    /// Number of sectors per track.
+    pub sectors: u16,
+    pub spare_tracks: u64,
+}
+
+/// Above any drive's number of notches.
+const NOTCHES_MAX: u16 = 5_000;
+
+/// Returns all notches in the order of their blocks.
+fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
+    let before = notch(disk)?;
+    let count = before.maximum;
+    if count == 0 || count > NOTCHES_MAX {
+        return Err(nominal(format!("the notch page reports {count} notches")));
+    }
+    let read: Result<Vec<_>, _> = (1..=count).map(|active| read_notch(disk, active)).collect();
+    // Restore the active notch even if reading failed.
+    activate(disk, before.active, before.logical)?;
+    let mut zones = read?;
+    zones.sort_by_key(|zone| zone.cylinders);
+    Ok(zones)
+}
+
+fn notch(disk: &mut Disk<'_>) -> Result<Notch, Error> {
+    let page = disk.mode_page(Notch::CODE)?;
+    Notch::parse(&page).map_err(|_| short("notch"))
+}
+
+fn short(page: &str) -> Error {
+    nominal(format!("the {page} page is truncated"))
+}
+
+/// Makes a notch active and returns its page. Only changed fields may be sent (SPC-4).
+fn activate(disk: &mut Disk<'_>, active: u16, logical: bool) -> Result<Notch, Error> {
+    let mut wanted = notch(disk)?;
+    (wanted.active, wanted.logical) = (active, logical);
+    disk.select_mode_page(Notch::CODE, &wanted.emit())?;
+    let page = notch(disk)?;
+    if (page.active, page.logical) != (active, logical) {
+        return Err(nominal(format!("notch {active} cannot be made active")));
+    }
+    Ok(page)
+}
+
+fn read_notch(disk: &mut Disk<'_>, active: u16) -> Result<ReportedZone, Error> {
+    let blocks = activate(disk, active, true)?;
+    let cylinders = activate(disk, active, false)?;
+    let (first, last) = (blocks.starting_boundary, blocks.ending_boundary);
+    let page = disk.mode_page(FormatDevice::CODE)?;
+    let format = FormatDevice::parse(&page).map_err(|_| short("format device"))?;
+    let all_ones = first == u32::MAX || last == u32::MAX;
+    Ok(ReportedZone {
+        blocks: (!all_ones).then_some((first.into(), last.into())),
+        // Three bytes of cylinder and one of head.
+        cylinders: (
+            cylinders.starting_boundary >> 8,
+            cylinders.ending_boundary >> 8,
+        ),
+        sectors: format.sectors_per_track,
+        spare_tracks: format.spare_tracks_per_zone.into(),
+    })
+}
+
+/// Returns the number of heads in the geometry page.
+fn heads(disk: &mut Disk<'_>) -> Option<u32> {
+    let page = disk.mode_page(Geometry::CODE).ok()?;
+    Some(Geometry::parse(&page).ok()?.heads.into())
+}
+
+/// Returns one past the last block of each cylinder with blocks.
+fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
+    let capacity = disk.sectors().0;
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while at < capacity {
+        let (last, _) = disk.capacity(Some(Lbn(at)))?;
+        if last < at || last >= capacity {
+            return Err(nominal(format!(
+                "the cylinder of block {at} ends with block {last}"
+            )));
+        }
+        at = last + 1;
+        ends.push(at);
+    }
+    if ends.len() < 2 {
+        let reason = "READ CAPACITY with PMI reports no cylinders".to_owned();
+        return Err(Error::Undecided(reason));
+    }
+    Ok(ends)
+}
+
+/// A reported zone and the ends of its cylinders.
+#[derive(Debug)]
+struct NotchZone<'a> {
+    pub reported: ReportedZone,
+    pub first: u64,
+    pub ends: &'a [u64],
+}
+
+impl NotchZone<'_> {
+    /// Returns the number of blocks of each cylinder.
+    pub fn sizes(&self) -> impl Iterator<Item = u64> {
+        let begins = std::iter::once(&self.first).chain(self.ends);
+        self.ends.iter().zip(begins).map(|(end, begin)| end - begin)
+    }
+
+    pub fn end(&self) -> u64 {
+        self.ends[self.ends.len() - 1]
+    }
+
+    /// Returns the number of cylinders that hold no blocks.
+    pub fn empty(&self) -> u32 {
+        let (first, last) = self.reported.cylinders;
+        last - first + 1 - self.ends.len() as u32
+    }
+}
+
+/// Assigns the cylinders to the notches.
+fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<NotchZone<'a>>, Error> {
+    let mut zones: Vec<NotchZone<'a>> = Vec::new();
+    let (mut next, mut cylinder, mut rest) = (0, 0, ends);
+    for reported in notches {
+        let (first, last) = reported.cylinders;
+        if first < cylinder || last < first {
+            return Err(nominal(format!(
+                "a notch has cylinders {first} to {last}, after {cylinder} cylinders"
+            )));
+        }
+        let all = (last - first) as usize + 1;
+        let count = match reported.blocks {
+            Some((_, last)) => rest.partition_point(|end| *end <= last + 1),
+            None => all.min(rest.len()),
+        };
+        let (own, others) = rest.split_at(count);
+        let blocks = own.last().map(|end| (next, end - 1));
+        let shown = |blocks: Option<(u64, u64)>, otherwise: &str| match blocks {
+            Some((first, last)) => format!("blocks {first} to {last}"),
+            None => format!("{otherwise} blocks"),
+        };
+        if blocks.is_none() || reported.blocks.is_some() && reported.blocks != blocks || count > all
+        {
+            return Err(nominal(format!(
+                "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
+                 cylinders",
+                shown(reported.blocks, "unknown"),
+                shown(blocks, "no")
+            )));
+        }
+        zones.push(NotchZone {
+            reported: *reported,
+            first: next,
+            ends: own,
+        });
+        (next, cylinder, rest) = (own[count - 1], last + 1, others);
+    }
+    if !rest.is_empty() {
+        return Err(nominal(format!("no notch holds block {next}")));
+    }
+    Ok(zones)
 }

@@ -4,15 +4,14 @@
 //! head, whatever came before. The completion time in revolutions is therefore the angle at which
 //! the block ends plus a constant.
 
-use diskarm_core::units::{Bytes, Instant, Lbn};
+use diskarm_core::units::{Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
-/// Accuracy needed of the period, in nanoseconds. Where completions scatter, marks must be compared
-/// over minutes.
+/// Accuracy needed of the period, in nanoseconds: scattered marks are compared over minutes.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
@@ -20,16 +19,16 @@ const SCATTERS_NS: f64 = 1_000.0;
 
 /// Reads blocks and returns the angles at which they end.
 pub(super) struct Phases<'d, 't> {
-    disk: &'d mut Disk<'t>,
+    /// Call [`Self::mark`] after other measurements with it.
+    pub disk: &'d mut Disk<'t>,
     clock: Clock,
-    /// Standard deviation of an angle, in revolutions.
-    noise: f64,
+    /// Standard deviation of the angle of one read, in revolutions.
+    pub noise: f64,
     reads: u64,
 }
 
 /// Log odds (natural) needed to accept that a block is at its expected angle rather than a sector
-/// off, and to reject it. Rejection needs more, because few blocks are elsewhere; those that are
-/// get checked again.
+/// off, and to reject it: more, as few blocks are elsewhere, and those are checked again.
 const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
 /// Maximum number of reads per check where every check of a layout must distinguish sectors.
@@ -55,9 +54,9 @@ impl Clock {
     /// Marks kept for the fit: the speed of a spindle wanders over minutes.
     const MARKS: usize = 64;
 
-    fn new(origin: Instant, period_ns: f64) -> Self {
+    fn new(period_ns: f64) -> Self {
         Self {
-            origin,
+            origin: Instant::START,
             period_ns,
             marks: Vec::new(),
             noise_ns: f64::INFINITY,
@@ -72,7 +71,7 @@ impl Clock {
         (ns - self.fit.0) / self.fit.1
     }
 
-    /// The reference block has passed at these instants.
+    /// Records that the reference block has passed.
     fn mark(&mut self, at: Instant) {
         let turn = self.revolutions(at).round();
         let ns = at.after(self.origin).as_ns() as f64;
@@ -89,23 +88,18 @@ impl Clock {
             (mark.0 - turns) * late
         });
         // The given period counts as much as it is certain, against marks that scatter.
-        let given = (self.noise_ns.max(1.0) / self.period_uncertainty_ns()).powi(2);
-        let period = self.period_ns + product.sum::<f64>() / (square + given);
-        self.fit = (times - turns * period, period);
-    }
-}
-
-impl Clock {
-    fn period_uncertainty_ns(&self) -> f64 {
         let scatters = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
-        if scatters {
+        let uncertainty = if scatters {
             PERIOD_UNCERTAINTY_NS_IF_SCATTERED
         } else {
             PERIOD_UNCERTAINTY_NS
-        }
+        };
+        let given = (self.noise_ns.max(1.0) / uncertainty).powi(2);
+        let period = self.period_ns + product.sum::<f64>() / (square + given);
+        self.fit = (times - turns * period, period);
     }
 
-    /// Standard deviation of the marks around the fit, in revolutions.
+    /// Returns the standard deviation of the marks around the fit, in revolutions.
     fn scatter(&self) -> f64 {
         let off = |(turn, ns): &(f64, f64)| (ns - self.fit.0) / self.fit.1 - turn;
         let square: f64 = self.marks.iter().map(|mark| off(mark).powi(2)).sum();
@@ -129,20 +123,19 @@ impl<'d, 't> Phases<'d, 't> {
     /// Warms the drive up, and measures the noise of its angles.
     pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
         let mut generator = Pcg64Mcg::seed_from_u64(seed);
-        let mut ended = Instant::START;
         for _ in 0..20 {
             let at = Lbn(generator.next_u64() % disk.sectors().0);
-            ended = disk.read_media(at, 1)?.ended;
+            disk.read_media(at, 1)?;
         }
         let mut phases = Self {
             disk,
-            clock: Clock::new(ended, period_ns),
+            clock: Clock::new(period_ns),
             noise: 0.0,
             reads: 0,
         };
-        let first = phases.disk.read_media(Self::REFERENCE, 1)?;
-        phases.clock.origin = first.ended;
-        phases.clock.mark(first.ended);
+        let first = phases.disk.read_media(Self::REFERENCE, 1)?.ended;
+        phases.clock.origin = first;
+        phases.clock.mark(first);
         phases.noise = phases.measure_noise()?;
         phases.clock.noise_ns = phases.noise * period_ns;
         phases.clock.max = Clock::MARKS;
@@ -161,15 +154,6 @@ impl<'d, 't> Phases<'d, 't> {
         self.disk.sectors().0
     }
 
-    pub fn sector_size(&self) -> Bytes {
-        self.disk.sector_size()
-    }
-
-    /// The drive, for other measurements. Call [`Self::mark`] after them.
-    pub fn disk(&mut self) -> &mut Disk<'t> {
-        self.disk
-    }
-
     pub fn rotation(&self) -> Rotation {
         Rotation {
             period_ns: self.clock.period_ns,
@@ -183,6 +167,10 @@ impl<'d, 't> Phases<'d, 't> {
     /// Re-synchronizes the clock by reads of the reference block.
     pub fn mark(&mut self) -> Result<(), Error> {
         let reads = if self.scatters() { Self::MARKS_EACH } else { 1 };
+        self.mark_by(reads)
+    }
+
+    fn mark_by(&mut self, reads: u32) -> Result<(), Error> {
         for _ in 0..reads {
             let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
             self.clock.mark(end);
@@ -193,11 +181,8 @@ impl<'d, 't> Phases<'d, 't> {
     /// Measures the standard deviation of the angle of one block.
     fn measure_noise(&mut self) -> Result<f64, Error> {
         for reads in [40, 200] {
-            self.clock.max = reads;
-            for _ in 0..reads {
-                let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
-                self.clock.mark(end);
-            }
+            self.clock.max = reads as usize;
+            self.mark_by(reads)?;
             if self.clock.scatter() * self.clock.period_ns < SCATTERS_NS {
                 break;
             }
@@ -215,8 +200,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.noise * self.clock.period_ns / 1e6
     }
 
-    /// Reads a block once and returns the angle at which it ends, in revolutions from the reference
-    /// block.
+    /// Reads a block and returns the angle at which it ends, in revolutions from the reference.
     pub fn read_angle(&mut self, at: u64) -> Result<f64, Error> {
         self.reads += 1;
         if self.reads > Self::READS_ALL {
@@ -236,8 +220,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(angle)
     }
 
-    /// Returns the angle at which a block ends, to within `tolerance` revolutions (three standard
-    /// deviations).
+    /// Returns the angle at which a block ends, to within `tolerance` (three standard deviations).
     pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
         let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
         self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
@@ -245,22 +228,31 @@ impl<'d, 't> Phases<'d, 't> {
 
     /// Returns the angle at which a block ends, as the mean of this many reads.
     pub fn mean(&mut self, at: u64, reads: u32) -> Result<f64, Error> {
-        let first = self.read_angle(at)?;
-        let mut sum = 0.0;
-        for _ in 1..reads {
-            sum += apart(first, self.read_angle(at)?);
-        }
-        Ok((first + sum / f64::from(reads)).rem_euclid(1.0))
+        let mean = self.mean_of(reads, |phases| phases.read_angle(at))?;
+        Ok(mean.rem_euclid(1.0))
     }
 
-    /// Returns true if a block ends at this angle, to within `share` of one of the `sectors` of a
-    /// revolution.
+    /// Returns the mean of repeatedly measured angles, each taken relative to the first.
+    fn mean_of(
+        &mut self,
+        reads: u32,
+        mut read: impl FnMut(&mut Self) -> Result<f64, Error>,
+    ) -> Result<f64, Error> {
+        let first = read(self)?;
+        let mut sum = 0.0;
+        for _ in 1..reads {
+            sum += apart(first, read(self)?);
+        }
+        Ok(first + sum / f64::from(reads))
+    }
+
+    /// Returns true if a block ends at this angle, to within `share` of a sector.
     pub fn is_at(&mut self, at: u64, angle: f64, share: f64, sectors: u64) -> Result<bool, Error> {
         let sector = 1.0 / sectors as f64;
-        if !self.resolves(share * sector) {
+        let tolerance = share * sector;
+        if !self.resolves(tolerance) {
             return self.is_likelier_at(at, angle, sector);
         }
-        let tolerance = share * sector;
         // Later reads are relative to the first, so that an offset of half a revolution does not
         // change its sign.
         let first = self.read_angle(at)?;
@@ -301,20 +293,13 @@ impl<'d, 't> Phases<'d, 't> {
         self.reads_per_check(sectors) <= READS_PER_DECISION_MAX
     }
 
-    /// The standard deviation of the angle of one read, in revolutions.
-    pub fn noise(&self) -> f64 {
-        self.noise
-    }
-
     /// Returns the angle from one block to another, in -1/2 to 1/2 revolutions, as the mean of this
     /// many alternating reads of each, so that clock errors cancel.
     pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
-        let first = apart(self.read_angle(from)?, self.read_angle(to)?);
-        let mut sum = 0.0;
-        for _ in 1..reads {
-            sum += apart(first, apart(self.read_angle(from)?, self.read_angle(to)?));
-        }
-        Ok(apart(0.0, first + sum / f64::from(reads)))
+        let mean = self.mean_of(reads, |phases| {
+            Ok(apart(phases.read_angle(from)?, phases.read_angle(to)?))
+        })?;
+        Ok(apart(0.0, mean))
     }
 
     /// Returns true if a block ends at this angle rather than `away` revolutions or more from it.
@@ -405,10 +390,10 @@ impl Phases<'_, '_> {
                 break;
             }
             let aligned = AlignedBlocks::follow(self, from)?;
-            match aligned.sectors(self)? {
-                Some(sectors) => return Ok(sectors),
-                None => from += aligned.next_try,
+            if let Some(sectors) = aligned.sectors(self)? {
+                return Ok(sectors);
             }
+            from += aligned.next_try;
         }
         Err(Error::Undecided(format!(
             "read completion times scatter by {:.3} ms, and no track from block {first} on has a \
@@ -476,8 +461,8 @@ impl AlignedBlocks {
                 over: self.length,
             }));
         }
-        let noise = phases.noise();
-        let deviation = noise * std::f64::consts::SQRT_2 / (self.step.powi(2) * length);
+        let square = self.step.powi(2);
+        let deviation = phases.noise * std::f64::consts::SQRT_2 / (square * length);
         let reads = (deviation / SECTORS_DEVIATION).powi(2).max(4.0);
         let middle = self.length / 2;
         let mut angles = [0.0; 3];
@@ -488,8 +473,7 @@ impl AlignedBlocks {
         let turned = expected + apart(angles[0] + expected, angles[2]);
         let step = turned / length;
         let bent = apart(angles[0] + step * middle as f64, angles[1]);
-        let sectors = (1.0 / step).round();
-        let is_straight = bent.abs() < 0.3 * step;
-        Ok(is_straight.then_some(SectorsPerTrack::Exactly(sectors as u64)))
+        let sectors = SectorsPerTrack::Exactly((1.0 / step).round() as u64);
+        Ok((bent.abs() < 0.3 * step).then_some(sectors))
     }
 }

@@ -49,10 +49,9 @@ use diskarm_core::units::Lbn;
 
 use super::assemble::{self, MeasuredLayout};
 use super::cylinders::{self, Cylinders};
-use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::{Phases, SectorsPerTrack};
 use super::walk::{BlockLocator, Placement, Walk, first_misaligned};
-use super::zone_map::{Tracks, ZoneMap};
+use super::zone_map::{self, IN_LINE, Pattern, Run, Tracks, ZoneMap, length};
 use crate::{Disk, Error};
 
 mod coarse;
@@ -60,10 +59,6 @@ mod coarse;
 /// Finds the layout of a drive that reports nothing about it. The rotation period must be known
 /// well enough to predict the drive's clock to a tenth of a sector after two seconds: to 10^-6, or
 /// to a tenth of that if read completions scatter.
-///
-/// # Errors
-/// A command failed, read completions scatter too much, or the angles of blocks follow no pattern
-/// of tracks.
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
@@ -72,7 +67,7 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     let mut next = 0;
     while next < capacity {
         let found = locator.next_zone(next, &mut zones)?;
-        next = found.first + found.blocks;
+        next = found.next();
         if found.blocks == 0 || zones.len() >= ZONES_MAX {
             return Err(Error::Undecided(format!(
                 "no pattern of tracks explains the angles of blocks from {next} on"
@@ -82,45 +77,40 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
         zones.push(found);
     }
     let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
-    found.assumed.push(ASCENDING.to_owned());
-    if zones.len() > 1 {
-        found.assumed.push(CLOSED.to_owned());
-    }
     let by_track = found.geometry.sparing == Sparing::SectorsPerTrack;
-    if by_track && locator.is_costly(&zones[0].tracks) {
-        found.assumed.push(
-            "Tracks are assumed to have no slipped sectors: read completion times scatter too much \
-             to look for them in each track."
-                .to_owned(),
-        );
-    }
-    if zones
-        .iter()
-        .any(|zone| locator.is_coarse(zone.tracks.sectors))
-    {
-        found.assumed.push(UNPLACED.to_owned());
-    }
-    if locator.assumes_no_spares {
-        found.assumed.push(
-            "Tracks are assumed to have no spare sectors of their own: read completion times \
-             scatter too much to show them."
-                .to_owned(),
-        );
-    }
-    if zones[0].tracks.surfaces == 1 {
-        found.assumed.push(
-            "Tracks are all equally far apart: each is assumed to be a cylinder of its own."
-                .to_owned(),
-        );
+    let mut zone_sectors = zones.iter().map(|zone| zone.tracks.sectors);
+    let assumptions = [
+        (true, ASCENDING),
+        (zones.len() > 1, CLOSED),
+        (by_track && locator.is_costly(&zones[0].tracks), UNSLIPPED),
+        (
+            zone_sectors.any(|sectors| locator.is_coarse(sectors)),
+            UNPLACED,
+        ),
+        (locator.assumes_no_spares, SPARELESS),
+        (zones[0].tracks.surfaces == 1, EQUIDISTANT),
+    ];
+    for (is_made, sentence) in assumptions {
+        if is_made {
+            found.assume(sentence);
+        }
     }
     Ok(found)
 }
+
+const UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion times \
+     scatter too much to look for them in each track.";
+
+const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their own: read completion \
+     times scatter too much to show them.";
+
+const EQUIDISTANT: &str =
+    "Tracks are all equally far apart: each is assumed to be a cylinder of its own.";
 
 /// The assumption about zones before seeks are timed.
 pub(crate) const CLOSED: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
-/// The assumption about the order of heads.
 pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
      cylinder: read completion times do not show the order.";
 
@@ -212,8 +202,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     /// Number of tracks within which the jumps between tracks must repeat.
     const SEED_TRACKS_MAX: usize = 130;
 
-    /// Maps the zone that begins with block `first`, after the zone `before`; `None` if its tracks
-    /// are not whole.
+    /// Maps the zone from block `first` on, after `before`; `None` if its tracks are not whole.
     fn zone_if_any(
         &mut self,
         first: u64,
@@ -244,32 +233,27 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
         // Tracks of the next zone may appear to be the last ones of this cylinder.
-        let is_whole = last.end() == begin + cylinder
-            && !last
-                .gaps
-                .iter()
-                .any(|gap| gap.end() > begin && gap.length >= last.tracks.sectors);
+        let mut gaps = last.gaps.iter().filter(|gap| gap.end > begin);
+        let is_whole =
+            last.end() == begin + cylinder && gaps.all(|gap| length(gap) < last.tracks.sectors);
         if is_whole || begin == 0 {
             return self.zone(next, Some(last));
         }
-        let reach = |zone: &ZoneMap| zone.first + zone.blocks;
-        let is_sure = |zone: &ZoneMap| reach(zone) > next + 4 * cylinder;
+        let is_sure = |zone: &ZoneMap| zone.next() > next + 4 * cylinder;
         if self.is_costly(&last.tracks) {
             let late = self.zone(next, Some(last))?;
-            let begins = late.gaps.first().is_none_or(|gap| gap.start > 0);
-            if begins && is_sure(&late) {
+            if late.gaps.first().is_none_or(|gap| gap.start > 0) && is_sure(&late) {
                 return Ok(late);
             }
         }
         let mut shortened = last.clone();
         shortened.truncate(begin);
-        let first = shortened.first + shortened.blocks;
-        let Some(early) = self.zone_if_any(first, Some(&shortened))? else {
+        let Some(early) = self.zone_if_any(shortened.next(), Some(&shortened))? else {
             return self.zone(next, Some(last));
         };
         if !is_sure(&early) {
             let late = self.zone(next, Some(last))?;
-            if reach(&late) >= reach(&early) {
+            if late.next() >= early.next() {
                 return Ok(late);
             }
         }
@@ -299,25 +283,19 @@ impl<'d, 't> TimingLocator<'d, 't> {
             at += run.blocks;
             runs.push(run);
             let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();
-            if before.is_some() && self.uncertain(sectors) > 0.0 && short > Self::SHORT {
+            let is_costly = self.uncertain(sectors) > 0.0;
+            if before.is_some() && is_costly && short > Self::SHORT {
                 return Ok(None);
             }
-            surfaces = match known {
-                Some(known) => {
-                    // One end of a cylinder is enough where checks are costly.
-                    let enough = if self.uncertain(sectors) > 0.0 {
-                        known + 2
-                    } else {
-                        2 * known + 1
-                    };
-                    (runs.len() > enough).then_some(known)
-                }
-                None => {
-                    let jumps = pattern::jumps(&runs, sectors);
-                    // The first block may be in the middle of a track.
-                    let behind = jumps.get(1..).unwrap_or_default();
-                    pattern::period(&jumps).or_else(|| pattern::period(behind))
-                }
+            surfaces = if let Some(known) = known {
+                // One end of a cylinder is enough where checks are costly.
+                let enough = if is_costly { known + 2 } else { 2 * known + 1 };
+                (runs.len() > enough).then_some(known)
+            } else {
+                let jumps = zone_map::jumps(&runs, sectors);
+                // The first block may be in the middle of a track.
+                let rest = jumps.get(1..).unwrap_or_default();
+                zone_map::period(&jumps).or_else(|| zone_map::period(rest))
             };
             if surfaces.is_some() {
                 break;
@@ -337,21 +315,20 @@ impl<'d, 't> TimingLocator<'d, 't> {
         before: Option<&ZoneMap>,
     ) -> Result<Pattern, Error> {
         let cylinder = before.map_or(0, ZoneMap::end_cylinder);
-        let mut patterns = pattern::patterns(runs, sectors, surfaces, cylinder);
+        let mut patterns = zone_map::patterns(runs, sectors, surfaces, cylinder);
         if before.is_none() {
             return self.first_pattern(runs, patterns);
         }
         // A zone begins with a cylinder if possible.
-        let whole = patterns
-            .iter()
-            .position(|pattern| pattern.position < sectors);
+        let mut positions = patterns.iter().map(|pattern| pattern.position);
+        let whole = positions.position(|position| position < sectors);
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
     /// Chooses the pattern of the first zone among those that explain its tracks equally well. If
     /// several do, or skews do not show where cylinders end, movement times decide.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
-        let likely = pattern::likeliest(&patterns).clone();
+        let likely = zone_map::likeliest(&patterns).clone();
         if patterns.len() == 1 && likely.tracks.surfaces > 1 {
             return Ok(likely);
         }
@@ -363,9 +340,14 @@ impl<'d, 't> TimingLocator<'d, 't> {
         for &few in few {
             let few = &runs[..few.min(runs.len())];
             if let Some(found) = self.measure_cylinders(few, &likely)? {
-                let Tracks { sectors, .. } = likely.tracks;
-                let surfaces = found.surfaces as u32;
-                return Ok(Pattern::new(runs, sectors, surfaces, 0, found.last));
+                let sectors = likely.tracks.sectors;
+                return Ok(Pattern::new(
+                    runs,
+                    sectors,
+                    found.surfaces as u32,
+                    0,
+                    found.last,
+                ));
             }
         }
         Ok(likely)
@@ -378,22 +360,21 @@ impl<'d, 't> TimingLocator<'d, 't> {
         pattern: &Pattern,
     ) -> Result<Option<Cylinders>, Error> {
         let end = runs.iter().map(|run| run.blocks).sum();
-        let bytes = self.phases.sector_size();
+        let bytes = self.phases.disk.sector_size();
         let start = (0, pattern.position);
         let map = Walk::zone(self, pattern.tracks.clone(), start, end)?;
         let Ok(found) = assemble::geometry(&[map], end, bytes) else {
             return Ok(None);
         };
         let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
-        let begins: Vec<Lbn> = runs
-            .iter()
-            .scan(0, |at, run| {
-                *at += run.blocks;
-                Some(Lbn(*at - run.blocks))
-            })
-            .collect();
+        let begins = runs.iter().scan(0, |next, run| {
+            let at = *next;
+            *next += run.blocks;
+            Some(Lbn(at))
+        });
+        let begins: Vec<Lbn> = begins.collect();
         let rotation = self.phases.rotation();
-        let found = cylinders::measure(self.phases.disk(), &layout, &begins, &rotation, 1);
+        let found = cylinders::measure(self.phases.disk, &layout, &begins, &rotation, 1);
         self.phases.mark()?;
         found
     }
@@ -409,14 +390,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let uncertain = self.uncertain(sectors);
         match before {
             _ if uncertain == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
-            None => {
-                let exact = uncertain / sectors as f64;
-                let angle = self.phases.angle(at, exact)?;
-                Ok((
-                    (angle * sectors as f64 - 1.0).rem_euclid(sectors as f64),
-                    0.0,
-                ))
-            }
+            None => Ok((self.start_within(at, sectors, uncertain)?, 0.0)),
             Some(before) => {
                 let off = self.start(at, sectors)? - before.start;
                 Ok((before.start + off.round(), off - off.round()))
@@ -426,10 +400,16 @@ impl<'d, 't> TimingLocator<'d, 't> {
 
     /// Returns the angle at which a block begins, in sectors.
     pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
-        let tolerance = match self.uncertain(sectors) {
-            0.0 => IN_LINE,
-            uncertain => 3.0 * uncertain,
+        let uncertain = self.uncertain(sectors);
+        let tolerance = if uncertain == 0.0 {
+            IN_LINE
+        } else {
+            3.0 * uncertain
         };
+        self.start_within(at, sectors, tolerance)
+    }
+
+    fn start_within(&mut self, at: u64, sectors: u64, tolerance: f64) -> Result<f64, Error> {
         let angle = self.phases.angle(at, tolerance / sectors as f64)?;
         Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
     }
@@ -447,11 +427,11 @@ impl<'d, 't> TimingLocator<'d, 't> {
 
     /// Measures the sectors per track on the track that holds block `first`, or the next one.
     pub fn sectors(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
-        if !self.phases.resolves(1e-4) {
+        let tolerance = 1e-4;
+        if !self.phases.resolves(tolerance) {
             return self.phases.sectors_per_track(first);
         }
         let few = 12.min(self.phases.capacity() - first);
-        let tolerance = 1e-4;
         let mut steps = Vec::new();
         let mut last = self.phases.angle(first, tolerance)?;
         for at in first + 1..first + few {
@@ -462,12 +442,10 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            return Err(Error::Undecided(format!(
-                "blocks from {first} on are at one angle"
-            )));
+            let reason = format!("blocks from {first} on are at one angle");
+            return Err(Error::Undecided(reason));
         }
-        let sectors = (1.0 / step).round();
-        Ok(SectorsPerTrack::Exactly(sectors as u64))
+        Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))
     }
 
     /// Follows the track that begins with block `at`, including slipped sectors, up to block `end`.
@@ -501,7 +479,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
             // by blocks of the next track.
             let rest = left - whole as u64;
             let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
-            let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
+            let angle = end_angle(start + (ahead - at + slipped) as f64 + whole, sectors);
             if !self.phases.is_at(ahead, angle, IN_LINE, sectors)? {
                 break;
             }
@@ -521,33 +499,29 @@ impl<'d, 't> TimingLocator<'d, 't> {
         max: u64,
     ) -> Result<u64, Error> {
         blocks_in_line(guess, max, |n| {
-            let angle = begin_of(begin + n as f64, sectors);
+            let angle = end_angle(begin + n as f64, sectors);
             self.phases.is_at(at + n, angle, IN_LINE, sectors)
         })
     }
 }
 
-/// Returns the number of blocks that follow one another, given that the first does: at most `max`,
-/// probably `guess`.
+/// Returns the number of blocks in line, given that the first is: at most `max`, probably `guess`.
 fn blocks_in_line(
     guess: u64,
     max: u64,
     mut is_in_line: impl FnMut(u64) -> Result<bool, Error>,
 ) -> Result<u64, Error> {
-    let (mut good, mut bad) = (1, max);
-    let guess = guess.min(max);
-    if is_in_line(guess - 1)? {
-        good = guess;
-        if guess < max && !is_in_line(guess)? {
-            return Ok(guess);
-        }
-    } else {
-        bad = guess - 1;
+    let likely = guess.min(max);
+    if !is_in_line(likely - 1)? {
+        return first_misaligned(1, likely - 1, is_in_line);
     }
-    first_misaligned(good, bad, is_in_line)
+    if likely < max && !is_in_line(likely)? {
+        return Ok(likely);
+    }
+    first_misaligned(likely, max, is_in_line)
 }
 
 /// Returns the end angle of a block that begins at `sector`, in revolutions.
-fn begin_of(sector: f64, sectors: u64) -> f64 {
+fn end_angle(sector: f64, sectors: u64) -> f64 {
     ((sector + 1.0) / sectors as f64).rem_euclid(1.0)
 }

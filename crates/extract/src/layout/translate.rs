@@ -34,24 +34,28 @@ use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
 /// mark. `defects` are the defects that the drive has reported.
-///
-/// # Errors
-/// A command failed, or the answers are not consistent with a layout.
 pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
-    let mut locator = TranslationLocator::new(disk);
+    let mut locator = TranslationLocator {
+        disk,
+        known: BTreeMap::new(),
+    };
     let mut zones: Vec<ZoneMap> = Vec::new();
     let mut next = 0;
     while next < capacity {
-        let (tracks, position) =
-            locator.seed(next, capacity, zones.last().map(|zone| &zone.tracks))?;
+        let unclear = || {
+            Error::Undecided(format!(
+                "no pattern of tracks explains where block {next} is"
+            ))
+        };
+        let before = zones.last().map(|zone| &zone.tracks);
+        let tracks = pattern(&locator.runs(next, capacity, before)?, before);
+        let position = locator.position(&tracks, next)?.ok_or_else(unclear)?;
         let mut zone = Walk::zone(&mut locator, tracks, (next, position), capacity)?;
         locator.end_with_cylinder(&mut zone, capacity)?;
         if zone.blocks == 0 || zones.len() >= ZONES_MAX {
-            return Err(Error::Undecided(format!(
-                "no pattern of tracks explains where block {next} is"
-            )));
+            return Err(unclear());
         }
         next += zone.blocks;
         zones.push(zone);
@@ -63,14 +67,12 @@ pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredL
 /// Above any drive's number of zones.
 const ZONES_MAX: usize = 5_000;
 
-/// A track as the drive reports it.
+/// A track as the drive reports it, with the sectors of its first and its last block.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     cylinder: u32,
     head: u32,
-    /// Sector of its first block.
     sector: u64,
-    /// Sector of its last block.
     last: u64,
     blocks: u64,
 }
@@ -90,23 +92,14 @@ impl BlockLocator for TranslationLocator<'_, '_> {
     }
 
     fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
-        let position = self
-            .position(tracks, at)?
-            .filter(|&position| position >= min);
-        Ok(position.into_iter().collect())
+        let position = self.position(tracks, at)?.into_iter();
+        Ok(position.filter(|&position| position >= min).collect())
     }
 }
 
-impl<'d, 't> TranslationLocator<'d, 't> {
+impl TranslationLocator<'_, '_> {
     /// Tracks read to determine the pattern of a zone: three cylinders of most drives.
     const SEED_TRACKS_MAX: usize = 200;
-
-    fn new(disk: &'d mut Disk<'t>) -> Self {
-        Self {
-            disk,
-            known: BTreeMap::new(),
-        }
-    }
 
     fn location(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
         if let Some(place) = self.known.get(&at) {
@@ -120,27 +113,9 @@ impl<'d, 't> TranslationLocator<'d, 't> {
         Ok(place)
     }
 
-    /// The position of a block among these tracks.
+    /// Returns the position of a block among these tracks.
     fn position(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
-        let location = self.location(at)?;
-        Ok(position(tracks, location))
-    }
-
-    /// Returns the tracks of the zone that begins with block `first`, and that block's position.
-    fn seed(
-        &mut self,
-        first: u64,
-        capacity: u64,
-        before: Option<&Tracks>,
-    ) -> Result<(Tracks, u64), Error> {
-        let runs = self.runs(first, capacity, before)?;
-        let tracks = pattern(&runs, before);
-        let position = self.position(&tracks, first)?.ok_or_else(|| {
-            Error::Undecided(format!(
-                "no pattern of tracks explains where block {first} is"
-            ))
-        })?;
-        Ok((tracks, position))
+        Ok(position(tracks, self.location(at)?))
     }
 
     /// Returns the first tracks from block `first` on.
@@ -166,9 +141,7 @@ impl<'d, 't> TranslationLocator<'d, 't> {
             });
             guess = end - at;
             at = end;
-            let mut cylinders: Vec<u32> = runs.iter().map(|run| run.cylinder).collect();
-            cylinders.dedup();
-            if cylinders.len() > 3 {
+            if runs.chunk_by(|a, b| a.cylinder == b.cylinder).count() > 3 {
                 break;
             }
         }
@@ -209,7 +182,7 @@ impl<'d, 't> TranslationLocator<'d, 't> {
     /// zone never ends inside a cylinder that continues.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
-        let next = zone.first + zone.blocks;
+        let next = zone.next();
         if next < capacity && zone.blocks > 0 {
             let next = self.location(next)?.cylinder;
             let tracks = &zone.tracks;
@@ -225,12 +198,11 @@ impl<'d, 't> TranslationLocator<'d, 't> {
     /// Drops blocks at the end that are not in line. A check at a block of the next zone that is in
     /// line by coincidence would pass over others that are not.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
-        let held = zone.gaps.iter().map(|gap| gap.length).sum::<u64>();
-        let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end()), zone.end());
-        let first = zone.first;
+        let missing = zone.missing();
+        let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());
         let mut next = beyond.saturating_sub(1);
         while in_line < beyond {
-            let block = first + next - held;
+            let block = zone.first + next - missing;
             let is_elsewhere =
                 zone.moved.iter().any(|(from, _)| *from == next) || zone.lost.contains(&block);
             if is_elsewhere || self.position(&zone.tracks, block)? == Some(next) {
@@ -240,7 +212,7 @@ impl<'d, 't> TranslationLocator<'d, 't> {
             }
             next = in_line.midpoint(beyond);
         }
-        zone.blocks = beyond - held;
+        zone.blocks = beyond - missing;
         Ok(())
     }
 
@@ -251,38 +223,29 @@ impl<'d, 't> TranslationLocator<'d, 't> {
         defects: &[PhysicalAddress],
     ) -> Result<(), Error> {
         for defect in defects {
-            let Some(zone) = zones
-                .iter_mut()
-                .rev()
-                .find(|z| z.tracks.first_cylinder <= defect.cylinder)
-            else {
+            let begins = |zone: &&mut ZoneMap| zone.tracks.first_cylinder <= defect.cylinder;
+            let Some(zone) = zones.iter_mut().rev().find(begins) else {
                 continue;
             };
-            let tracks = zone.tracks.clone();
+            let tracks = &zone.tracks;
             let (first, length) = if defect.sector == WHOLE_TRACK {
                 let track = tracks.track(defect.cylinder, defect.head.into());
                 (track.map(|track| track * tracks.sectors), tracks.sectors)
             } else {
-                (position(&tracks, *defect), 1)
+                (position(tracks, *defect), 1)
             };
-            let Some(first) = first else { continue };
-            let positions: Vec<(u64, u64)> = (first..first + length)
-                .map_while(|at| Some((at, zone.block(at)?)))
-                .collect();
-            let Some(&(_, at)) = positions.first() else {
+            let Some((first, at)) = first.and_then(|first| Some((first, zone.block(first)?)))
+            else {
                 continue;
             };
             if zone.moved.iter().any(|(from, _)| *from == first) {
                 continue;
             }
-            match self.position(&tracks, at)? {
-                Some(actual) if actual != first => {
-                    let moved = positions
-                        .iter()
-                        .map(|(from, _)| (*from, from - first + actual));
-                    zone.moved.extend(moved);
-                }
-                _ => {}
+            if let Some(actual) = self.position(tracks, at)?.filter(|&actual| actual != first) {
+                let in_line =
+                    (first..first + length).take_while(|&from| zone.block(from).is_some());
+                let moved: Vec<_> = in_line.map(|from| (from, from - first + actual)).collect();
+                zone.moved.extend(moved);
             }
         }
         Ok(())
@@ -310,11 +273,9 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
             None => counts.push((value, 1)),
         }
     }
-    let max = counts.iter().map(|&(_, count)| count).max()?;
-    counts
-        .into_iter()
-        .find(|&(_, count)| count == max)
-        .map(|(value, _)| value)
+    // Of several maxima, `max_by_key` returns the last.
+    let most = counts.iter().rev().max_by_key(|(_, count)| *count)?;
+    Some(most.0)
 }
 
 /// Returns the tracks that the first runs of a zone follow.
@@ -327,18 +288,15 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let heads = runs.iter().map(|run| run.head + 1).max().unwrap_or(1);
     let surfaces = heads.max(before.map_or(0, |tracks| tracks.surfaces));
     let ascends = |cylinder: u32| {
-        let mut heads = runs
-            .iter()
-            .filter(|run| run.cylinder == cylinder)
-            .map(|run| run.head);
-        let (one, other) = (heads.next()?, heads.next()?);
-        Some(one < other)
+        let mut runs = runs.iter().filter(|run| run.cylinder == cylinder);
+        Some(runs.next()?.head < runs.next()?.head)
     };
-    let alternates = match (ascends(first.cylinder), ascends(first.cylinder + 1)) {
+    let directions = (ascends(first.cylinder), ascends(first.cylinder + 1));
+    let alternates = match directions {
         (Some(one), Some(other)) => one != other,
         _ => before.is_some_and(|tracks| tracks.alternates),
     };
-    let begins_down = match (ascends(first.cylinder), ascends(first.cylinder + 1)) {
+    let begins_down = match directions {
         (Some(up), _) => !up,
         (None, Some(up)) => up == alternates,
         _ => false,
@@ -346,8 +304,8 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let front = in_front(runs, sectors);
     // The start of a track, including its positions without blocks.
     let begin = |run: &Run| {
-        let head = if begins_down != (alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1)
-        {
+        let is_other = alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1;
+        let head = if begins_down != is_other {
             surfaces - 1
         } else {
             0
@@ -355,28 +313,20 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         let front = if run.head == head { front } else { 0 };
         (run.sector + sectors - front) % sectors
     };
-    let jump = |pair: &[Run]| {
-        let (from, to) = (begin(&pair[0]), begin(&pair[1]));
-        (to + sectors - from) % sectors
-    };
-    let inside = runs
-        .windows(2)
-        .filter(|pair| pair[0].cylinder == pair[1].cylinder);
+    let jump = |pair: &[Run]| (begin(&pair[1]) + sectors - begin(&pair[0])) % sectors;
+    let inside = runs.windows(2).filter(|pair| !changes_cylinder(pair));
     let track_skew = mode(inside.map(jump)).unwrap_or(0);
-    let across = runs
-        .windows(2)
-        .filter(|pair| pair[0].cylinder != pair[1].cylinder);
+    let across = runs.windows(2).filter(changes_cylinder);
     let cylinder_skew = mode(across.map(jump)).unwrap_or(track_skew);
     let mut tracks = Tracks {
         first_cylinder: first.cylinder,
         surfaces,
         sectors,
-        offset: 0.0,
         track_skew: track_skew as f64,
         cylinder_skew: cylinder_skew as f64,
         begins_down,
         alternates,
-        rotations: Vec::new(),
+        ..Tracks::default()
     };
     // The first track may begin after reserved sectors.
     let offsets = runs.iter().map_while(|run| {
@@ -388,19 +338,19 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     tracks
 }
 
+fn changes_cylinder(pair: &&[Run]) -> bool {
+    pair[0].cylinder != pair[1].cylinder
+}
+
 /// Returns the number of positions without blocks at the front of each cylinder: the blocks that
 /// the first tracks lack, if the last tracks are whole.
 fn in_front(runs: &[Run], sectors: u64) -> u64 {
-    let changes = |pair: &&[Run]| pair[0].cylinder != pair[1].cylinder;
-    let short = |run: &Run| sectors.saturating_sub(run.blocks);
-    let mut shorts = runs.windows(2).filter(changes).map(|pair| short(&pair[1]));
-    if shorts.any(|short| short == 0) {
-        return 0;
-    }
-    let firsts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[1])));
-    let lasts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[0])));
-    match (firsts, lasts) {
-        (Some(spares), Some(0)) => spares,
+    let shorts = |side: usize| {
+        let across = runs.windows(2).filter(changes_cylinder);
+        across.map(move |pair| sectors.saturating_sub(pair[side].blocks))
+    };
+    match (mode(shorts(1)), mode(shorts(0))) {
+        (Some(spares), Some(0)) if shorts(1).all(|short| short > 0) => spares,
         _ => 0,
     }
 }

@@ -10,7 +10,7 @@
 //! If checks distinguish only tracks, all blocks except those at the ends of tracks may be a few
 //! sectors from their positions: a slip is noticed, and recorded, at the end of its track.
 
-use super::zone_map::{Gap, Tracks, ZoneMap};
+use super::zone_map::{Tracks, ZoneMap};
 use crate::Error;
 
 mod regions;
@@ -18,8 +18,7 @@ mod regions;
 /// Maximum number of adjacent sectors that a defect may slip.
 pub(super) const FEW_SLIPS: u64 = 12;
 
-/// Minimum offset, in sectors, at which tracks count as another zone's. One or two slipped sectors
-/// go unnoticed.
+/// Minimum offset, in sectors, of another zone's tracks: one or two slips go unnoticed.
 pub(super) const NEARLY: u64 = 3;
 
 /// A block and a position.
@@ -66,27 +65,12 @@ pub(super) trait BlockLocator {
 /// Regions of one size with the same number of positions without blocks in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RegionRule {
-    /// Positions per region.
+    /// Number of positions per region.
     region: u64,
-    /// Positions without blocks per region.
+    /// Number of positions without blocks per region.
     spares: u64,
     /// True if they are at the front of the region.
     front: bool,
-}
-
-/// Number of tracks, each with spare sectors of its own, that one costly check passes over. It
-/// doubles until a check fails, then halves each time.
-#[derive(Clone, Copy, Debug)]
-struct Stride {
-    tracks: u64,
-    shrinks: bool,
-}
-
-impl Stride {
-    const ONE: Self = Self {
-        tracks: 1,
-        shrinks: false,
-    };
 }
 
 /// The walk through one zone.
@@ -95,17 +79,18 @@ pub(super) struct Walk<'a, L> {
     zone: ZoneMap,
     /// Blocks of the drive.
     capacity: u64,
-    /// The next block; all previous ones are explained.
+    /// The next block, and its expected position; all previous ones are explained.
     block: u64,
-    /// Its expected position.
     position: u64,
     rule: Option<RegionRule>,
     /// True if slipped sectors have recurred as spare ones do.
     slips_recur: bool,
     /// Consecutive regions that the rule failed to explain.
     failures: u32,
-    /// Regions that one check may pass over.
-    stride: Stride,
+    /// Number of tracks, each with spare sectors of its own, that one costly check passes over. It
+    /// doubles until a check fails, then halves each time.
+    stride: u64,
+    stride_shrinks: bool,
 }
 
 /// The result of a search for the next change.
@@ -124,8 +109,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     const RUNS_AHEAD: u64 = 24;
     /// Number of repetitions of a search that contradicts itself.
     const DOUBTS: u32 = 3;
-    /// Distances in tracks at which earlier blocks must be in line too if checks do not resolve
-    /// sectors.
+    /// Tracks back to blocks that must be in line too if checks do not resolve sectors.
     const BACK: [u64; 2] = [13, 31];
 
     /// Maps the zone that starts with a block at a position, to its end.
@@ -136,32 +120,26 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         capacity: u64,
     ) -> Result<ZoneMap, Error> {
         let (first, position) = start;
-        let mut gaps = Vec::new();
-        if position > 0 {
-            gaps.push(Gap {
-                start: 0,
-                length: position,
-            });
-        }
         let zone = ZoneMap {
             tracks,
             first,
-            blocks: 0,
-            gaps,
-            moved: Vec::new(),
-            lost: Vec::new(),
+            ..ZoneMap::default()
         };
         let mut walk = Self {
             locator,
             zone,
             capacity,
             block: first,
-            position,
+            position: 0,
             rule: None,
             slips_recur: false,
             failures: 0,
-            stride: Stride::ONE,
+            stride: 1,
+            stride_shrinks: false,
         };
+        if position > 0 {
+            walk.skip(position);
+        }
         while walk.block < capacity && !walk.step()? {
             if walk.zone.gaps.len() + walk.zone.moved.len() > Self::EXCEPTIONS_MAX {
                 return Err(Error::Undecided(format!(
@@ -173,8 +151,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next change, or less if one check confirms only a part. Returns true if the
-    /// zone has ended.
+    /// Advances to the next change, or as far as one check confirms. Returns true at the zone's end.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -193,6 +170,32 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         }
     }
 
+    fn sectors(&self) -> u64 {
+        self.zone.tracks.sectors
+    }
+
+    fn resolves_sectors(&self) -> bool {
+        self.locator.resolves_sectors(&self.zone.tracks)
+    }
+
+    fn is_costly(&self) -> bool {
+        self.locator.is_costly(&self.zone.tracks)
+    }
+
+    fn are_apart(&mut self, blocks: [Placement; 2], away: u64) -> Result<bool, Error> {
+        self.locator.are_apart(&self.zone.tracks, blocks, away)
+    }
+
+    /// Returns the position at which a block is expected.
+    fn expected(&self, block: u64) -> u64 {
+        self.position + (block - self.block)
+    }
+
+    /// Returns true if a block is where the previous blocks put it.
+    fn is_expected(&mut self, block: u64) -> Result<bool, Error> {
+        self.is_at(block, self.expected(block))
+    }
+
     fn is_at(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         self.locator.is_at(&self.zone.tracks, at, position)
     }
@@ -205,11 +208,11 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     /// Records positions without blocks.
     fn skip(&mut self, positions: u64) {
         match self.zone.gaps.last_mut() {
-            Some(gap) if gap.end() == self.position => gap.length += positions,
-            _ => self.zone.gaps.push(Gap {
-                start: self.position,
-                length: positions,
-            }),
+            Some(gap) if gap.end == self.position => gap.end += positions,
+            _ => self
+                .zone
+                .gaps
+                .push(self.position..self.position + positions),
         }
         self.position += positions;
     }
@@ -217,15 +220,14 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     /// Counts the positions without blocks in `from..end`.
     fn missing(&self, from: u64, end: u64) -> u64 {
         let gaps = self.zone.gaps.iter().rev();
-        gaps.take_while(|gap| gap.end() > from)
-            .map(|gap| gap.end().min(end).saturating_sub(gap.start.max(from)))
+        gaps.take_while(|gap| gap.end > from)
+            .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(from)))
             .sum()
     }
 
     /// Advances to the first change before `end`.
     fn explore(&mut self, end: u64) -> Result<Change, Error> {
-        let deviates = self.confirmed_deviation(end)?;
-        let Some(at) = deviates else {
+        let Some(at) = self.confirmed_deviation(end)? else {
             self.advance(end);
             return Ok(Change::None);
         };
@@ -245,26 +247,23 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             None => self.aligned_spares()?,
             found => found,
         };
-        match after_gap {
-            Some(position) => {
-                self.skip(position - self.position);
-                Ok(Change::Recorded)
-            }
-            None => Ok(Change::End),
-        }
+        let Some(position) = after_gap else {
+            return Ok(Change::End);
+        };
+        self.skip(position - self.position);
+        Ok(Change::Recorded)
     }
 
     /// Returns the length of a run of reallocated blocks, after which the blocks are in line again.
     fn reallocated_run(&mut self) -> Result<Option<u64>, Error> {
-        if !self.locator.resolves_sectors(&self.zone.tracks) {
+        if !self.resolves_sectors() {
             return Ok(None);
         }
-        for length in [1, self.zone.tracks.sectors] {
-            let (at, position) = (self.block + length, self.position + length);
-            let far = at + self.zone.tracks.sectors.min(7);
-            if far < self.capacity && self.is_at(at, position)? {
-                let in_line = self.is_at(far, position + (far - at))?;
-                return Ok(in_line.then_some(length));
+        for length in [1, self.sectors()] {
+            let at = self.block + length;
+            let far = at + self.sectors().min(7);
+            if far < self.capacity && self.is_expected(at)? {
+                return Ok(self.is_expected(far)?.then_some(length));
             }
         }
         Ok(None)
@@ -275,12 +274,11 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
         for _ in 0..Self::DOUBTS {
-            let Some(at) = found.filter(|_| self.locator.is_costly(&self.zone.tracks)) else {
+            let Some(at) = found.filter(|_| self.is_costly()) else {
                 break;
             };
-            let position = self.position + (at - self.block);
-            let is_first = at == self.block || self.is_at(at - 1, position - 1)?;
-            if is_first && !self.is_at(at, position)? {
+            let is_first = at == self.block || self.is_expected(at - 1)?;
+            if is_first && !self.is_expected(at)? {
                 break;
             }
             found = self.deviation(end)?;
@@ -296,17 +294,17 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if good >= end {
                 return Ok(None);
             }
-            let position = self.position + (good - self.block);
-            let track = position / self.zone.tracks.sectors;
-            let reach = (track + tracks) * self.zone.tracks.sectors - position;
+            let position = self.expected(good);
+            let track = position / self.sectors();
+            let reach = (track + tracks) * self.sectors() - position;
             let last = (good + reach).min(end) - 1;
-            let last_position = position + (last - good);
+            let last_position = self.expected(last);
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
             // The last block of the previous track: beyond the end of the zone, positions of
             // another pattern may coincide.
-            let back = last_position % self.zone.tracks.sectors + 1;
+            let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
                 break last - back;
@@ -317,13 +315,12 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.bisect(good, bad).map(Some)
     }
 
-    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
-    /// block a third of a track earlier must be in line too: tracks of another zone may end at
-    /// similar angles.
+    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, so
+    /// must be the block a third of a track earlier: tracks of two zones may end at similar angles.
     fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
-        let third = self.zone.tracks.sectors / 3;
-        let has_room = at >= self.block + third && position % self.zone.tracks.sectors >= third;
-        let before = has_room && self.locator.is_costly(&self.zone.tracks);
+        let third = self.sectors() / 3;
+        let has_room = at >= self.block + third && position % self.sectors() >= third;
+        let before = has_room && self.is_costly();
         Ok(self.is_at(at, position)? && (!before || self.is_at(at - third, position - third)?))
     }
 
@@ -333,9 +330,9 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         if !self.is_in_line(at, position)? {
             return Ok(false);
         }
-        if !self.locator.resolves_sectors(&self.zone.tracks) {
+        if !self.resolves_sectors() {
             for tracks in Self::BACK {
-                let back = tracks * self.zone.tracks.sectors;
+                let back = tracks * self.sectors();
                 if at >= self.block + back && !self.is_at(at - back, position - back)? {
                     return Ok(false);
                 }
@@ -345,38 +342,34 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks first, then grows steps along the track, as blocks further on may be in
-    /// line by coincidence.
+    /// the ends of tracks, then grows steps along the track, as blocks further on may coincide.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
-            let position = self.position + (middle - self.block);
-            let back = position % self.zone.tracks.sectors + 1;
+            let back = self.expected(middle) % self.sectors() + 1;
             if middle < good + back {
                 break;
             }
             middle -= back;
-            if self.is_far_in_line(middle, self.position + (middle - self.block))? {
+            if self.is_far_in_line(middle, self.expected(middle))? {
                 good = middle + 1;
             } else {
                 bad = middle;
             }
         }
-        if !self.locator.resolves_sectors(&self.zone.tracks) {
+        if !self.resolves_sectors() {
             // A deviation at the end of a track is invisible on the next.
-            let position = self.position + (good - self.block);
+            let position = self.expected(good);
             let last = good + self.zone.tracks.track_end(position) - position - 1;
             if last < bad {
-                if self.is_far_in_line(last, self.position + (last - self.block))? {
+                if self.is_far_in_line(last, self.expected(last))? {
                     good = last + 1;
                 } else {
                     bad = last;
                 }
             }
         }
-        first_misaligned(good, bad, |probe| {
-            self.is_at(probe, self.position + (probe - self.block))
-        })
+        first_misaligned(good, bad, |probe| self.is_expected(probe))
     }
 
     /// Returns the number of blocks from `at` on that follow one another on this track, the first
@@ -417,49 +410,47 @@ impl<L: BlockLocator> Walk<'_, L> {
     /// following tracks with the fewest further gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
-        let is_inside = !self.position.is_multiple_of(self.zone.tracks.sectors);
+        let is_inside = !self.position.is_multiple_of(self.sectors());
         let held = if is_inside { self.held_on_track() } else { 0 };
         let positions = self.positions(at, self.position, held)?;
         for &position in &positions {
             if !self.is_gap(self.position, position) || !self.may_continue(at, position)? {
                 continue;
             }
-            if position - self.position > FEW_SLIPS {
+            let held = self.held_on_track();
+            if position - self.position > FEW_SLIPS && held > 0 {
                 // Another zone may begin at nearly the same angle.
-                let held = self.held_on_track();
                 let before = (self.block - held, self.position - held);
-                let here = (at, position);
-                if held > 0
-                    && !self
-                        .locator
-                        .are_apart(&self.zone.tracks, [before, here], NEARLY)?
-                {
+                if !self.are_apart([before, (at, position)], NEARLY)? {
                     continue;
                 }
             }
             let gaps = match self.slips_here(at, position)? {
-                Some(gaps) => Some(gaps),
                 None => self.continues(at, position)?,
+                slips => slips,
             };
             if let Some(gaps) = gaps
                 && best.is_none_or(|(min, _)| gaps < min)
             {
                 best = Some((gaps, position));
-            }
-            if best.is_some_and(|(min, _)| min == 0) {
-                break;
+                if gaps == 0 {
+                    break;
+                }
             }
         }
         let nearest = positions.first().copied().filter(|_| L::KNOWS_END);
         Ok(best.map(|(_, position)| position).or(nearest))
     }
 
-    /// Number of blocks in line on the track of the last block, since the last gap.
+    /// Returns the number of blocks in line on the track of the last block, since the last gap.
     fn held_on_track(&self) -> u64 {
-        let sectors = self.zone.tracks.sectors;
+        let sectors = self.sectors();
         let begin = self.position.saturating_sub(1) / sectors * sectors;
-        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
-        self.position.saturating_sub(begin.max(gap))
+        self.position.saturating_sub(begin.max(self.last_gap_end()))
+    }
+
+    fn last_gap_end(&self) -> u64 {
+        self.zone.gaps.last().map_or(0, |gap| gap.end)
     }
 
     /// Returns the candidate positions of block `at`, which is not at `position`, the next of
@@ -483,20 +474,16 @@ impl<L: BlockLocator> Walk<'_, L> {
     /// another zone has begun. Checked only if checks are costly. No long gap ends so late in a
     /// track that little of it is left.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
-        if !self.locator.is_costly(&self.zone.tracks) {
+        if !self.is_costly() {
             return Ok(true);
         }
         let left = self.zone.tracks.track_end(position) - position;
-        if 2 * left < self.zone.tracks.sectors && position - self.position > FEW_SLIPS {
+        if 2 * left < self.sectors() && position - self.position > FEW_SLIPS {
             return Ok(false);
         }
         let held = left.min(self.blocks_left_in_region(position));
         // More may be slipped than shows if checks do not resolve sectors.
-        let divisor = if self.locator.resolves_sectors(&self.zone.tracks) {
-            8
-        } else {
-            2
-        };
+        let divisor = if self.resolves_sectors() { 8 } else { 2 };
         let max = (held - held.div_ceil(divisor)).min(self.capacity - 1 - at);
         self.is_at(at + max, position + max)
     }
@@ -530,12 +517,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         let tracks = &self.zone.tracks;
         let begin = self.position / tracks.cylinder() * tracks.cylinder();
         let track = self.position / tracks.sectors * tracks.sectors;
-        let mut after_front = self
-            .zone
-            .gaps
-            .iter()
-            .rev()
-            .take_while(|gap| gap.end() > begin);
+        let gaps = self.zone.gaps.iter().rev();
+        let mut after_front = gaps.take_while(|gap| gap.end > begin);
         let regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
         let same = position / tracks.sectors == self.position / tracks.sectors;
         // Positions up to the index mark are also missing where the next zone has shorter tracks.
@@ -551,7 +534,7 @@ impl<L: BlockLocator> Walk<'_, L> {
         if self.completes(&[(self.position, position)], end) {
             return Ok(Some(0));
         }
-        if next < self.capacity && end % self.zone.tracks.sectors != 0 {
+        if next < self.capacity && end % self.sectors() != 0 {
             return Ok(None);
         }
         if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
@@ -564,7 +547,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong
     /// to this zone: two of the next tracks are whole, or all lack the same number of positions.
     fn continues(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
-        let sectors = self.zone.tracks.sectors;
+        let sectors = self.sectors();
         let (mut at, mut position) = (at, position);
         let first = position / sectors;
         let mut gaps = vec![(self.position, position)];
@@ -585,20 +568,16 @@ impl<L: BlockLocator> Walk<'_, L> {
             if ahead.whole > 1 || self.completes(&gaps, position) {
                 return Ok(Some(count));
             }
-            let is_exact = run == left || self.locator.resolves_sectors(&self.zone.tracks);
-            let next = if is_exact {
+            let is_exact = run == left || self.resolves_sectors();
+            let candidates = if is_exact {
                 self.locator.positions(&self.zone.tracks, at, position)?
             } else {
                 self.positions(at, position, run)?
             };
-            let Some(next) = next
-                .first()
-                .copied()
-                .filter(|&to| self.is_gap(position, to))
-            else {
+            let first_candidate = candidates.first().copied();
+            let Some(next) = first_candidate.filter(|&to| self.is_gap(position, to)) else {
                 // The zone may end soon after the gap.
-                let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);
-                return Ok(ends);
+                return Ok((ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32));
             };
             if next > position {
                 gaps.push((position, next));
@@ -625,31 +604,23 @@ impl<L: BlockLocator> Walk<'_, L> {
 
     /// Finds spare sectors at the end of the track that has just ended which do not show because
     /// their number is about the rotation of the next track, so that its first blocks appear to be
-    /// on the previous one. Makes the first block after the spares the next block, and returns its
-    /// position.
+    /// on the previous one. Makes the block after the spares the next one, and returns its position.
     fn aligned_spares(&mut self) -> Result<Option<u64>, Error> {
-        let sectors = self.zone.tracks.sectors;
-        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
+        let sectors = self.sectors();
         // A whole track has ended.
-        let has_ended = self.position.is_multiple_of(sectors) && self.position >= gap + sectors;
-        if self.locator.resolves_sectors(&self.zone.tracks) || !has_ended {
+        let has_ended =
+            self.position.is_multiple_of(sectors) && self.position >= self.last_gap_end() + sectors;
+        if self.resolves_sectors() || !has_ended {
             return Ok(None);
         }
-        let (end, end_position) = (self.block, self.position);
-        let first = (end - sectors, end_position - sectors);
+        let end = (self.block, self.position);
+        let first = (end.0 - sectors, end.1 - sectors);
         let (mut good, mut bad) = (0, sectors - 1);
         while good < bad {
             // The last block first, as most tracks are in line to their end.
-            let probe = if good == 0 {
-                bad
-            } else {
-                good + (bad - good) / 2
-            };
+            let probe = if good == 0 { bad } else { good.midpoint(bad) };
             let block = (first.0 + probe, first.1 + probe);
-            if self
-                .locator
-                .are_apart(&self.zone.tracks, [first, block], 2)?
-            {
+            if self.are_apart([first, block], 2)? {
                 if good == 0 && probe == sectors - 1 {
                     return Ok(None);
                 }
@@ -664,7 +635,7 @@ impl<L: BlockLocator> Walk<'_, L> {
         match self.position_after_gap(self.block)? {
             Some(position) if position - self.position > FEW_SLIPS => Ok(Some(position)),
             _ => {
-                (self.block, self.position) = (end, end_position);
+                (self.block, self.position) = end;
                 Ok(None)
             }
         }

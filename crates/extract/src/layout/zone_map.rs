@@ -1,18 +1,21 @@
-//! The positions of a zone and which of them hold blocks, before any sparing scheme explains it.
+//! The tracks of a zone and which of their positions hold blocks, before any sparing scheme
+//! explains it; and the pattern of skews that its first tracks follow.
 //!
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.
 
 use std::ops::Range;
 
+/// Maximum distance of a block in line from its predicted angle, in sectors.
+pub(super) const IN_LINE: f64 = 0.25;
+
 /// The tracks of a zone: the angle, cylinder and head of each position.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tracks {
     /// Cylinder of position 0.
     pub first_cylinder: u32,
-    /// Tracks per cylinder.
     pub surfaces: u32,
-    /// Sectors per track.
+    /// Number of sectors per track.
     pub sectors: u64,
     /// Angle of position 0 from the index mark, in sectors.
     pub offset: f64,
@@ -29,40 +32,44 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Positions per cylinder.
+    /// Returns the number of positions per cylinder.
     pub fn cylinder(&self) -> u64 {
         u64::from(self.surfaces) * self.sectors
     }
 
     /// Returns the angle of the first position of a track, in sectors, below one revolution.
     pub fn track_angle(&self, track: u64) -> f64 {
-        let (cylinder, within) = self.split(track);
+        let surfaces = u64::from(self.surfaces);
+        let (cylinder, within) = (track / surfaces, track % surfaces);
         let revolution = self.sectors as f64;
-        let per_cylinder = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
         let first = track * self.sectors;
         let count = self.rotations.partition_point(|&(from, _)| from <= first);
         let turned = count.checked_sub(1).map_or(0, |at| self.rotations[at].1);
         // Reduced at each step so that whole skews stay exact.
         let angle = self.offset
-            + (per_cylinder % revolution) * cylinder as f64
+            + self.cylinder_turn() * cylinder as f64
             + self.track_skew * within as f64
             + turned as f64;
         angle.rem_euclid(revolution)
     }
 
+    /// Returns the rotation of a cylinder against the previous one, in sectors.
+    fn cylinder_turn(&self) -> f64 {
+        let turn = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
+        turn % self.sectors as f64
+    }
+
     /// Inserts cylinders in front of position 0, so that the former position 0 follows them.
     pub fn insert_cylinders(&mut self, cylinders: u32) {
-        let revolution = self.sectors as f64;
-        let skews = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
-        let turned = (skews % revolution) * f64::from(cylinders);
-        self.offset = (self.offset - turned).rem_euclid(revolution);
+        let turned = self.cylinder_turn() * f64::from(cylinders);
+        self.offset = (self.offset - turned).rem_euclid(self.sectors as f64);
     }
 
     /// Returns the angle of a position, in revolutions.
     pub fn angle(&self, position: u64) -> f64 {
-        let track = position / self.sectors;
         let within = position % self.sectors;
-        ((self.track_angle(track) + within as f64) / self.sectors as f64).fract()
+        let angle = self.track_angle(position / self.sectors) + within as f64;
+        (angle / self.sectors as f64).fract()
     }
 
     /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most
@@ -83,12 +90,6 @@ impl Tracks {
         tracks.filter_map(on_track).collect()
     }
 
-    /// Splits a track number into the cylinder within the zone and the track within the cylinder.
-    fn split(&self, track: u64) -> (u64, u64) {
-        let surfaces = u64::from(self.surfaces);
-        (track / surfaces, track % surfaces)
-    }
-
     /// Returns the track at a cylinder and head, counted from the first track of the zone.
     pub fn track(&self, cylinder: u32, head: u32) -> Option<u64> {
         let number = cylinder.checked_sub(self.first_cylinder)?;
@@ -106,20 +107,15 @@ impl Tracks {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Gap {
-    pub start: u64,
-    pub length: u64,
-}
+/// Adjacent positions without blocks.
+pub(super) type Gap = Range<u64>;
 
-impl Gap {
-    pub fn end(self) -> u64 {
-        self.start + self.length
-    }
+pub(super) fn length(gap: &Gap) -> u64 {
+    gap.end - gap.start
 }
 
 /// A zone and the positions in it that hold no block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ZoneMap {
     pub tracks: Tracks,
     pub first: u64,
@@ -136,17 +132,10 @@ impl ZoneMap {
     /// Drops all blocks from a position on.
     pub fn truncate(&mut self, position: u64) {
         self.gaps.retain(|gap| gap.start < position);
-        let missing: u64 = self.gaps.iter().map(|gap| gap.length).sum();
-        match self.gaps.last_mut() {
-            Some(gap) if gap.end() >= position => {
-                let kept = missing - gap.length;
-                self.blocks = gap.start - kept;
-                self.gaps.pop();
-            }
-            _ => self.blocks = position - missing,
-        }
+        let last = self.gaps.pop_if(|gap| gap.end >= position);
+        self.blocks = last.map_or(position, |gap| gap.start) - self.missing();
         self.moved.retain(|&(from, _)| from < position);
-        let end = self.first + self.blocks;
+        let end = self.next();
         self.lost.retain(|&block| block < end);
         self.tracks.rotations.retain(|&(from, _)| from < position);
     }
@@ -158,7 +147,7 @@ impl ZoneMap {
         let held = self.blocks;
         self.gaps.retain(|gap| {
             let is_before = gap.start - missing < held;
-            missing += gap.length;
+            missing += length(gap);
             is_before
         });
         self.truncate(self.end());
@@ -169,33 +158,20 @@ impl ZoneMap {
         if cylinders == 0 {
             return;
         }
-        let tracks = &mut self.tracks;
-        let by = u64::from(cylinders) * tracks.cylinder();
-        tracks.insert_cylinders(cylinders);
-        tracks
-            .rotations
-            .iter_mut()
-            .for_each(|(from, _)| *from += by);
-        for gap in &mut self.gaps {
-            gap.start += by;
+        let by = u64::from(cylinders) * self.tracks.cylinder();
+        self.tracks.insert_cylinders(cylinders);
+        for (from, _) in &mut self.tracks.rotations {
+            *from += by;
         }
-        match self.gaps.first_mut() {
-            Some(gap) if gap.start == by => {
-                *gap = Gap {
-                    start: 0,
-                    length: gap.length + by,
-                }
-            }
-            _ => self.gaps.insert(
-                0,
-                Gap {
-                    start: 0,
-                    length: by,
-                },
-            ),
+        for gap in &mut self.gaps {
+            *gap = gap.start + by..gap.end + by;
         }
         for (from, to) in &mut self.moved {
             (*from, *to) = (*from + by, *to + by);
+        }
+        match self.gaps.first_mut() {
+            Some(gap) if gap.start == by => gap.start = 0,
+            _ => self.gaps.insert(0, 0..by),
         }
     }
 
@@ -204,18 +180,34 @@ impl ZoneMap {
         let before = self.gaps.iter().take_while(|gap| gap.start <= position);
         let mut missing = 0;
         for gap in before {
-            if gap.end() > position {
+            if gap.end > position {
                 return None;
             }
-            missing += gap.length;
+            missing += length(gap);
         }
         let block = position - missing;
         (block < self.blocks).then_some(self.first + block)
     }
 
+    /// Returns the number of positions before the first block.
+    pub fn lead(&self) -> u64 {
+        let gap = self.gaps.first().filter(|gap| gap.start == 0);
+        gap.map_or(0, |gap| gap.end)
+    }
+
+    /// Returns the number of positions without blocks before the last block.
+    pub fn missing(&self) -> u64 {
+        self.gaps.iter().map(length).sum()
+    }
+
+    /// One past the last block.
+    pub fn next(&self) -> u64 {
+        self.first + self.blocks
+    }
+
     /// One past the position of the last block.
     pub fn end(&self) -> u64 {
-        self.blocks + self.gaps.iter().map(|gap| gap.length).sum::<u64>()
+        self.blocks + self.missing()
     }
 
     /// One past the last cylinder that contains a block or the position of a reallocated block.
@@ -223,5 +215,165 @@ impl ZoneMap {
         let elsewhere = self.moved.iter().map(|(_, to)| to + 1).max();
         let end = self.end().max(elsewhere.unwrap_or(0));
         self.tracks.first_cylinder + end.div_ceil(self.tracks.cylinder()) as u32
+    }
+}
+
+/// A track as measured by the angles of its blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Angle at which its first block begins, in sectors.
+    pub start: f64,
+    pub blocks: u64,
+    /// Difference of the measured angle from `start`, in sectors.
+    pub off: f64,
+}
+
+/// Returns the angle from the start of each track to the start of the next, in sectors.
+pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
+    // Rounding must not turn a skew of zero into a revolution.
+    let jump =
+        |pair: &[Run]| (pair[1].start - pair[0].start + 1.0).rem_euclid(sectors as f64) - 1.0;
+    runs.windows(2).map(jump).collect()
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 2.0 * IN_LINE
+}
+
+/// Returns the period with which jumps repeat, seen twice; `None` if they are all equal.
+pub(super) fn period(jumps: &[f64]) -> Option<usize> {
+    let repeat = |period: usize| {
+        let mut pairs = jumps.iter().zip(&jumps[period..]);
+        pairs.all(|(&one, &other)| same(one, other))
+    };
+    (2..jumps.len().div_ceil(2)).find(|&period| {
+        let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
+        varies && repeat(period) && !(1..period).any(repeat)
+    })
+}
+
+/// Returns the first of the values that are close to the most others, averaged over these.
+fn mode(values: &[f64]) -> Option<f64> {
+    let close = |value: f64| values.iter().filter(move |&&other| same(value, other));
+    let max = values.iter().map(|&value| close(value).count()).max()?;
+    let value = values
+        .iter()
+        .copied()
+        .find(|&value| close(value).count() == max)?;
+    let mean = close(value).sum::<f64>() / max as f64;
+    let whole = mean.round();
+    let is_whole = (mean - whole).abs() < 0.02;
+    Some(if is_whole { whole } else { mean })
+}
+
+/// The skews and the phase that the first tracks of a zone follow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern {
+    pub tracks: Tracks,
+    /// The position of the first block.
+    pub position: u64,
+    /// Number of tracks that begin where the pattern predicts.
+    fits: usize,
+}
+
+/// Returns the patterns that explain the most tracks, which differ in where cylinders end.
+pub(super) fn patterns(
+    runs: &[Run],
+    sectors: u64,
+    surfaces: u32,
+    first_cylinder: u32,
+) -> Vec<Pattern> {
+    let lasts = 0..(surfaces as usize).min(runs.len() - 1).max(1);
+    let mut all: Vec<Pattern> = lasts
+        .map(|last| Pattern::new(runs, sectors, surfaces, first_cylinder, last))
+        .collect();
+    let max = all.iter().map(|pattern| pattern.fits).max();
+    all.retain(|pattern| Some(pattern.fits) == max);
+    all
+}
+
+/// Returns the pattern with the largest skew between cylinders.
+pub(super) fn likeliest(patterns: &[Pattern]) -> &Pattern {
+    let skew = |pattern: &&Pattern| pattern.tracks.cylinder_skew;
+    let largest = patterns.iter().max_by(|a, b| skew(a).total_cmp(&skew(b)));
+    largest.expect("at least one")
+}
+
+impl Pattern {
+    /// Fits a pattern in which track `last` is the last one of its cylinder.
+    pub fn new(
+        runs: &[Run],
+        sectors: u64,
+        surfaces: u32,
+        first_cylinder: u32,
+        last: usize,
+    ) -> Self {
+        let period = surfaces as usize;
+        let revolution = sectors as f64;
+        let jumps = jumps(runs, sectors);
+        let is_last = |n: usize| n % period == last;
+        let front = front(runs, sectors, period, last);
+        let before = |n: usize| if n > 0 && is_last(n - 1) { front } else { 0.0 };
+        let skew = |across: bool, front: f64| {
+            let some = (0..jumps.len()).filter(|&n| is_last(n) == across);
+            let skews: Vec<f64> = some.map(|n| jumps[n] + before(n) - front).collect();
+            mode(&skews)
+        };
+        let track_skew = skew(false, 0.0).unwrap_or(0.0);
+        let cylinder_skew = skew(true, front).unwrap_or(track_skew);
+        let mut tracks = Tracks {
+            first_cylinder,
+            surfaces,
+            sectors,
+            track_skew,
+            cylinder_skew: cylinder_skew.rem_euclid(revolution),
+            ..Tracks::default()
+        };
+        let head = period - 1 - last;
+        let offset = |n: usize| runs[n].start - before(n) - tracks.track_angle((head + n) as u64);
+        // Angles are circular, so offsets are taken near the first one.
+        let (zero, half) = (offset(0), revolution / 2.0);
+        let around = |n: usize| zero + (offset(n) - zero + half).rem_euclid(revolution) - half;
+        let offsets: Vec<f64> = (0..runs.len()).map(around).collect();
+        // Offsets need not be whole sectors.
+        let cluster = mode(&offsets).unwrap_or(0.0);
+        let near = offsets.iter().filter(|&&offset| same(cluster, offset));
+        let fits = near.clone().count();
+        let off = runs.iter().map(|run| run.off).sum::<f64>() / runs.len() as f64;
+        tracks.offset = (near.sum::<f64>() / fits.max(1) as f64 + off).rem_euclid(revolution);
+        let start = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
+        Self {
+            tracks,
+            position: head as u64 * sectors + start.round() as u64 % sectors,
+            fits,
+        }
+    }
+}
+
+/// Returns the number of positions without blocks at the front of each cylinder: the blocks that
+/// the first tracks lack, if the last tracks are whole.
+fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
+    let is_last = |n: usize| n % period == last;
+    let short = |n: usize| (sectors - runs[n].blocks) as f64;
+    let firsts = (1..runs.len()).filter(|&n| is_last(n - 1)).map(short);
+    let lasts = (0..runs.len()).filter(|&n| is_last(n)).map(short);
+    match (
+        mode(&firsts.collect::<Vec<_>>()),
+        mode(&lasts.collect::<Vec<_>>()),
+    ) {
+        (Some(spares), Some(0.0)) if period > 1 => spares,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_repeat_with_the_surfaces() {
+        let jumps = [2.0, 2.0, 16.0, 2.0, 2.0, 16.0, 2.0];
+        assert_eq!(period(&jumps), Some(3));
+        assert_eq!(period(&[2.0; 9]), None);
     }
 }

@@ -38,7 +38,6 @@ pub struct Findings {
     pub idle: Option<Idle>,
     /// Reads from the media.
     pub reads: Option<Reads>,
-    /// Seeks before reads.
     pub seeks: Option<Seeks>,
     /// Reads from the buffer.
     pub read_hits: Option<ReadHits>,
@@ -46,7 +45,6 @@ pub struct Findings {
     pub writes: Option<Writes>,
     /// Writes to the buffer, and reads after writes.
     pub write_hits: Option<WriteHits>,
-    /// Seeks before writes.
     pub write_seeks: Option<WriteSeeks>,
     /// Minimum times between completions.
     pub mtbrcs: Vec<MtbrcFinding>,
@@ -87,9 +85,8 @@ impl Findings {
 
     /// Returns the seeks before reads, or else those by the SEEK command.
     pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
-        let commands = self.seek_commands.as_ref();
-        let commanded = || commands.map(|curves| Cow::Owned(curves.mean()));
-        self.seeks.as_ref().map(Cow::Borrowed).or_else(commanded)
+        let by_command = || Some(Cow::Owned(self.seek_commands.as_ref()?.mean()));
+        self.seeks.as_ref().map(Cow::Borrowed).or_else(by_command)
     }
 
     /// Returns all timing parameters if enough is known for a model: rotation, seeks, and the time
@@ -143,24 +140,20 @@ pub struct Checkpoint {
     pub findings: Findings,
 }
 
-/// The outcome of a measurement.
+/// A finished measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The name of the measurement.
     pub name: String,
     pub outcome: Outcome,
     pub cost: Cost,
 }
 
-/// The outcome of a measurement.
+/// The outcome of a measurement, with the reason if it failed or was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The measurement succeeded.
     Done,
-    /// The measurement failed, for this reason.
     Failed(String),
-    /// The measurement was skipped, for this reason.
     Skipped(String),
 }
 
@@ -197,32 +190,29 @@ impl Checkpoint {
         text.expect("all keys are texts, all numbers finite") + "\n"
     }
 
-    /// Parses the content of a checkpoint file.
-    ///
-    /// # Errors
-    /// It is not a checkpoint, or was written by another version of the program.
+    /// Parses the content of a checkpoint file of this version of the program.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let found: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("not a checkpoint: {error}"))?;
+        let malformed = |error| format!("not a checkpoint: {error}");
+        let found: serde_json::Value = serde_json::from_str(text).map_err(malformed)?;
         match found.get("version").and_then(serde_json::Value::as_u64) {
-            Some(version) if version == u64::from(VERSION) => {}
-            Some(other) => {
-                return Err(format!("found version {other}, expected version {VERSION}"));
+            Some(version) if version == u64::from(VERSION) => {
+                serde_json::from_str(text).map_err(malformed)
             }
-            None => return Err("not a checkpoint: it has no version".to_owned()),
+            Some(other) => Err(format!("found version {other}, expected version {VERSION}")),
+            None => Err("not a checkpoint: it has no version".to_owned()),
         }
-        serde_json::from_str(text).map_err(|error| format!("not a checkpoint: {error}"))
     }
 
-    /// Checks that a run of `other` may continue from here.
-    ///
-    /// # Errors
-    /// The drives, specifications or options differ.
+    /// Checks that a run of `other` may continue from here: the drives, specifications and options
+    /// must not differ.
     pub fn check(&self, other: &Self) -> Result<(), String> {
         if self.drive != other.drive || self.identity != other.identity {
-            let name = |of: &Self| match of.identity.serial.as_str() {
-                "" => format!("{}, {}", of.drive, of.identity.name()),
-                serial => format!("{}, {}, serial {serial}", of.drive, of.identity.name()),
+            let name = |of: &Self| {
+                let name = format!("{}, {}", of.drive, of.identity.name());
+                match of.identity.serial.as_str() {
+                    "" => name,
+                    serial => format!("{name}, serial {serial}"),
+                }
             };
             return Err(format!(
                 "found measurements of another drive ({}, {} blocks), expected measurements of {} \
@@ -259,7 +249,7 @@ impl Checkpoint {
         self.records.iter().find(|record| record.name == name)
     }
 
-    /// The cost of all measurements together.
+    /// Returns the cost of all measurements together.
     pub fn cost(&self) -> Cost {
         self.records.iter().map(|record| record.cost).sum()
     }

@@ -18,9 +18,6 @@ pub(super) struct Context<'b, 't> {
     pub seed: u64,
 }
 
-/// A measurement that needs the rotation and the layout of the drive.
-type SetupMeasurement<T> = fn(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>;
-
 fn rotation(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let found = rotation::measure(context.disk, context.options.effort, context.seed)?;
     context.findings.rotation = Some(found);
@@ -47,14 +44,13 @@ fn idle(context: &mut Context<'_, '_>) -> Result<(), Error> {
 
 fn empty_cylinders(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let chosen = require(&context.findings.layout, "layout")?;
-    let zones = &chosen.found.geometry.zones;
+    let zones = chosen.found.geometry.zones.clone();
     if chosen.method != layout::Method::Timing || zones.len() < 2 {
         return Ok(());
     }
-    let layout = context.require_layout()?;
-    let setup = context.setup(&layout)?;
-    let effort = context.options.effort;
-    let empty = layout::empty::measure(context.disk, &setup, zones, effort, context.seed)?;
+    let empty = context.measure(|disk, setup, effort, seed| {
+        layout::empty::measure(disk, setup, &zones, effort, seed)
+    })?;
     if let Some(chosen) = &mut context.findings.layout {
         empty.apply(&mut chosen.found);
     }
@@ -62,33 +58,20 @@ fn empty_cylinders(context: &mut Context<'_, '_>) -> Result<(), Error> {
 }
 
 fn write_seeks(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let layout = context.require_layout()?;
-    let setup = context.setup(&layout)?;
-    let reads = require(&context.findings.seeks, "seeks")?;
-    let found = seek::measure_writes(
-        context.disk,
-        &setup,
-        reads,
-        context.options.effort,
-        context.seed,
-    )?;
-    context.findings.write_seeks = Some(match found {
-        Some(seeks) => WriteSeeks::Own(seeks),
-        None => WriteSeeks::Parallel,
-    });
+    let reads = require(&context.findings.seeks, "seeks")?.clone();
+    let found = context.measure(|disk, setup, effort, seed| {
+        seek::measure_writes(disk, setup, &reads, effort, seed)
+    })?;
+    context.findings.write_seeks = Some(found.map_or(WriteSeeks::Parallel, WriteSeeks::Own));
     Ok(())
 }
 
 fn seek_commands(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let layout = context.require_layout()?;
-    let setup = context.setup(&layout)?;
-    let first = if context.options.writes {
-        Access::Write
-    } else {
-        Access::Read
-    };
-    let effort = context.options.effort;
-    let found = seek_command::measure(context.disk, &setup, first, effort, context.seed)?;
+    let writes = context.options.writes;
+    let first = if writes { Access::Write } else { Access::Read };
+    let found = context.measure(|disk, setup, effort, seed| {
+        seek_command::measure(disk, setup, first, effort, seed)
+    })?;
     context.findings.seek_commands = Some(found);
     Ok(())
 }
@@ -103,71 +86,75 @@ fn write_mtbrc(context: &mut Context<'_, '_>) -> Result<(), Error> {
 }
 
 fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let layout = context.require_layout()?;
-    let setup = context.setup(&layout)?;
     let known = context.findings.mechanism().ok_or_else(|| {
         Error::Undecided("too few times are known to distinguish buffers".to_owned())
     })?;
-    let (effort, seed) = (context.options.effort, context.seed);
     let hits = context.findings.write_hits.unwrap_or_default();
     // A model of the drive needs the overheads of writes.
-    let found = if context.options.writes && context.findings.writes.is_some() {
-        cache::measure_writes(context.disk, &setup, &known, &hits, effort, seed)
-    } else {
-        cache::measure(context.disk, &setup, &known, effort, seed)
-    };
-    context.findings.buffer = Some(found?);
+    let writes = context.options.writes && context.findings.writes.is_some();
+    let found = context.measure(|disk, setup, effort, seed| {
+        if writes {
+            cache::measure_writes(disk, setup, &known, &hits, effort, seed)
+        } else {
+            cache::measure(disk, setup, &known, effort, seed)
+        }
+    })?;
+    context.findings.buffer = Some(found);
     Ok(())
 }
 
 impl Context<'_, '_> {
-    /// Makes a measurement and records its finding.
+    /// Makes a measurement that needs the rotation, the layout and the idle time of the drive.
+    fn measure<T>(
+        &mut self,
+        measure: impl FnOnce(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let layout = self.require_layout()?;
+        let setup = Setup {
+            layout: &layout,
+            rotation: *require(&self.findings.rotation, "rotation")?,
+            idle: *require(&self.findings.idle, "idle")?,
+        };
+        measure(self.disk, &setup, self.options.effort, self.seed)
+    }
+
+    /// Makes such a measurement and records its finding.
     fn record<T>(
         &mut self,
-        measure: SetupMeasurement<T>,
+        measure: fn(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>,
         finding: fn(&mut Findings) -> &mut Option<T>,
     ) -> Result<(), Error> {
-        let layout = self.require_layout()?;
-        let setup = self.setup(&layout)?;
-        let found = measure(self.disk, &setup, self.options.effort, self.seed)?;
+        let found = self.measure(measure)?;
         *finding(self.findings) = Some(found);
         Ok(())
     }
 
     /// Measures minimum times between the completions of one-sector requests.
     fn measure_mtbrcs(&mut self, accesses: &[(Access, Access)]) -> Result<(), Error> {
-        let layout = self.require_layout()?;
-        let setup = self.setup(&layout)?;
-        let mut found = Vec::new();
-        for &accesses in accesses {
-            for to in [To::SameTrack, To::OtherTrack, To::Cylinders(1)] {
-                if to == To::OtherTrack && layout.surfaces() == 1 {
-                    continue;
+        let found = self.measure(|disk, setup, effort, seed| {
+            let mut found = Vec::new();
+            for &accesses in accesses {
+                for to in [To::SameTrack, To::OtherTrack, To::Cylinders(1)] {
+                    if to == To::OtherTrack && setup.layout.surfaces() == 1 {
+                        continue;
+                    }
+                    let kind = Kind {
+                        accesses,
+                        sectors: (1, 1),
+                        to,
+                    };
+                    let (mtbrc, pairs) = mtbrc::scatter(disk, setup, kind, effort, seed)?;
+                    found.push(MtbrcFinding {
+                        name: pair_name(kind),
+                        mtbrc,
+                        pairs,
+                    });
                 }
-                let kind = Kind {
-                    accesses,
-                    sectors: (1, 1),
-                    to,
-                };
-                let effort = self.options.effort;
-                let (mtbrc, pairs) = mtbrc::scatter(self.disk, &setup, kind, effort, self.seed)?;
-                found.push(MtbrcFinding {
-                    name: pair_name(kind),
-                    mtbrc,
-                    pairs,
-                });
             }
-        }
+            Ok(found)
+        })?;
         self.findings.mtbrcs.extend(found);
         Ok(())
-    }
-
-    fn setup<'l>(&self, layout: &'l Layout) -> Result<Setup<'l>, Error> {
-        Ok(Setup {
-            layout,
-            rotation: *require(&self.findings.rotation, "rotation")?,
-            idle: *require(&self.findings.idle, "idle")?,
-        })
     }
 
     fn require_layout(&self) -> Result<Layout, Error> {
@@ -189,11 +176,8 @@ fn pair_name(kind: Kind) -> String {
         To::Cylinders(count) => format!("{count} cylinders inward"),
     };
     let (first, second) = kind.accesses;
-    format!(
-        "1-sector {}, 1-sector {} on {place}",
-        verb(first),
-        verb(second)
-    )
+    let (first, second) = (verb(first), verb(second));
+    format!("1-sector {first}, 1-sector {second} on {place}")
 }
 
 /// Returns a finding of an earlier measurement.
@@ -201,7 +185,8 @@ fn require<'f, T>(finding: &'f Option<T>, name: &str) -> Result<&'f T, Error> {
     let missing = || Error::Undecided(format!("{name} is not known"));
     finding.as_ref().ok_or_else(missing)
 }
-/// One measurement.
+
+/// A measurement of a run.
 #[derive(Debug)]
 pub struct Measurement {
     pub name: &'static str,
@@ -218,7 +203,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// The usual duration.
+    /// Returns the usual duration.
     pub fn usual(&self, effort: Effort) -> Span {
         Span::from_s(self.usual[effort as usize])
     }

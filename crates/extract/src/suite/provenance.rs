@@ -21,10 +21,8 @@ pub enum Provenance {
     Measured {
         /// The method, as a phrase.
         method: String,
-        /// Half the width of its interval, with its unit; `None` if the value is exact or one of
-        /// several.
+        /// Half the width of its interval, with its unit; `None` if the value is exact.
         spread: Option<String>,
-        /// Number of samples.
         samples: Option<u64>,
     },
     /// Not measurable; assumed, with the reason as a sentence.
@@ -36,10 +34,8 @@ pub enum Provenance {
 /// Start of the remark on a value that was not determined.
 const NOT_DETERMINED: &str = "Not determined: ";
 
-/// Returns the keys of a specification whose remarks call them not determined.
-///
-/// # Errors
-/// `text` is not TOML.
+/// Returns the keys of a specification whose remarks call them not determined. Fails if `text` is
+/// not TOML.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
@@ -71,13 +67,12 @@ impl std::fmt::Display for Provenance {
     }
 }
 
-/// Provenance of a measured time.
-fn by(method: &str, estimate: &Estimate) -> Provenance {
-    Provenance::Measured {
-        method: method.to_owned(),
-        spread: Some(ms(estimate.uncertainty)),
-        samples: Some(estimate.samples),
-    }
+fn assumed(what: &str) -> Provenance {
+    Provenance::Assumed(what.to_owned())
+}
+
+fn unknown(why: &str) -> Provenance {
+    Provenance::Unknown(why.to_owned())
 }
 
 fn exact(method: &str) -> Provenance {
@@ -88,11 +83,36 @@ fn exact(method: &str) -> Provenance {
     }
 }
 
-/// Formats a spread with its unit.
-fn ms(span: Span) -> String {
-    match span.as_ns() {
+/// Provenance of a measured time.
+fn by(method: &str, estimate: Estimate) -> Provenance {
+    let spread = match estimate.uncertainty.as_ns() {
         ns @ ..1000 => format!("{ns} ns"),
-        _ => format!("{:.4} ms", span.as_ms()),
+        _ => format!("{:.4} ms", estimate.uncertainty.as_ms()),
+    };
+    Provenance::Measured {
+        method: method.to_owned(),
+        spread: Some(spread),
+        samples: Some(estimate.samples),
+    }
+}
+
+fn curve(by: &str, seeks: &Seeks) -> Provenance {
+    let points = seeks.points.iter().map(|point| point.mean);
+    let mut spreads: Vec<Span> = points.clone().map(|mean| mean.uncertainty).collect();
+    spreads.sort_unstable();
+    let spread = spreads.last().map(|max| {
+        let usual = spreads[spreads.len() / 2].as_ms();
+        format!("{usual:.4} ms in the median, {:.4} ms at most", max.as_ms())
+    });
+    let mut method = format!("{by} over {} distances, inward and outward", spreads.len());
+    if let Some(remark) = &seeks.remark {
+        method += "; ";
+        method += remark;
+    }
+    Provenance::Measured {
+        method,
+        spread,
+        samples: Some(points.map(|mean| mean.samples).sum()),
     }
 }
 
@@ -103,138 +123,274 @@ const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and a
 const ONE_COMMAND: &str =
     "commands are sent one at a time, which does not show how many the drive queues";
 
-/// Returns the provenance of the value of a key; `None` for keys that no measurement is about.
-fn provenance(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
-    let findings = &checkpoint.findings;
-    if let Some(how) = buffer(key, findings) {
-        return Some(how);
-    }
-    if let Some(name) = key.strip_prefix("geometry.") {
-        return geometry(name, findings);
-    }
-    if let Some(name) = key.strip_prefix("mechanics.") {
-        return mechanics(name, checkpoint);
-    }
-    if let Some(name) = key.strip_prefix("overheads.") {
-        return if name.contains("write") {
-            writes(name, checkpoint)
-        } else {
-            reads(name, checkpoint)
-        };
-    }
-    match key {
-        "queue.depth" => Some(Provenance::Unknown(ONE_COMMAND.to_owned())),
-        "bus.read_sector" => Some(bus_of_reads(checkpoint)),
-        "bus.write_sector" => Some(bus_of_writes(checkpoint)),
-        _ => None,
-    }
-}
+/// The reason for which a wait for data does not show the bus rate of writes.
+const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is \
+     slower than the media, and no pause between tracks distinguishes them";
 
-fn geometry(name: &str, findings: &Findings) -> Option<Provenance> {
-    let chosen = findings.layout.as_ref()?;
-    match name {
-        "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
-        "order" if chosen.method == layout::Method::Timing => {
-            Some(Provenance::Assumed(timing::ASCENDING.to_owned()))
-        }
-        "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&chosen.method.to_string())),
-        "zones" => {
-            let zones = &chosen.found.geometry.zones;
-            let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
-            let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
-            let assumed = &chosen.found.assumed;
-            let is_unplaced = assumed.iter().any(|assumed| assumed == timing::UNPLACED);
-            let unplaced = if is_unplaced {
-                " whose tracks are known but not their sectors"
-            } else {
-                ""
-            };
-            Some(exact(&format!(
-                "{}: {} zones, {slips} slips{unplaced}, {defects} reallocations",
-                chosen.method,
-                zones.len()
-            )))
-        }
-        _ => None,
-    }
-}
+const NO_READ_HIT: &str = "no read was served by the buffer";
 
-fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
-    let findings = &checkpoint.findings;
-    match name {
-        "rotation" => findings.rotation.map(|rotation| Provenance::Measured {
-            method: "linear fit of the completion times of repeated reads of one block"
-                .to_owned(),
-            spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
-            samples: Some(rotation.samples),
-        }),
-        "seek" => Some(match &findings.seeks {
-            Some(seeks) => curve("pairs of reads", seeks),
-            None => {
-                let why = why_not("seeks", checkpoint, "");
-                curve(
-                    &format!("the SEEK command, as {why},"),
-                    &*findings.any_seeks()?,
-                )
-            }
-        }),
-        "inward_seek" => Some(match &findings.seeks {
-            Some(seeks) => by("pairs of reads inward and outward", &seeks.inward),
-            None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
-        }),
-        "head_switch" => Some(match &findings.reads {
-            Some(_) if is_switch_bounded(findings) => Provenance::Assumed(
-                "Transfers continue to the next track without a lost revolution, which rules out a \
-                 longer head switch; it may be shorter."
-                    .to_owned(),
-            ),
-            Some(reads) => by(
-                "pairs of reads on one track and on two of a cylinder",
-                &reads.head_switch,
-            ),
-            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
-        }),
-        "cylinder_settle" => cylinder_settle(findings),
-        "track_settle" => Some(match findings.timing()?.settle_of_hits() {
-            Some(lands) => by(
-                "writes into the buffer, after which the arm settles without any miss overhead; an \
-                 upper bound, as it includes the time that misses take to reconnect to the bus",
-                &lands,
-            ),
-            None => Provenance::Assumed(
-                "The time to settle on the current track cannot be separated from the command \
-                 overhead, and is part of it unless another time would be negative."
-                    .to_owned(),
-            ),
-        }),
-        "write_settle" => Some(match &findings.writes {
-            Some(writes) => by(
-                "pairs with writes on other cylinders, less those with reads",
-                &writes.seeking[0],
-            ),
-            None => Provenance::Unknown(why_not("writes", checkpoint, "")),
-        }),
-        "write_seek" => match &findings.write_seeks {
-            Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
-            // They follow from the seeks before reads.
+impl Checkpoint {
+    /// Returns the provenance of the value of a key; `None` for keys that no measurement is about.
+    fn provenance(&self, key: &str) -> Option<Provenance> {
+        if let Some(found) = self.buffer(key) {
+            return Some(found);
+        }
+        match key.split_once('.')? {
+            ("geometry", name) => self.geometry(name),
+            ("mechanics", name) => self.mechanics(name),
+            ("overheads", name) if name.contains("write") => self.writes(name),
+            ("overheads", name) => self.reads(name),
+            ("queue", "depth") => Some(unknown(ONE_COMMAND)),
+            ("bus", "read_sector") => Some(self.bus_of_reads()),
+            ("bus", "write_sector") => Some(self.bus_of_writes()),
             _ => None,
-        },
-        _ => None,
+        }
     }
-}
 
-/// Returns the provenance of the time to settle on another track of the cylinder, if it is not
-/// zero.
-fn cylinder_settle(findings: &Findings) -> Option<Provenance> {
-    let what = if is_switch_bounded(findings) {
-        "The time by which pairs on two tracks of a cylinder exceed the longest head switch with \
-         which transfers continue to the next track; a lower bound."
-    } else {
-        "The time to settle on another track of the cylinder cannot be separated from the head \
-         switch; it is assumed to equal the time on the current track."
-    };
-    let settle = findings.mechanism()?.mechanics.cylinder_settle;
-    (settle > Span::ZERO).then(|| Provenance::Assumed(what.to_owned()))
+    /// Returns the reason for which a measurement did not find something; `otherwise` if it was
+    /// made.
+    fn why_not(&self, measurement: &str, otherwise: &str) -> String {
+        match self.record(measurement).map(|record| &record.outcome) {
+            Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
+            Some(Outcome::Skipped(why)) => why.clone(),
+            Some(Outcome::Done) => otherwise.to_owned(),
+            None => format!("{measurement} was not measured"),
+        }
+    }
+
+    /// Provenance of a time that `measurement` finds by `method`; `otherwise` is the reason if it
+    /// did not although it was made.
+    fn time(
+        &self,
+        measurement: &str,
+        found: Option<Estimate>,
+        method: &str,
+        otherwise: &str,
+    ) -> Provenance {
+        match found {
+            Some(found) => by(method, found),
+            None => Provenance::Unknown(self.why_not(measurement, otherwise)),
+        }
+    }
+
+    /// Provenance of a fact found by test vectors.
+    fn buffer(&self, key: &str) -> Option<Provenance> {
+        let facts = &self.findings.buffer.as_ref()?.facts;
+        let fact = facts.iter().find(|fact| fact.key == key)?;
+        Some(match &fact.finding {
+            Finding::Found { agreed, trials, .. } => Provenance::Measured {
+                method: format!("test vectors, {agreed} of {trials} in its favour"),
+                spread: None,
+                samples: Some(u64::from(*trials)),
+            },
+            Finding::NotDeterminable { reason, .. } => unknown(reason),
+        })
+    }
+
+    fn geometry(&self, name: &str) -> Option<Provenance> {
+        let chosen = self.findings.layout.as_ref()?;
+        let method = chosen.method;
+        match name {
+            "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
+            "order" if method == layout::Method::Timing => Some(assumed(timing::ASCENDING)),
+            "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&method.to_string())),
+            "zones" => {
+                let zones = &chosen.found.geometry.zones;
+                let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
+                let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
+                let mut assumed = chosen.found.assumed.iter();
+                let unplaced = match assumed.any(|assumed| assumed == timing::UNPLACED) {
+                    true => " whose tracks are known but not their sectors",
+                    false => "",
+                };
+                let count = zones.len();
+                Some(exact(&format!(
+                    "{method}: {count} zones, {slips} slips{unplaced}, {defects} reallocations"
+                )))
+            }
+            _ => None,
+        }
+    }
+
+    fn mechanics(&self, name: &str) -> Option<Provenance> {
+        let findings = &self.findings;
+        Some(match name {
+            "rotation" => findings.rotation.map(|rotation| Provenance::Measured {
+                method: "linear fit of the completion times of repeated reads of one block"
+                    .to_owned(),
+                spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
+                samples: Some(rotation.samples),
+            })?,
+            "seek" => match &findings.seeks {
+                Some(seeks) => curve("pairs of reads", seeks),
+                None => {
+                    let method = format!("the SEEK command, as {},", self.why_not("seeks", ""));
+                    curve(&method, &*findings.any_seeks()?)
+                }
+            },
+            "inward_seek" => match &findings.seeks {
+                Some(seeks) => by("pairs of reads inward and outward", seeks.inward),
+                None => by("SEEK inward and outward", findings.any_seeks()?.inward),
+            },
+            "head_switch" if findings.reads.is_some() && is_switch_bounded(findings) => assumed(
+                "Transfers continue to the next track without a lost revolution, which rules out a \
+                 longer head switch; it may be shorter.",
+            ),
+            "head_switch" => self.time(
+                "reads",
+                findings.reads.map(|reads| reads.head_switch),
+                "pairs of reads on one track and on two of a cylinder",
+                "",
+            ),
+            "cylinder_settle" => {
+                let settle = findings.mechanism()?.mechanics.cylinder_settle;
+                if settle <= Span::ZERO {
+                    return None;
+                }
+                assumed(if is_switch_bounded(findings) {
+                    "The time by which pairs on two tracks of a cylinder exceed the longest head \
+                     switch with which transfers continue to the next track; a lower bound."
+                } else {
+                    "The time to settle on another track of the cylinder cannot be separated from \
+                     the head switch; it is assumed to equal the time on the current track."
+                })
+            }
+            "track_settle" => match findings.timing()?.settle_of_hits() {
+                Some(settle) => by(
+                    "writes into the buffer, after which the arm settles without any miss \
+                     overhead; an upper bound, as it includes the time that misses take to \
+                     reconnect to the bus",
+                    settle,
+                ),
+                None => assumed(
+                    "The time to settle on the current track cannot be separated from the command \
+                     overhead, and is part of it unless another time would be negative.",
+                ),
+            },
+            "write_settle" => self.time(
+                "writes",
+                findings.writes.map(|writes| writes.seeking[0]),
+                "pairs with writes on other cylinders, less those with reads",
+                "",
+            ),
+            // Without seeks of their own, those before writes follow from those before reads.
+            "write_seek" => match findings.write_seeks.as_ref()? {
+                WriteSeeks::Own(seeks) => curve("pairs of writes", seeks),
+                WriteSeeks::Parallel => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// Provenance of overheads that reads alone show.
+    fn reads(&self, name: &str) -> Option<Provenance> {
+        let findings = &self.findings;
+        let hit = findings.read_hits.and_then(|hits| hits.after_read);
+        Some(match name {
+            "read_completion" => assumed(OF_TWO_COMPLETIONS),
+            "read_miss_after_read" => self.time(
+                "reads",
+                findings.reads.map(|reads| reads.after_read),
+                "pairs of reads on one track",
+                "",
+            ),
+            "read_hit_after_read" => {
+                let method = "reads from the buffer after a read";
+                self.time("read-hits", hit, method, NO_READ_HIT)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Provenance of overheads that only writes show.
+    fn writes(&self, name: &str) -> Option<Provenance> {
+        let Some(written) = &self.findings.writes else {
+            let why = self.why_not("writes", "");
+            return match name {
+                "read_miss_after_write" | "read_hit_after_write" => {
+                    Some(unknown(&format!("{why}; assumed to be as after a read")))
+                }
+                "write_miss_after_read"
+                | "write_miss_after_write"
+                | "write_hit_after_read"
+                | "write_hit_after_write"
+                | "write_completion" => Some(unknown(&why)),
+                _ => None,
+            };
+        };
+        let hits = self.findings.write_hits.unwrap_or_default();
+        let absorbed = "the drive completed no write before it was on the media";
+        let hit = |found, method, otherwise| self.time("write-hits", found, method, otherwise);
+        Some(match name {
+            "read_miss_after_write" => by(
+                "pairs of a write and a read on one track",
+                written.read_after_write,
+            ),
+            "read_hit_after_write" => hit(
+                hits.read_after_write,
+                "reads from the buffer after a write",
+                "no read after a write was served by the buffer",
+            ),
+            "write_miss_after_read" => {
+                by("pairs of a read and a write on one track", written.leads[0])
+            }
+            "write_miss_after_write" => by("pairs of writes on one track", written.leads[1]),
+            "write_hit_after_read" => hit(hits.after_read, "writes after a read", absorbed),
+            "write_hit_after_write" => hit(hits.after_write, "writes after a write", absorbed),
+            "write_completion" => assumed(OF_TWO_COMPLETIONS),
+            "write_start.small" => match written.wait.unsure {
+                None => exact("pairs of writes of growing size"),
+                Some(Unsure::SlowBus) => unknown(SLOW_BUS),
+                Some(Unsure::More) => unknown(
+                    "the media waited for all sectors of the largest write tried; they may wait \
+                     for more",
+                ),
+                Some(Unsure::Missed) => unknown(
+                    "writes of several sectors lose revolutions on the media, as on a drive with \
+                     a very small buffer, so the number of sectors that the media wait for does \
+                     not show",
+                ),
+            },
+            _ => return None,
+        })
+    }
+
+    fn bus_of_reads(&self) -> Provenance {
+        let hits = self.findings.read_hits.unwrap_or_default();
+        let method = if hits.sector.is_some() {
+            "reads from the buffer of one and of several sectors"
+        } else {
+            "reads from the media, which are faster than the bus, of one and of several sectors"
+        };
+        self.time(
+            "read-hits",
+            hits.sector.or(hits.slow_bus),
+            method,
+            NO_READ_HIT,
+        )
+    }
+
+    fn bus_of_writes(&self) -> Provenance {
+        let findings = &self.findings;
+        if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
+            return by(
+                "writes into the buffer of one and of several sectors",
+                sector,
+            );
+        }
+        let wait = findings.writes.map(|writes| writes.wait);
+        match wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
+            Some((_, Some(Unsure::SlowBus))) => unknown(SLOW_BUS),
+            Some((sector, _)) => by(
+                "pairs of writes of growing size, where the media wait for data",
+                sector,
+            ),
+            None => {
+                let why = self.why_not("writes", "no write shows it");
+                unknown(&format!("{why}; assumed to equal the bus rate of reads"))
+            }
+        }
+    }
 }
 
 /// Returns true if the head switch is the longest with which transfers continue to the next track,
@@ -249,188 +405,7 @@ fn is_switch_bounded(findings: &Findings) -> bool {
     })
 }
 
-fn curve(by: &str, seeks: &Seeks) -> Provenance {
-    let mut spreads: Vec<Span> = seeks
-        .points
-        .iter()
-        .map(|point| point.mean.uncertainty)
-        .collect();
-    spreads.sort_unstable();
-    let spread = spreads.last().map(|max| {
-        let usual = spreads[spreads.len() / 2];
-        format!(
-            "{:.4} ms in the median, {:.4} ms at most",
-            usual.as_ms(),
-            max.as_ms()
-        )
-    });
-    let mut method = format!(
-        "{by} over {} distances, inward and outward",
-        seeks.points.len()
-    );
-    if let Some(remark) = &seeks.remark {
-        method += "; ";
-        method += remark;
-    }
-    Provenance::Measured {
-        method,
-        spread,
-        samples: Some(seeks.points.iter().map(|point| point.mean.samples).sum()),
-    }
-}
-
-/// Provenance of overheads that reads alone show.
-fn reads(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
-    let findings = &checkpoint.findings;
-    Some(match name {
-        "read_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
-        "read_miss_after_read" => match &findings.reads {
-            Some(reads) => by("pairs of reads on one track", &reads.after_read),
-            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
-        },
-        "read_hit_after_read" => match findings.read_hits.and_then(|hits| hits.after_read) {
-            Some(hit) => by("reads from the buffer after a read", &hit),
-            None => Provenance::Unknown(why_not(
-                "read-hits",
-                checkpoint,
-                "no read was served by the buffer",
-            )),
-        },
-        _ => return None,
-    })
-}
-
-/// Provenance of overheads that only writes show.
-fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
-    let findings = &checkpoint.findings;
-    let unknown =
-        |measurement, otherwise| Provenance::Unknown(why_not(measurement, checkpoint, otherwise));
-    let Some(written) = &findings.writes else {
-        let as_reads = matches!(name, "read_miss_after_write" | "read_hit_after_write");
-        let why = why_not("writes", checkpoint, "");
-        return match name {
-            _ if as_reads => Some(Provenance::Unknown(format!(
-                "{why}; assumed to be as after a read"
-            ))),
-            "write_miss_after_read"
-            | "write_miss_after_write"
-            | "write_hit_after_read"
-            | "write_hit_after_write"
-            | "write_completion" => Some(Provenance::Unknown(why)),
-            _ => None,
-        };
-    };
-    let absorbed = "the drive completed no write before it was on the media";
-    let hits = findings.write_hits.unwrap_or_default();
-    let of_hits = |found: Option<Estimate>, method: &str, otherwise| match found {
-        Some(found) => by(method, &found),
-        None => unknown("write-hits", otherwise),
-    };
-    Some(match name {
-        "read_miss_after_write" => by(
-            "pairs of a write and a read on one track",
-            &written.read_after_write,
-        ),
-        "read_hit_after_write" => of_hits(
-            hits.read_after_write,
-            "reads from the buffer after a write",
-            "no read after a write was served by the buffer",
-        ),
-        "write_miss_after_read" => by(
-            "pairs of a read and a write on one track",
-            &written.leads[0],
-        ),
-        "write_miss_after_write" => by("pairs of writes on one track", &written.leads[1]),
-        "write_hit_after_read" => of_hits(hits.after_read, "writes after a read", absorbed),
-        "write_hit_after_write" => of_hits(hits.after_write, "writes after a write", absorbed),
-        "write_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
-        "write_start.small" => match written.wait.unsure {
-            None => exact("pairs of writes of growing size"),
-            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
-            Some(Unsure::More) => Provenance::Unknown(
-                "the media waited for all sectors of the largest write tried; they may wait for \
-                 more"
-                    .to_owned(),
-            ),
-            Some(Unsure::Missed) => Provenance::Unknown(
-                "writes of several sectors lose revolutions on the media, as on a drive with a \
-                 very small buffer, so the number of sectors that the media wait for does not show"
-                    .to_owned(),
-            ),
-        },
-        _ => return None,
-    })
-}
-
-/// Provenance of a fact found by test vectors.
-fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
-    let facts = &findings.buffer.as_ref()?.facts;
-    let fact = facts.iter().find(|fact| fact.key == key)?;
-    Some(match &fact.finding {
-        Finding::Found { agreed, trials, .. } => Provenance::Measured {
-            method: format!("test vectors, {agreed} of {trials} in its favour"),
-            spread: None,
-            samples: Some(u64::from(*trials)),
-        },
-        Finding::NotDeterminable { reason, .. } => Provenance::Unknown(reason.clone()),
-    })
-}
-
-/// The reason for which a wait for data does not show the bus rate of writes.
-const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is \
-     slower than the media, and no pause between tracks distinguishes them";
-
-fn bus_of_reads(checkpoint: &Checkpoint) -> Provenance {
-    let hits = checkpoint.findings.read_hits.unwrap_or_default();
-    match (hits.sector, hits.slow_bus) {
-        (Some(sector), _) => by(
-            "reads from the buffer of one and of several sectors",
-            &sector,
-        ),
-        (None, Some(sector)) => by(
-            "reads from the media, which are faster than the bus, of one and of several sectors",
-            &sector,
-        ),
-        (None, None) => Provenance::Unknown(why_not(
-            "read-hits",
-            checkpoint,
-            "no read was served by the buffer",
-        )),
-    }
-}
-
-fn bus_of_writes(checkpoint: &Checkpoint) -> Provenance {
-    let findings = &checkpoint.findings;
-    if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
-        return by(
-            "writes into the buffer of one and of several sectors",
-            &sector,
-        );
-    }
-    let wait = findings.writes.map(|writes| writes.wait);
-    if let Some((sector, unsure)) = wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
-        return match unsure {
-            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
-            _ => by(
-                "pairs of writes of growing size, where the media wait for data",
-                &sector,
-            ),
-        };
-    }
-    let why = why_not("writes", checkpoint, "no write shows it");
-    Provenance::Unknown(format!("{why}; assumed to equal the bus rate of reads"))
-}
-
-/// Returns the reason for which a measurement did not find something; `otherwise` if it was made.
-fn why_not(measurement: &str, checkpoint: &Checkpoint, otherwise: &str) -> String {
-    match checkpoint.record(measurement).map(|record| &record.outcome) {
-        Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
-        Some(Outcome::Skipped(why)) => why.clone(),
-        Some(Outcome::Done) => otherwise.to_owned(),
-        None => format!("{measurement} was not measured"),
-    }
-}
-/// A measured drive.
+/// The specification of a measured drive, and the provenance of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredDrive {
     pub spec: Spec,
@@ -452,22 +427,15 @@ pub struct MeasuredValue {
 }
 
 impl MeasuredDrive {
-    /// Describes the drive that was measured in the run of `checkpoint`.
-    ///
-    /// # Errors
-    /// The rotation, layout or seeks are missing, or the findings are not consistent.
+    /// Describes the drive that was measured in the run of `checkpoint`. Fails if the rotation,
+    /// layout or seeks are missing, or the findings are not consistent.
     pub fn new(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
         let findings = &checkpoint.findings;
-        let needed = ["rotation", "layout", "idle", "seeks"];
         let (Some(chosen), Some(mechanism)) = (&findings.layout, findings.mechanism()) else {
-            let why = needed.into_iter().find_map(|name| {
-                let why = why_not(name, checkpoint, "");
-                (!why.is_empty()).then_some(why)
-            });
-            return Err(format!(
-                "too little was found for a specification: {}",
-                why.unwrap_or_default()
-            ));
+            let needed = ["rotation", "layout", "idle", "seeks"].into_iter();
+            let mut reasons = needed.map(|name| checkpoint.why_not(name, ""));
+            let why = reasons.find(|why| !why.is_empty()).unwrap_or_default();
+            return Err(format!("too little was found for a specification: {why}"));
         };
         let mut spec = Spec {
             name: name.to_owned(),
@@ -479,24 +447,20 @@ impl MeasuredDrive {
             facts.describe(&mut spec);
         }
         let refused = make_consistent(&mut spec)?;
-        let mut values: Vec<MeasuredValue> = Vec::new();
-        for key in Key::all() {
+        let measured = |key: &'static Key| {
             let clash = refused.iter().find(|(path, _)| *path == key.path);
-            let provenance = match clash {
-                Some((_, why)) => Some(Provenance::Unknown(why.clone())),
-                None => provenance(key.path, checkpoint),
-            };
-            if let Some(provenance) = provenance {
-                values.push(MeasuredValue {
-                    key: key.path,
-                    value: key.get(&spec).and_then(|value| format_value(key, &value)),
-                    provenance,
-                });
-            }
-        }
+            Some(MeasuredValue {
+                key: key.path,
+                value: format_value(key, &spec),
+                provenance: match clash {
+                    Some((_, why)) => unknown(why),
+                    None => checkpoint.provenance(key.path)?,
+                },
+            })
+        };
         Ok(Self {
+            values: Key::all().into_iter().filter_map(measured).collect(),
             spec,
-            values,
             assumed: chosen.found.assumed.clone(),
         })
     }
@@ -542,26 +506,21 @@ fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
                 "the findings are not consistent: {path}, expected {expected}"
             ));
         };
-        let found = key
-            .get(spec)
-            .and_then(|value| format_value(key, &value))
-            .unwrap_or_default();
+        let found = format_value(key, spec).unwrap_or_default();
         if let Some(default) = key.get(&Spec::default()) {
             key.set(spec, default);
         }
-        refused.push((
-            path,
-            format!("measured {found}, but other values require {expected}"),
-        ));
+        let why = format!("measured {found}, but other values require {expected}");
+        refused.push((path, why));
     }
     Ok(refused)
 }
 
-/// Formats a value as in a specification.
-fn format_value(key: &'static Key, value: &Value) -> Option<String> {
-    match value {
+/// Formats the value of a key as in a specification.
+fn format_value(key: &'static Key, spec: &Spec) -> Option<String> {
+    match key.get(spec)? {
         Value::SeekCurve(_) | Value::Zones(_) | Value::Text(_) => None,
-        Value::Time(time) => Some(format!("{} ms", milliseconds(*time))),
-        value => Some(key.toml(value).trim_matches('"').to_owned()),
+        Value::Time(time) => Some(format!("{} ms", milliseconds(time))),
+        value => Some(key.toml(&value).trim_matches('"').to_owned()),
     }
 }

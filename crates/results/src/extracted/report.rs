@@ -1,14 +1,18 @@
 //! The HTML page on an extraction, with the tables and charts of worthington96.
 
-mod charts;
-
 use diskarm_core::spec::{Key, Spec, Value};
 use diskarm_core::units::Span;
+use diskarm_extract::Estimate;
 use diskarm_extract::cache::Finding;
-use diskarm_extract::suite::{Checkpoint, Findings, MeasuredValue, Outcome, Provenance};
+use diskarm_extract::mtbrc::Pair;
+use diskarm_extract::seek::Seeks;
+use diskarm_extract::suite::{
+    Checkpoint, Findings, MeasuredValue, MtbrcFinding, Provenance, WriteSeeks,
+};
+use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 
-use super::{ExtractionReport, MeasurementRow, grouped};
-use crate::html::{Html, Section, page, wide};
+use super::{ExtractionReport, assumed, outcome, unknown};
+use crate::html::{Html, Section, figure, page, wide};
 
 /// Returns the page, which depends on nothing but the measurements.
 pub fn html(extracted: &ExtractionReport<'_>) -> String {
@@ -16,12 +20,12 @@ pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let values = extracted.values();
     let mut sections: Vec<Section> = vec![
         ("drive", "The drive", basics(extracted.checkpoint)),
-        ("seeks", "Seek times", charts::seeks(findings)),
+        ("seeks", "Seek times", seeks(findings)),
         ("times", "Overheads and other times", times(values)),
         (
             "mtbrc",
             "Minimum times between completions",
-            charts::mtbrcs(findings),
+            mtbrcs(findings),
         ),
         ("buffer", "The buffer", buffer(findings)),
         ("zones", "Zones", zones(findings)),
@@ -29,7 +33,7 @@ pub fn html(extracted: &ExtractionReport<'_>) -> String {
         (
             "unknown",
             "Undetermined and assumed values",
-            unknown(extracted),
+            undetermined(extracted),
         ),
         ("cost", "Cost", costs(extracted)),
     ];
@@ -56,13 +60,9 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     } else {
         "read only"
     };
-    let count = |is: &dyn Fn(&Outcome) -> bool| {
-        let records = checkpoint.records.iter();
-        records.filter(|record| is(&record.outcome)).count()
-    };
-    let done = count(&|outcome| *outcome == Outcome::Done);
-    let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
-    let skipped = count(&|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let outcomes = checkpoint.records.iter().map(|record| outcome(record).0);
+    let count = |name| outcomes.clone().filter(|outcome| *outcome == name).count();
+    let [done, failed, skipped] = ["done", "failed", "skipped"].map(count);
     let mut made = format!("{done} measurements succeeded");
     for (number, what) in [(failed, "failed"), (skipped, "skipped")] {
         if number > 0 {
@@ -70,15 +70,12 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
         }
     }
     let values = extracted.values();
-    let measured = |provenance: &Provenance| matches!(provenance, Provenance::Measured { .. });
-    let known = values
-        .iter()
-        .filter(|found| measured(&found.provenance))
-        .count();
-    let open = values
-        .iter()
-        .filter(|found| matches!(found.provenance, Provenance::Unknown(_)))
-        .count();
+    let count = |is: fn(&Provenance) -> bool| {
+        let found = values.iter().filter(|found| is(&found.provenance));
+        found.count()
+    };
+    let known = count(|provenance| matches!(provenance, Provenance::Measured { .. }));
+    let open = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
     let cost = checkpoint.cost();
     let summary = format!(
         "{known} values measured, {open} not determined; {} commands in {:.0} s on the drive",
@@ -90,25 +87,19 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     } else {
         "summary"
     };
+    let source = format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive);
+    let counts = [paragraph("count", made), paragraph("cells", summary)];
     Html::element(
         "header",
         [
             Html::element("h1", title(extracted)),
-            paragraph(
-                "source",
-                format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive),
-            ),
-            Html::with(
-                "div",
-                &[("class", class)],
-                [paragraph("count", made), paragraph("cells", summary)],
-            ),
+            paragraph("source", source),
+            Html::with("div", &[("class", class)], counts),
         ],
     )
 }
 
-/// Returns a table. The first cell of each row is its heading; columns whose heads begin with `<`
-/// contain text.
+/// Returns a table. The first cell of a row is its heading; heads with `<` are of text columns.
 fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
     let class = |column: usize| {
@@ -136,7 +127,6 @@ fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     wide(Html::element("table", inside))
 }
 
-/// Formats milliseconds.
 fn ms(span: Span) -> String {
     format!("{:.3}", span.as_ms())
 }
@@ -154,15 +144,10 @@ fn basics(checkpoint: &Checkpoint) -> Html {
         ("Block", format!("{} bytes", identity.sector_size.0)),
     ];
     if let Some(rotation) = &findings.rotation {
-        rows.push((
-            "Rotation",
-            format!(
-                "{:.3} rpm: {:.6} ms ± {:.3} ns",
-                60e9 / rotation.period_ns,
-                rotation.period_ns / 1e6,
-                rotation.uncertainty_ns
-            ),
-        ));
+        let (ns, uncertainty_ns) = (rotation.period_ns, rotation.uncertainty_ns);
+        let (rpm, ms) = (60e9 / ns, ns / 1e6);
+        let rotation = format!("{rpm:.3} rpm: {ms:.6} ms ± {uncertainty_ns:.3} ns");
+        rows.push(("Rotation", rotation));
     }
     if let Some(chosen) = &findings.layout {
         let geometry = &chosen.found.geometry;
@@ -183,7 +168,6 @@ fn basics(checkpoint: &Checkpoint) -> Html {
     listed(rows)
 }
 
-/// Returns a list of names and values.
 fn listed(rows: Vec<(&str, String)>) -> Html {
     let rows = rows
         .into_iter()
@@ -198,13 +182,10 @@ fn zones(findings: &Findings) -> Html {
     };
     let geometry = &chosen.found.geometry;
     let rows = geometry.zones.iter().enumerate().map(|(number, zone)| {
-        [
+        let last_cylinder = zone.end_cylinder.saturating_sub(1);
+        let cells = [
             (number + 1).to_string(),
-            format!(
-                "{} to {}",
-                zone.first_cylinder,
-                zone.end_cylinder.saturating_sub(1)
-            ),
+            format!("{} to {last_cylinder}", zone.first_cylinder),
             zone.sectors_per_track.to_string(),
             short(zone.track_skew_sectors),
             short(zone.cylinder_skew_sectors),
@@ -212,9 +193,8 @@ fn zones(findings: &Findings) -> Html {
             zone.spares.to_string(),
             zone.slips.len().to_string(),
             zone.defects.len().to_string(),
-        ]
-        .map(Html::from)
-        .to_vec()
+        ];
+        cells.map(Html::from).to_vec()
     });
     let heads = [
         "Zone",
@@ -228,12 +208,12 @@ fn zones(findings: &Findings) -> Html {
         "Reallocated",
     ];
     let scheme = Key::find("geometry.sparing").and_then(|key| {
+        let geometry = geometry.clone();
         let spec = Spec {
-            geometry: geometry.clone(),
+            geometry,
             ..Spec::default()
         };
-        key.get(&spec)
-            .map(|value| key.toml(&value).trim_matches('"').to_owned())
+        Some(key.toml(&key.get(&spec)?).trim_matches('"').to_owned())
     });
     let about = format!(
         "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
@@ -256,29 +236,22 @@ fn times(values: &[MeasuredValue]) -> Html {
             && !matches!(found.provenance, Provenance::Unknown(_))
     };
     let rows = values.iter().filter(is_time).map(|found| {
-        let (spread, samples, provenance) = match &found.provenance {
+        let (spread, samples, method) = match &found.provenance {
             Provenance::Measured {
                 method,
                 spread,
                 samples,
-            } => (
-                spread.clone().unwrap_or_default(),
-                samples.map_or(String::new(), |samples| samples.to_string()),
-                method.clone(),
-            ),
-            Provenance::Assumed(_) => (
-                String::new(),
-                String::new(),
-                "assumed, see below".to_owned(),
-            ),
-            Provenance::Unknown(_) => Default::default(),
+            } => (spread.as_deref(), *samples, method.as_str()),
+            _ => (None, None, "assumed, see below"),
         };
+        let (value, spread) = (found.value.as_deref(), spread.unwrap_or_default());
+        let samples = samples.map_or(String::new(), |samples| samples.to_string());
         vec![
             Html::element("code", found.key),
-            as_precise(found.value.as_deref().unwrap_or_default(), &spread).into(),
+            as_precise(value.unwrap_or_default(), spread).into(),
             spread.into(),
             samples.into(),
-            provenance.into(),
+            method.into(),
         ]
     });
     let rows: Vec<Vec<Html>> = rows.collect();
@@ -297,9 +270,8 @@ fn as_precise(value: &str, spread: &str) -> String {
     };
     match (parts(value), parts(spread)) {
         (Some((number, _, unit)), Some((_, half, of_half))) if unit == of_half => {
-            let decimals = half
-                .split_once('.')
-                .map_or(0, |(_, decimals)| decimals.len());
+            let decimals = half.split_once('.');
+            let decimals = decimals.map_or(0, |(_, decimals)| decimals.len());
             format!("{number:.decimals$} {unit}")
         }
         _ => value.to_owned(),
@@ -356,7 +328,6 @@ fn with_code(text: &str) -> Html {
     html.collect()
 }
 
-/// The lists of defects.
 fn defects(findings: &Findings) -> Html {
     match findings.layout.as_ref().map(|chosen| &chosen.defects) {
         None => Html::default(),
@@ -368,22 +339,16 @@ fn defects(findings: &Findings) -> Html {
     }
 }
 
-/// The undetermined and the assumed values.
-fn unknown(extracted: &ExtractionReport<'_>) -> Html {
+fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
     let values = extracted.values();
-    let unknown = grouped(values, |provenance| match provenance {
-        Provenance::Unknown(why) => Some(why.clone()),
-        _ => None,
-    });
-    let assumed = grouped(values, |provenance| match provenance {
-        Provenance::Assumed(what) => Some(what.clone()),
-        _ => None,
-    });
     let mut inside = Vec::new();
     if let Err(why) = extracted.described {
         inside.push(Html::element("p", why.clone()));
     }
-    for (heading, groups) in [("Not determined", unknown), ("Assumed", assumed)] {
+    for (heading, groups) in [
+        ("Not determined", unknown(values)),
+        ("Assumed", assumed(values)),
+    ] {
         let items = groups.into_iter().map(|(why, keys)| {
             let keys = keys
                 .into_iter()
@@ -403,21 +368,18 @@ fn unknown(extracted: &ExtractionReport<'_>) -> Html {
     inside.into_iter().collect()
 }
 
-/// The cost of each measurement.
 fn costs(extracted: &ExtractionReport<'_>) -> Html {
     let rows = extracted.measurements().map(|(measurement, record)| {
-        let row = MeasurementRow::new(measurement, record);
-        let outcome = match &record.outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed(why) => format!("failed: {why}"),
-            Outcome::Skipped(why) => format!("skipped: {why}"),
+        let outcome = match outcome(record) {
+            (outcome, None) => outcome.to_owned(),
+            (outcome, Some(why)) => format!("{outcome}: {why}"),
         };
         vec![
-            row.name.into(),
-            row.commands.to_string().into(),
-            format!("{:.1}", row.time_s).into(),
+            measurement.name.into(),
+            record.cost.commands.to_string().into(),
+            format!("{:.1}", record.cost.time.as_s()).into(),
             outcome.into(),
-            row.summary.into(),
+            measurement.summary.into(),
         ]
     });
     let heads = [
@@ -428,6 +390,232 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
         "<Measures",
     ];
     table(&heads, rows)
+}
+
+/// Maximum distance in the chart of short seeks, in cylinders.
+const SHORT: u32 = 100;
+/// Number of kinds of pairs with a scatter chart.
+const SCATTERS: usize = 3;
+
+/// Mean and maximum seek curves, full and short (figures 3 and 12 to 15).
+pub fn seeks(findings: &Findings) -> Html {
+    let lines = lines(findings);
+    if lines.is_empty() {
+        return Html::default();
+    }
+    let points = lines.iter().flat_map(|line| &line.points);
+    let longest = points.map(|point| point.0).max();
+    let chart = |title: &str, max: u32| {
+        let series = lines.iter().map(|line| line.up_to(max));
+        figure_of(
+            title,
+            ["Distance, cylinders", "Seek time, ms"],
+            "",
+            series.collect(),
+        )
+    };
+    let about = "MTBRC is measured by pairs of requests, of which the second just catches its \
+                 sector; its maximum is the 95th percentile. SEEK is measured by that command; its \
+                 maximum is the slowest starting point.";
+    let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
+    let mut inside = vec![Html::element("p", about), curve];
+    if longest > Some(SHORT) {
+        inside.push(draw(
+            "short-seeks",
+            &chart("Short seeks", SHORT),
+            Html::default(),
+        ));
+    }
+    if let Some(curves) = &findings.seek_commands {
+        let processing = ms(curves.processing.value);
+        let (discarded, all) = curves.discarded;
+        inside.push(Html::element(
+            "p",
+            format!(
+                "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
+                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off \
+                 their median."
+            ),
+        ));
+    }
+    inside.into_iter().collect()
+}
+
+struct Line {
+    label: &'static str,
+    /// Distance, time, and half of its interval.
+    points: Vec<(u32, Span, Option<Span>)>,
+    /// Drawn as a broad line below the others, with which it should agree.
+    is_reference: bool,
+}
+
+impl Line {
+    fn up_to(&self, max: u32) -> Series {
+        let points = self.points.iter().filter(|point| point.0 <= max);
+        let points = points.map(|point| Point::new(f64::from(point.0), point.1.as_ms()));
+        Series {
+            label: self.label.to_owned(),
+            points: points.collect(),
+            is_reference: self.is_reference,
+            ..Series::default()
+        }
+    }
+}
+
+/// Makes a chart with linear axes of these names.
+fn figure_of(title: &str, [x, y]: [&str; 2], note: &str, series: Vec<Series>) -> Figure {
+    Figure {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::linear(x),
+        y: Axis::linear(y),
+        lines: String::new(),
+        series,
+    }
+}
+
+fn lines(findings: &Findings) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut add = |label: &'static str, points: &[(u32, Estimate, Span)], is_maximum: bool| {
+        let points = points.iter().map(|&(distance, mean, maximum)| {
+            if is_maximum {
+                (distance, maximum, None)
+            } else {
+                (distance, mean.value, Some(mean.uncertainty))
+            }
+        });
+        lines.push(Line {
+            is_reference: label.starts_with("SEEK"),
+            label,
+            points: points.collect(),
+        })
+    };
+    let of_pairs = |seeks: &Seeks| -> Vec<_> {
+        let points = seeks.points.iter();
+        points
+            .map(|point| (point.distance, point.mean, point.maximum))
+            .collect()
+    };
+    if let Some(seeks) = &findings.seeks {
+        let points = of_pairs(seeks);
+        add("reads, MTBRC: mean", &points, false);
+        add("reads, MTBRC: maximum", &points, true);
+    }
+    if let Some(WriteSeeks::Own(seeks)) = &findings.write_seeks {
+        add("writes, MTBRC: mean", &of_pairs(seeks), false);
+    }
+    if let Some(curves) = &findings.seek_commands {
+        let points = curves.points.iter();
+        let points: Vec<_> = points
+            .map(|point| (point.distance, point.mean, point.maximum))
+            .collect();
+        add("SEEK: mean", &points, false);
+        add("SEEK: maximum", &points, true);
+    }
+    lines
+}
+
+/// Returns the values of a seek chart as a table.
+fn numbers(lines: &[Line]) -> Html {
+    let mut distances: Vec<u32> = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.0))
+        .collect();
+    distances.sort_unstable();
+    distances.dedup();
+    let rows = distances.into_iter().map(|distance| {
+        let cell = |line: &Line| {
+            let point = line.points.iter().find(|point| point.0 == distance);
+            point.map_or("\u{2013}".into(), |(_, time, half)| match half {
+                Some(half) => Html::from(rounded(time.as_ms(), Some(half.as_ms()))),
+                None => ms(*time).into(),
+            })
+        };
+        let head = [Html::from(distance.to_string())];
+        head.into_iter().chain(lines.iter().map(cell)).collect()
+    });
+    let labels = lines.iter().map(|line| line.label);
+    let heads: Vec<&str> = ["Cylinders"].into_iter().chain(labels).collect();
+    let summary = Html::element("summary", "Numbers, in ms");
+    Html::element("details", [summary, table(&heads, rows)])
+}
+
+fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
+    figure(id, [&plotted.svg(), &plotted.narrow_svg()], caption)
+}
+
+/// Minimum times between completions (table 1), with scatter charts of some.
+pub fn mtbrcs(findings: &Findings) -> Html {
+    let all = &findings.mtbrcs;
+    if all.is_empty() {
+        return Html::default();
+    }
+    let rows = all.iter().map(|between| {
+        let found = &between.mtbrc;
+        let (median, half) = (found.median.value, found.median.uncertainty);
+        let cells = [
+            between.name.clone(),
+            rounded(median.as_ms(), Some(half.as_ms())),
+            ms(found.upper),
+            ms(found.host),
+            ms(found.distances.0),
+            found.median.samples.to_string(),
+        ];
+        cells.map(Html::from).to_vec()
+    });
+    let heads = [
+        "<X, Y",
+        "Median, ms",
+        "95th percentile, ms",
+        "of which host, ms",
+        "Distance, ms",
+        "Pairs",
+    ];
+    let about = "The time between the completions of X and Y if Y just catches its first \
+                 sector: the mean of three zones, and the largest of their percentiles. The \
+                 distance is from the pass of X's first sector to the pass of Y's first sector.";
+    let mut inside = vec![Html::element("p", about), table(&heads, rows)];
+    for (number, between) in (1..).zip(all).take(SCATTERS) {
+        let id = format!("pairs-{number}");
+        inside.push(draw(&id, &scatter(between), Html::default()));
+    }
+    inside.into_iter().collect()
+}
+
+/// Charts all pairs of a kind and the thresholds.
+fn scatter(between: &MtbrcFinding) -> Figure {
+    let (half, max) = between.mtbrc.distances;
+    let times = between.pairs.iter().map(|pair| pair.between.as_ms());
+    let longest = times.fold(0.0, f64::max);
+    let line = |label: &str, at: Span| Series {
+        label: label.to_owned(),
+        points: vec![Point::new(at.as_ms(), 0.0), Point::new(at.as_ms(), longest)],
+        is_reference: true,
+        ..Series::default()
+    };
+    // Gaps keep the points apart.
+    let gap = Point::new(f64::NAN, f64::NAN);
+    let dot = |pair: &Pair| [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap];
+    let dots = |label: &str, caught: bool| {
+        let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
+        Series {
+            label: label.to_owned(),
+            points: pairs.flat_map(dot).collect(),
+            ..Series::default()
+        }
+    };
+    let axes = [
+        "Distance between the first sectors of X and Y, ms",
+        "Time between the ends of X and Y, ms",
+    ];
+    let series = vec![
+        line("50th percentile", half),
+        line("95th percentile", max),
+        dots("caught", true),
+        dots("missed: a revolution later", false),
+    ];
+    let note = "mean of three zones; each pair narrows the threshold down";
+    figure_of(&format!("Pairs of {}", between.name), axes, note, series)
 }
 
 #[cfg(test)]

@@ -1,25 +1,26 @@
-//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load.
+//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load,
+//! and the parts of a device.
 
-use std::fmt::Write;
-
+use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
-use diskarm_simulate::Origin;
+use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
+use diskarm_simulate::{Origin, Run};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::metrics::{Metric, RESPONSE, SERVICE};
 use crate::prose;
 
-/// Width of a label in columns.
 const LABEL: usize = 16;
 
-/// A number for a cell, or a dash.
+/// Formats a number for a cell, or a dash.
 pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
 
-/// A unit, and the confidence interval of the number before it.
+/// Formats a unit, and the confidence interval of the number before it.
 pub fn with_interval(unit: &str, ci95: Option<f64>) -> String {
     match ci95 {
         Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
@@ -34,17 +35,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A label and the text after it. A long label takes the place of spaces before the text.
+    /// Adds a label and the text after it. A long label takes the place of spaces before the text.
     pub fn line(&mut self, label: &str, rest: &str) {
         let spaces = rest.len() - rest.trim_start().len();
         let excess = label.chars().count().saturating_sub(LABEL);
         let rest = &rest[excess.min(spaces.saturating_sub(1))..];
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            self.lines,
-            "{}",
-            format!("{label:<LABEL$}{rest}").trim_end()
-        );
+        self.lines += format!("{label:<LABEL$}{rest}").trim_end();
+        self.gap();
     }
 
     pub fn gap(&mut self) {
@@ -56,14 +53,14 @@ impl Table {
         self.lines += &prose::labelled(label, text, LABEL);
     }
 
-    /// Cells in columns, right-aligned.
+    /// Adds cells in columns, right-aligned.
     pub fn cells(&mut self, label: &str, cells: impl IntoIterator<Item: AsRef<str>>) {
         let cells = cells.into_iter();
         let cells: String = cells.map(|cell| format!("{:>12}", cell.as_ref())).collect();
         self.line(label, &cells);
     }
 
-    /// Formats a count of requests and numbers with three decimals, right-aligned in columns.
+    /// Adds a count of requests and numbers with three decimals, right-aligned in columns.
     pub fn numbers(&mut self, label: &str, requests: u64, numbers: [Option<f64>; 4]) {
         let [a, b, c, d] = numbers.map(decimals);
         self.cells(label, [&requests.to_string(), &a, &b, &c, &d]);
@@ -74,7 +71,7 @@ impl Table {
         self.line(label, &format!("{count:>12}     {unit}"));
     }
 
-    /// A number, aligned at the decimal point; a dash if there is none.
+    /// Adds a number, aligned at the decimal point, or a dash.
     pub fn row(&mut self, label: &str, value: Option<f64>, decimals: usize, unit: &str) {
         let Some(value) = value else {
             return self.line(label, &format!("{:>12}", "-"));
@@ -101,8 +98,8 @@ pub struct Metrics<T: 'static> {
 }
 
 impl RequestClass {
-    /// The figures of one run or of several together.
-    pub fn of(runs: &ReplicatedTotals) -> Self {
+    /// Returns the metrics of one run or of several together.
+    pub fn new(runs: &ReplicatedTotals) -> Self {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
@@ -114,14 +111,11 @@ impl RequestClass {
         }
     }
 
-    /// A line in the table of kinds.
+    /// Adds a line to the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
-        let service = self
-            .service_ms
-            .of
-            .as_ref()
-            .and_then(RequestTotals::mean_service);
+        let service = self.service_ms.of.as_ref();
+        let service = service.and_then(RequestTotals::mean_service);
         let numbers = [
             r.map(|r| r.mean_ms),
             r.map(|r| r.p95_ms),
@@ -140,16 +134,12 @@ impl Metrics<ResponseStats> {
 }
 
 impl<T> Metrics<T> {
-    /// Prints them as text; `ci95` belongs to the first.
+    /// Adds a line for each; `ci95` belongs to the first.
     pub fn lines(&self, mut ci95: Option<f64>, t: &mut Table) {
         for metric in self.table {
             if let Some((label, unit)) = metric.line {
-                t.row(
-                    label,
-                    self.value(metric),
-                    3,
-                    &with_interval(unit, ci95.take()),
-                );
+                let unit = with_interval(unit, ci95.take());
+                t.row(label, self.value(metric), 3, &unit);
             }
         }
     }
@@ -166,7 +156,7 @@ impl<T> Serialize for Metrics<T> {
     }
 }
 
-/// Hits, utilisation, queue and throughput; the names are those of the JSON.
+/// Hits, utilisation, queue and throughput.
 #[derive(Serialize)]
 pub struct Load {
     pub cache_hit_rate: Option<f64>,
@@ -182,11 +172,12 @@ pub struct Queue {
 }
 
 impl Load {
-    pub fn of(report: &Report) -> Self {
+    pub fn new(report: &Report) -> Self {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// In one run or several; of several disks the mean utilisation, and the sum of what waits.
+    /// Returns the load in one run or several; of several disks the mean utilisation, and the sum of
+    /// what waits.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
             cache_hit_rate: runs.cache_hit_fraction(),
@@ -209,7 +200,7 @@ impl Load {
         load
     }
 
-    /// A line with the responses of `all` requests.
+    /// Adds a line with the responses of `all` requests.
     pub fn line(&self, label: &str, all: &RequestClass, t: &mut Table) {
         let load = [self.utilisation, self.queue.mean];
         load_line(label, all.requests, all.response_ms.of, load, t);
@@ -219,7 +210,7 @@ impl Load {
 /// The columns of [`load_line()`].
 pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"];
 
-/// Responses and load of some `requests`, in a line.
+/// Adds a line with responses and load of some `requests`.
 pub fn load_line(
     label: &str,
     requests: u64,
@@ -230,4 +221,177 @@ pub fn load_line(
     let busy = utilisation.map(|share| share * 100.0);
     let (mean, p95) = (responses.map(|r| r.mean_ms), responses.map(|r| r.p95_ms));
     t.numbers(label, requests, [mean, p95, busy, waiting]);
+}
+
+/// A part in one run, or in several with the mean of each metric.
+pub struct PartMetrics {
+    /// Its place; empty for the only one.
+    part: String,
+    kind: &'static str,
+    /// The role of a disk among the others, in the table.
+    role: &'static str,
+    figures: Vec<(&'static str, Option<f64>)>,
+}
+
+impl PartMetrics {
+    /// Returns the parts of the device in all runs, which have the same.
+    pub fn all(runs: &[Run]) -> Vec<Self> {
+        let first = runs.first().map_or(&[][..], |run| &run.parts);
+        let parts = first.iter().enumerate().map(|(number, part)| {
+            let alike: Vec<_> = runs
+                .iter()
+                .filter_map(|run| run.parts.get(number))
+                .collect();
+            Self::new(part, role(part, first), &alike)
+        });
+        parts.collect()
+    }
+
+    fn new(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
+        let name = first.work.kind();
+        let kind = part_kinds().iter().find(|kind| kind.name == name);
+        let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
+        let mean = |metric: &PartMetric| {
+            let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
+            let values: Vec<f64> = values.collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (metric.key, (!values.is_empty()).then_some(mean))
+        };
+        Self {
+            part: first.name.clone(),
+            kind: name,
+            role,
+            figures: kind.metrics.iter().map(mean).collect(),
+        }
+    }
+
+    fn figure(&self, key: &str) -> Option<f64> {
+        let found = self.figures.iter().find(|(name, _)| *name == key);
+        found.and_then(|(_, value)| *value)
+    }
+
+    fn line(&self, kind: &PartKind, t: &mut Table) {
+        let cells = kind.metrics.iter().filter_map(|metric| {
+            let (_, format) = metric.cell?;
+            let value = self.figure(metric.key);
+            Some(match format {
+                CellFormat::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
+                CellFormat::Percent => decimals(value.map(|share| share * 100.0)),
+                CellFormat::Decimals => decimals(value),
+            })
+        });
+        let name = format!("{} {} {}", self.kind, self.part, self.role);
+        t.cells(name.trim_end(), cells);
+    }
+}
+
+impl Serialize for PartMetrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("part", &self.part)?;
+        map.serialize_entry("kind", self.kind)?;
+        for (key, value) in &self.figures {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Returns the role of a disk among all `parts`: failed, or within a member that has failed; or the
+/// spare of a rebuild, which is its array's last member.
+fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
+    let Work::Disk(_) = disk.work else {
+        return "";
+    };
+    let mut role = "";
+    for array in parts {
+        let (Work::Redundancy(work), Some(number)) = (&array.work, member(disk, array)) else {
+            continue;
+        };
+        let mut failed = work.failures.iter().take(work.failed as usize);
+        if failed.any(|failure| failure.member == number) {
+            return "(failed)";
+        }
+        let last = parts.iter().filter_map(|part| member(part, array)).max();
+        if work.rebuilt_fraction.is_some() && last == Some(number) {
+            role = "(spare)";
+        }
+    }
+    role
+}
+
+/// Returns the number of the member of `array` that a part is, or is within.
+fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
+    let place = match array.name.as_str() {
+        "" => &part.name,
+        name => part.name.strip_prefix(name)?.strip_prefix('.')?,
+    };
+    place.split('.').next()?.parse().ok()
+}
+
+/// Adds the effects of failures on an array, and the progress of its rebuild.
+fn redundancy(part: &PartMetrics, t: &mut Table) {
+    // Blocks are counted in the part, which may be one of several.
+    let (failed, of) = match part.part.as_str() {
+        "" => ("disks failed".to_owned(), String::new()),
+        name => (
+            format!("disks failed in part {name}"),
+            format!("of part {name}"),
+        ),
+    };
+    let mut line = |label: &str, value: Option<f64>, digits: usize, unit: &str| {
+        if value.is_some() {
+            t.row(label, value, digits, unit);
+        }
+    };
+    let figure = |key| part.figure(key);
+    let some = |key| figure(key).filter(|value| *value > 0.0);
+    let Some(count) = some("failed_disks") else {
+        return;
+    };
+    line(&failed, Some(count), 0, "");
+    line("  first failure at", some("failed_at_s"), 3, "s");
+    let rebuilt = figure("rebuilt").map(|share| 100.0 * share);
+    line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
+    let unit = "s; it continues after the last request";
+    line("  rebuild took", figure("rebuild_s"), 3, unit);
+    let unit = "s if all of it were under this load";
+    line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
+    let unit = "is the block that could not be read";
+    line(
+        "  rebuild stopped at",
+        figure("rebuild_stopped_at_block"),
+        0,
+        unit,
+    );
+    let Some(lost) = some("lost_blocks") else {
+        return;
+    };
+    line("  data lost at", figure("lost_at_s"), 3, "s");
+    line("  blocks lost", Some(lost), 0, &of);
+    line("  first block lost", figure("lost_from_block"), 0, &of);
+}
+
+/// Writes a line for each part, grouped by kinds.
+pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
+    for kind in part_kinds() {
+        let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
+        let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
+        let heads: Vec<&str> = heads.map(|(head, _)| head).collect();
+        if !(parts.is_empty() || heads.is_empty()) {
+            t.cells("", heads);
+            for part in &parts {
+                part.line(kind, t);
+                let lost = part.figure("failed").filter(|failed| *failed > 0.0);
+                if kind.name == "cache" && lost.is_some() {
+                    t.row("", lost, 0, "destages failed: what they held is lost");
+                }
+            }
+        }
+        if kind.name == "redundancy" {
+            for part in parts {
+                redundancy(part, t);
+            }
+        }
+    }
 }

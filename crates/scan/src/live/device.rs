@@ -11,7 +11,7 @@ use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
 use super::worker::{Job, Worker};
-use diskarm_transport::source::{Lost, Size, Source};
+use diskarm_transport::{Lost, Size, Source};
 
 /// Maximum number of reads that took too long and have not ended: with one more the source counts
 /// as lost.

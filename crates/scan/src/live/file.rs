@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
-use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 
 /// Alignment of memory for direct reads of any disk, in bytes.
 const PAGE: usize = 4096;

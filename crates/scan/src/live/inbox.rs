@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as HostInstant};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
 use super::file::PageBuffer;
-use diskarm_transport::source::Lost;
+use diskarm_transport::Lost;
 
 /// The results of reads of a source, and the clock that times them.
 pub struct Inbox {

@@ -10,7 +10,7 @@ use diskarm_core::units::{Instant, Lbn};
 
 use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
-use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 
 /// Maximum number of connections on which a read is tried.
 const CONNECTIONS: u32 = 3;

@@ -9,7 +9,6 @@ pub struct Digests {
     pub data: bool,
 }
 
-/// A complete message.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// The basic header segment.

@@ -9,8 +9,8 @@ use diskarm_wire::iscsi::{
 use diskarm_wire::sense::{Code, Key};
 
 use super::parameters::{Parameters, WINDOW};
-use crate::service::ConnectionError;
 use crate::statistics::Access;
+use crate::worker::ConnectionError;
 
 /// Limit of the messages kept until their turn, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
@@ -47,7 +47,6 @@ pub struct EarlyMessage {
     command: Serial,
     pub message: Message,
     pub data: Vec<u8>,
-    /// Its unsolicited data.
     pub parts: Vec<(DataOut, Vec<u8>)>,
 }
 
@@ -294,7 +293,6 @@ pub struct Task {
 /// The progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// Waiting for data.
     Arriving,
     Ready,
     /// Submitted to the unit.
@@ -320,13 +318,11 @@ struct Arrival {
 pub enum DataStep {
     /// Wait for the rest of the sequence.
     Wait,
-    /// Request more data.
     Ask,
     Ready,
 }
 
-/// A violation of the data transfer rules (RFC 7143, "SCSI Response": sense data for protocol
-/// errors).
+/// A violation of the data transfer rules (RFC 7143, "SCSI Response", on protocol errors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataError {
     /// Data that were not requested.
@@ -577,8 +573,7 @@ impl Window {
         Order::Next
     }
 
-    /// The last command number to announce. It never decreases, because the initiator may already
-    /// have used it.
+    /// The last command number to announce. It never decreases: the initiator may have used it.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();

@@ -86,8 +86,7 @@ pub trait DataPath: Store {
     /// Drops a planned write; makes any other permanent.
     fn withdraw(&mut self, _write: WriteId) {}
 
-    /// Discards data, which then read as zeroes. On the media a trim takes effect after the writes
-    /// before it.
+    /// Discards data, which then read as zeroes. On the media, earlier writes take effect first.
     fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
         self.zero(offset, length, true)
     }
@@ -127,8 +126,7 @@ pub(crate) fn data_path(
     }
 }
 
-/// Limit of the sectors kept for unacknowledged writes before no further writes start: 32 MiB of
-/// the smallest sectors.
+/// Limit of the sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
 const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
 
 /// A store behind a write cache that loses its content when the power is cut.

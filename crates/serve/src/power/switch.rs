@@ -222,8 +222,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The parts of a range on either side keep its remaining
-    /// count.
+    /// Repairs the blocks of `[first, end)`. The rest of a range keeps its remaining count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let rest = |injected: InjectedFault| {
             let bad = injected.blocks;
@@ -249,8 +248,7 @@ impl InjectedFaults {
         self.all().clone()
     }
 
-    /// The first bad block of a request, which counts as one failure. Blocks after it are not
-    /// tried.
+    /// The first bad block of a request, which counts as one failure; no later block is tried.
     pub fn first_failure(&self, request: &Request) -> Option<Lbn> {
         let mut all = self.all();
         let (block, index) = all

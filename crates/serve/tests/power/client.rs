@@ -11,8 +11,8 @@ use diskarm_serve::nbd::Nbd;
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
 };
+use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
-use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 use serde_json::{Value, json};
 

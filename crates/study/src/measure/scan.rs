@@ -207,7 +207,7 @@ pub(super) fn run(
         trace: None,
         trace_changes: &[],
     };
-    let results = ScanResults::of(&scan, &ran, names, Vec::new());
+    let results = ScanResults::new(&scan, &ran, names, Vec::new());
     let values = COLUMNS.iter().map(|(_, _, of)| of(&results));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))

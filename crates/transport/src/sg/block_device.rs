@@ -9,27 +9,20 @@ use std::path::Path;
 
 use rustix::fs::{major, minor};
 
-use super::error::Error;
+use super::Error;
 
 /// The file system in which Linux lists its devices.
 pub const SYSFS: &str = "/sys";
 
-/// Reasons to refuse a path.
+// Reasons to refuse a path.
 const NO_DEVICE: &str = "not a device";
 const NO_SCSI: &str = "a device that takes no SCSI commands";
 const PARTITION: &str = "a partition";
 
 /// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
 /// of a SCSI generic device. The latter has none if no disk driver is attached.
-///
-/// # Errors
-/// There is no such file, or it is not a whole disk.
 pub fn name(path: &Path) -> Result<Option<String>, Error> {
-    let file = |source| Error::File {
-        path: path.to_owned(),
-        source,
-    };
-    let metadata = fs::metadata(path).map_err(file)?;
+    let metadata = fs::metadata(path).map_err(Error::file(path))?;
     let device = metadata.rdev();
     let number = format!("{}:{}", major(device), minor(device));
     let kind = metadata.file_type();
@@ -40,10 +33,8 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
     } else {
         Err(NO_DEVICE)
     };
-    found.map_err(|is| Error::NotADisk {
-        path: path.to_owned(),
-        is,
-    })
+    let path = path.to_owned();
+    found.map_err(|is| Error::NotADisk { path, is })
 }
 
 /// Returns the block device of the SCSI generic device of this number.
@@ -75,8 +66,7 @@ fn resolved_name(link: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// A block device that holds blocks of the disk: the disk itself, a partition, or a device made
-/// of either.
+/// A block device with blocks of the disk: the disk itself, a partition, or a device made of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Kernel name, such as `sda1` or `dm-0`.
@@ -88,9 +78,6 @@ pub struct Block {
 }
 
 /// Returns all block devices that hold blocks of the disk `name`; the disk first.
-///
-/// # Errors
-/// The system does not list the disk.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
@@ -125,63 +112,48 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
         .collect()
 }
 
-/// Describes how one of the devices is used, if any is. `mountinfo` and `swaps` are the contents of
-/// the files of these names in `/proc`.
+/// Describes how one of the devices is used; `None` if none is. `mountinfo` and `swaps` are the
+/// contents of the files of these names in `/proc`.
 pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
-    mounted(blocks, mountinfo)
-        .or_else(|| swapped(blocks, swaps))
-        .or_else(|| composed(blocks))
-}
-
-/// A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
-/// the mount point, and other fields; after a dash, the type of the file system and its source
-/// (proc(5)). Some file systems (btrfs) have device numbers of their own and are found by their
-/// source.
-fn mounted(blocks: &[Block], mountinfo: &str) -> Option<String> {
-    mountinfo.lines().find_map(|line| {
+    // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
+    // the mount point, and other fields; after a dash, the type of the file system and its source
+    // (proc(5)). Some file systems (btrfs) have device numbers of their own: their source counts.
+    let mounted = |line: &str| {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(2);
         let (number, point) = (fields.next()?, fields.nth(1)?);
         let source = file_system.split(' ').nth(1).unwrap_or_default();
         let is_on = |block: &&Block| block.number == number || names_file(source, block);
         let block = blocks.iter().find(is_on)?;
-        Some(format!("{} is mounted at {}", block.name, unescaped(point)))
-    })
-}
-
-/// The first field of a line of `swaps` is the path of a file.
-fn swapped(blocks: &[Block], swaps: &str) -> Option<String> {
-    swaps.lines().find_map(|line| {
+        Some(format!("{} is mounted at {}", block.name, unescape(point)))
+    };
+    // The first field of a line of `swaps` is the path of a file.
+    let swapped = |line: &str| {
         let file = line.split_whitespace().next()?;
         let block = blocks.iter().find(|block| names_file(file, block))?;
         Some(format!("{} is swap space", block.name))
-    })
-}
-
-fn composed(blocks: &[Block]) -> Option<String> {
-    blocks.iter().find_map(|block| {
+    };
+    let composed = |block: &Block| {
         let part = block.made_of.as_ref()?;
         Some(format!("{part} is a part of {}", block.name))
-    })
+    };
+    (mountinfo.lines().find_map(mounted))
+        .or_else(|| swaps.lines().find_map(swapped))
+        .or_else(|| blocks.iter().find_map(composed))
 }
 
-/// Returns true if the path is the usual one of the device. A `/` in a device name is a `!` in its
-/// kernel name.
+/// Returns true if the path is the usual one of the device, whose kernel name has `!` for `/`.
 fn names_file(path: &str, block: &Block) -> bool {
     let name = path.strip_prefix("/dev/");
     name.is_some_and(|name| name.replace('/', "!") == block.name)
 }
 
 /// Replaces the octal escapes of white space and backslashes.
-fn unescaped(text: &str) -> String {
-    let escapes = [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ];
-    let unescape = |text: String, (escape, letter): &(&str, &str)| text.replace(escape, letter);
-    escapes.iter().fold(text.to_owned(), unescape)
+fn unescape(text: &str) -> String {
+    text.replace("\\040", " ")
+        .replace("\\011", "\t")
+        .replace("\\012", "\n")
+        .replace("\\134", "\\")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! interface version 3. This is the only unsafe code of the crate.
 #![expect(
     unsafe_code,
-    reason = "SG_IO takes a structure of pointers, for which there is no safe call"
+    reason = "SG_IO takes a structure of pointers, which no safe call does"
 )]
 
 use std::ffi::c_void;
@@ -15,7 +15,6 @@ use rustix::ioctl::{Opcode, Updater, ioctl};
 
 use crate::transport::{Data, TransportError};
 
-/// `SG_IO`.
 const SG_IO: Opcode = 0x2285;
 
 /// Maximum length of sense data (SPC-4).
@@ -79,8 +78,7 @@ pub struct Outcome {
 }
 
 impl<'a> Packet<'a> {
-    /// # Panics
-    /// If the command block is longer than 255 bytes, or the data are 4 GiB or more.
+    /// Panics if the command block is longer than 255 bytes, or the data are 4 GiB or more.
     pub fn new(
         command: &'a [u8],
         data: Data<'a>,
@@ -123,10 +121,8 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Executes the command and waits until it has completed or timed out.
-    ///
-    /// # Errors
-    /// The file takes no SCSI commands, or the kernel rejects this one.
+    /// Executes the command and waits until it has completed or timed out. Fails if the file takes
+    /// no SCSI commands, or the kernel rejects this one.
     pub fn submit(&mut self, file: &File) -> rustix::io::Result<()> {
         // SAFETY: SG_IO is an opcode whose argument is a pointer to `struct sg_io_hdr`. The kernel
         // accesses that structure and what it points to, and nothing else. `Header` has the layout
@@ -135,7 +131,7 @@ impl<'a> Packet<'a> {
         // excluded by `block_device::name`, which accepts only SCSI generic devices and block
         // devices.
         //
-        // The pointers are those of `Packet::new`, whose borrows last as long as `self`:
+        // `Packet::new` sets the pointers, and its borrows last as long as `self`:
         // * `cmdp`, of which the kernel reads `cmd_len` bytes, is a slice of that length.
         // * `dxferp` is null with a length of 0; or it is a unique slice of `dxfer_len` bytes,
         //   which the kernel writes; or a shared one with direction TO_DRIVE, which the kernel only
@@ -159,10 +155,8 @@ impl<'a> Packet<'a> {
         self.header.resid = missing;
     }
 
-    /// Returns the outcome that the kernel has filled in.
-    ///
-    /// # Errors
-    /// The command did not reach the drive, or its completion did not reach the host.
+    /// Returns the outcome that the kernel has filled in. Fails if the command did not reach the
+    /// drive, or its completion did not reach the host.
     pub fn outcome(&self) -> Result<Outcome, TransportError> {
         let header = &self.header;
         if header.host_status != 0 {
@@ -184,8 +178,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Converts a `host_status` of Linux's `scsi/scsi_status.h`. After some of them the next command
-/// may succeed.
+/// Converts a `host_status` of Linux's `scsi/scsi_status.h`.
 fn host_status(status: u16) -> TransportError {
     let meaning = match status {
         0x01 => "no connection to the drive",

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use diskarm_core::units::{Instant, Span};
 use rustix::fs::OFlags;
 
-use super::block_device;
-use super::error::Error;
 use super::ioctl::{Packet, SENSE_LENGTH};
+use super::{Error, block_device};
 use crate::safety;
-use crate::transport::{Data, Reply, Transport, TransportError};
+use crate::transport::{Data, HostClock, Reply, Transport, TransportError};
 
 /// A drive that takes commands over SG_IO. Its times are read from `std::time::Instant`
 /// (CLOCK_MONOTONIC) right before and after the system call.
@@ -20,20 +19,17 @@ use crate::transport::{Data, Reply, Transport, TransportError};
 pub struct Sg {
     path: PathBuf,
     file: File,
-    /// Name of the block device of the drive, if it has one.
+    /// Name of the block device of the drive.
     block: Option<String>,
     /// Keeps the system from using the block device while writes are allowed.
     claim: Option<File>,
     writes: bool,
-    opened: std::time::Instant,
+    clock: HostClock,
 }
 
 impl Sg {
     /// Opens a drive, `/dev/sgX` or a block device, for commands that leave its data and settings
     /// alone. Others are not sent: they fail as on a write-protected drive.
-    ///
-    /// # Errors
-    /// There is no such file, it is not a whole disk, or the user may not open it.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let block = block_device::name(path)?;
         let file = open(path, OpenOptions::new().read(true), OFlags::empty())?;
@@ -43,24 +39,21 @@ impl Sg {
             block,
             claim: None,
             writes: false,
-            opened: std::time::Instant::now(),
+            clock: HostClock::start(),
         })
     }
 
     /// Allows all commands from now on, and keeps the system from using the drive while it is open.
     /// `overwrite_data` permits this on a drive that holds a partition table, a file system or
     /// other data. It is never permitted on a drive that is in use.
-    ///
-    /// # Errors
-    /// The drive is in use or holds data, this cannot be determined, or the user may not open it
-    /// for writing.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         // An earlier claim would exclude this one.
         self.claim = None;
-        let claim = match &self.block {
-            None => None,
-            Some(block) => Some(self.claim(block)?),
-        };
+        let claim = self
+            .block
+            .as_ref()
+            .map(|block| self.claim(block))
+            .transpose()?;
         if !overwrite_data {
             let path = self.path.clone();
             match safety::content(self) {
@@ -78,27 +71,15 @@ impl Sg {
 
     /// Opens the block device exclusively, which fails while it is in use.
     fn claim(&self, block: &str) -> Result<File, Error> {
-        let read = |path: &str| {
-            fs::read_to_string(path).map_err(|source| Error::File {
-                path: path.into(),
-                source,
-            })
-        };
-        let blocks = block_device::blocks(Path::new(block_device::SYSFS), block);
-        let blocks = blocks.map_err(|source| Error::File {
-            path: self.path.clone(),
-            source,
-        })?;
+        let read = |path| fs::read_to_string(path).map_err(Error::file(Path::new(path)));
+        let blocks = block_device::blocks(Path::new(block_device::SYSFS), block)
+            .map_err(Error::file(&self.path))?;
         let in_use = |by: String| Error::InUse {
             path: self.path.clone(),
             by,
         };
-        let user = block_device::user(
-            &blocks,
-            &read("/proc/self/mountinfo")?,
-            &read("/proc/swaps")?,
-        );
-        if let Some(by) = user {
+        let (mounts, swaps) = (read("/proc/self/mountinfo")?, read("/proc/swaps")?);
+        if let Some(by) = block_device::user(&blocks, &mounts, &swaps) {
             return Err(in_use(by));
         }
         let path = Path::new("/dev").join(block.replace('!', "/"));
@@ -127,9 +108,9 @@ impl Sg {
         let sent = self.now();
         let submitted = submit(&mut packet);
         let ended = self.now();
-        submitted
-            .map_err(|error| TransportError::Lost(message(io::Error::from(error).to_string())))?;
-        let outcome = packet.outcome().map_err(|error| match error {
+        let lost = |error| TransportError::Lost(io::Error::from(error).to_string());
+        let completed = submitted.map_err(lost).and_then(|()| packet.outcome());
+        let outcome = completed.map_err(|error| match error {
             TransportError::Unanswered(reason) => TransportError::Unanswered(message(reason)),
             TransportError::Lost(reason) => TransportError::Lost(message(reason)),
         })?;
@@ -147,10 +128,7 @@ impl Sg {
 fn open(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<File, Error> {
     let flags = flags | OFlags::NONBLOCK;
     let opened = options.custom_flags(flags.bits() as i32).open(path);
-    opened.map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
+    opened.map_err(Error::file(path))
 }
 
 impl Transport for Sg {
@@ -159,13 +137,11 @@ impl Transport for Sg {
     }
 
     fn rest(&mut self, span: Span) {
-        let ns = u64::try_from(span.as_ns()).unwrap_or(0);
-        std::thread::sleep(std::time::Duration::from_nanos(ns));
+        self.clock.rest(span);
     }
 
     fn now(&self) -> Instant {
-        let ns = self.opened.elapsed().as_nanos();
-        Instant::from_ns(u64::try_from(ns).expect("less than 584 years"))
+        self.clock.now()
     }
 }
 
@@ -186,7 +162,7 @@ mod tests {
             block: None,
             claim: None,
             writes: false,
-            opened: std::time::Instant::now(),
+            clock: HostClock::start(),
         }
     }
 
@@ -195,11 +171,11 @@ mod tests {
         let mut data = [0; 512];
         let before = drive().now();
         let drive = drive();
-        let reply = drive.exchange(&READ, Data::In(&mut data), |packet| {
+        let exchanged = drive.exchange(&READ, Data::In(&mut data), |packet| {
             packet.end(2, 18, 0, 500);
             Ok(())
         });
-        let reply = reply.unwrap();
+        let reply = exchanged.unwrap();
         assert_eq!((reply.status, reply.transferred), (2, 12));
         assert_eq!(reply.sense, [0; 18]);
         assert!(before <= reply.sent && reply.sent <= reply.ended);
@@ -213,13 +189,9 @@ mod tests {
             Ok(())
         });
         let expected = "READ(10): timed out (host status 0x03)";
-        assert_eq!(
-            lost.unwrap_err(),
-            TransportError::Unanswered(expected.to_owned())
-        );
+        assert_eq!(lost, Err(TransportError::Unanswered(expected.to_owned())));
     }
 
-    /// Calls the kernel.
     #[test]
     fn a_file_that_takes_no_commands_breaks_the_transport() {
         let error = drive().execute(&READ, Data::None).unwrap_err();
@@ -233,8 +205,8 @@ mod tests {
     #[test]
     fn writes_are_blocked_until_they_are_allowed() {
         let mut drive = drive();
-        let refused = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| panic!("sent"));
-        let refused = refused.unwrap();
+        let exchanged = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| panic!("sent"));
+        let refused = exchanged.unwrap();
         let sense = Sense::parse(&refused.sense).unwrap();
         assert_eq!((refused.status, refused.transferred), (2, 0));
         assert_eq!(

@@ -1,8 +1,103 @@
-//! The messages and their lengths.
+//! The messages, their fields and their lengths.
+//!
+//! Sequence numbers have these names: `command` is CmdSN, `status` StatSN, `data` DataSN; with
+//! `expected_` and `max_` they are those that the sender expects or takes. `tag` is the initiator
+//! task tag, `transfer` the target transfer tag, `immediate` means that a request has no number of
+//! its own, `connection` is the CID, and `offset` counts bytes of the command's data.
 
-use super::control::{AsyncMessage, LogoutRequest, LogoutResponse, Reject, Snack};
-use super::field::{Lun, Serial, Tag, padded};
-use crate::layout::FieldPosition;
+use crate::layout::{Field, FieldPosition};
+
+/// `length` bytes with their padding to words of four bytes.
+pub const fn padded(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+/// The name of a task or a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u32);
+
+impl Tag {
+    pub const NONE: Self = Self(0xffff_ffff);
+}
+
+/// A logical unit number of 64 bits (SAM-5, "LUN structures").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lun(pub u64);
+
+impl Lun {
+    /// Creates the number of a unit below 16,384: in the peripheral device addressing method below
+    /// 256, and in the flat space addressing method above.
+    ///
+    /// # Panics
+    /// If the number is larger.
+    pub const fn new(number: u16) -> Self {
+        assert!(number < 1 << 14, "a number of more than 14 bits");
+        let method = if number < 256 { 0 } else { 1 << 14 };
+        Self(((method | number) as u64) << 48)
+    }
+
+    /// Returns the number if it has a single level in one of these two methods, and bus 0.
+    pub const fn number(self) -> Option<u16> {
+        let first = (self.0 >> 48) as u16;
+        let is_single = self.0 << 16 == 0;
+        match first >> 14 {
+            0 if is_single && first < 256 => Some(first),
+            1 if is_single => Some(first & 0x3fff),
+            _ => None,
+        }
+    }
+}
+
+/// A number of 32 bits that counts messages and wraps around after the largest (RFC 1982).
+///
+/// Two of them have no order if they are 2^31 apart, so this type does not implement `Ord` but
+/// has [`Self::is_before`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Serial(pub u32);
+
+impl Serial {
+    /// Returns the number `count` later.
+    pub const fn plus(self, count: u32) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    /// Returns the next number.
+    pub const fn next(self) -> Self {
+        self.plus(1)
+    }
+
+    /// Returns the previous number.
+    pub const fn previous(self) -> Self {
+        Self(self.0.wrapping_sub(1))
+    }
+
+    /// Returns the distance from `earlier` to this number.
+    pub const fn since(self, earlier: Self) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    /// Returns true if it comes before `other`, which is less than 2^31 away.
+    pub const fn is_before(self, other: Self) -> bool {
+        let ahead = other.since(self);
+        ahead != 0 && ahead < 1 << 31
+    }
+}
+
+macro_rules! field_newtypes {
+    ($($type:ident)+) => {$(
+        impl Field for $type {
+            fn read(data: &[u8], position: FieldPosition) -> Self {
+                Self(Field::read(data, position))
+            }
+
+            fn write(&self, data: &mut [u8], position: FieldPosition) {
+                self.0.write(data, position);
+            }
+        }
+    )+};
+}
+
+field_newtypes! { Tag Lun Serial }
 
 layout! {
     /// Lengths of a message, from its first 8 bytes.
@@ -15,8 +110,7 @@ layout! {
 }
 
 impl Lengths {
-    /// Creates the lengths of a message with `length` bytes of data and no additional header
-    /// segments.
+    /// Creates the lengths of a message with `length` bytes of data and nothing else.
     pub const fn of_data(length: usize) -> Self {
         Self {
             ahs_words: 0,
@@ -44,14 +138,28 @@ pub enum Invalid {
     Operation(u8),
 }
 
+/// The bits of byte 0 that are the code of the operation.
+const OPERATION: u8 = 0x3f;
+
 /// Declares the messages, each with its code in byte 0 and the bits of byte 1 that are always set.
 macro_rules! messages {
-    ($($(#[$about:meta])* $name:ident = $code:literal, $fixed:literal;)+) => {
+    ($(
+        $(#[$about:meta])*
+        $name:ident = $code:literal, $fixed:literal { $($fields:tt)+ }
+    )+) => {
+        $(layout! {
+            $(#[$about])*
+            pub struct $name: 48 { $($fields)+ }
+        })+
+
         /// A basic header segment, without its lengths.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Message { $($(#[$about])* $name($name),)+ }
+        pub enum Message { $($name($name),)+ }
 
         impl Message {
+            /// Length of a basic header segment, in bytes.
+            pub const LENGTH: usize = 48;
+
             /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are left alone.
             ///
             /// # Errors
@@ -95,159 +203,23 @@ macro_rules! messages {
     };
 }
 
-/// The bits of byte 0 that are the code of the operation.
-const OPERATION: u8 = 0x3f;
-
 messages! {
     /// An initiator asks whether the target is there, or answers it.
-    NopOut = 0x00, 0x80;
-    Command = 0x01, 0x00;
-    /// A task management function.
-    TaskRequest = 0x02, 0x80;
-    /// A step of the login.
-    LoginRequest = 0x43, 0x00;
-    /// Text of an initiator.
-    TextRequest = 0x04, 0x00;
-    /// Data for a target.
-    DataOut = 0x05, 0x00;
-    /// An initiator wants to end a connection or session.
-    LogoutRequest = 0x06, 0x80;
-    /// An initiator reports missing messages.
-    Snack = 0x10, 0x80;
-    /// A target asks whether the initiator is there, or answers it.
-    NopIn = 0x20, 0x80;
-    /// The outcome of a SCSI command.
-    Response = 0x21, 0x80;
-    /// The outcome of a task management function.
-    TaskResponse = 0x22, 0x80;
-    /// The answer to a step of the login.
-    LoginResponse = 0x23, 0x00;
-    /// Text of a target.
-    TextResponse = 0x24, 0x00;
-    /// Data for an initiator.
-    DataIn = 0x25, 0x00;
-    /// The answer to a logout.
-    LogoutResponse = 0x26, 0x80;
-    /// A target wants data.
-    ReadyToTransfer = 0x31, 0x80;
-    /// Something has happened at the target.
-    AsyncMessage = 0x32, 0x80;
-    /// A target does not take a message, whose header is in the data.
-    Reject = 0x3f, 0x80;
-}
-
-impl Message {
-    /// Length of a basic header segment, in bytes.
-    pub const LENGTH: usize = 48;
-}
-
-/// Numbers of the stages of a login.
-pub mod stage {
-    /// `SecurityNegotiation`.
-    pub const SECURITY: u8 = 0;
-    /// `LoginOperationalNegotiation`.
-    pub const OPERATIONAL: u8 = 1;
-    /// `FullFeaturePhase`.
-    pub const FULL_FEATURE: u8 = 3;
-}
-
-layout! {
-    /// A step of the login: text in the data.
-    pub struct LoginRequest: 48 {
-        /// The initiator wants to continue to the next stage.
-        transit: bool = FieldPosition::flag(1, 7);
-        /// The text continues in the next request.
-        continues: bool = FieldPosition::flag(1, 6);
-        /// The current stage, a number of [`stage`].
-        current: u8 = FieldPosition::bits(1, 3, 2);
-        next: u8 = FieldPosition::bits(1, 1, 0);
-        /// The highest version of the protocol that the initiator knows.
-        version_max: u8 = FieldPosition::bytes(2, 1);
-        /// The lowest.
-        version_min: u8 = FieldPosition::bytes(3, 1);
-        /// The initiator's part of the name of the session.
-        isid: [u8; 6] = FieldPosition::bytes(8, 6);
-        /// The target's part; 0 for a new session.
-        tsih: u16 = FieldPosition::bytes(14, 2);
-        /// Equal in all requests of a login.
+    NopOut = 0x00, 0x80 {
+        /// It has no number of its own; answers never have one.
+        immediate: bool = FieldPosition::flag(0, 6);
+        /// That of the [`NopIn`] which it answers.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// Name of the connection.
-        connection: u16 = FieldPosition::bytes(20, 2);
-        /// The number of the next command.
+        /// That of the [`NopIn`] which it answers; else [`Tag::NONE`].
+        transfer: Tag = FieldPosition::bytes(20, 4);
         command: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next response that is expected.
         expected_status: Serial = FieldPosition::bytes(28, 4);
     }
-}
 
-layout! {
-    /// The answer to a step of the login: text in the data.
-    pub struct LoginResponse: 48 {
-        /// The target agrees to continue to the next stage.
-        transit: bool = FieldPosition::flag(1, 7);
-        /// The text continues in the next response.
-        continues: bool = FieldPosition::flag(1, 6);
-        /// The current stage, a number of [`stage`].
-        current: u8 = FieldPosition::bits(1, 3, 2);
-        next: u8 = FieldPosition::bits(1, 1, 0);
-        /// The highest version of the protocol that the target knows.
-        version_max: u8 = FieldPosition::bytes(2, 1);
-        /// The version in use.
-        version_active: u8 = FieldPosition::bytes(3, 1);
-        /// The initiator's part of the name of the session.
-        isid: [u8; 6] = FieldPosition::bytes(8, 6);
-        /// The target's part, in the last response.
-        tsih: u16 = FieldPosition::bytes(14, 2);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// The number of this response.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Class and detail, a number of [`login_status`].
-        result: u16 = FieldPosition::bytes(36, 2);
-    }
-}
-
-/// Results of a login: class in the first byte, detail in the second.
-pub mod login_status {
-    /// The login continues, or has succeeded.
-    pub const SUCCESS: u16 = 0x0000;
-    /// The initiator made an error.
-    pub const INITIATOR_ERROR: u16 = 0x0200;
-    /// The initiator is not who it says.
-    pub const AUTHENTICATION_FAILURE: u16 = 0x0201;
-    /// The initiator may not use this target.
-    pub const AUTHORIZATION_FAILURE: u16 = 0x0202;
-    /// There is no such target.
-    pub const NOT_FOUND: u16 = 0x0203;
-    /// The version of the protocol is not supported.
-    pub const UNSUPPORTED_VERSION: u16 = 0x0205;
-    /// The session has its maximum number of connections.
-    pub const TOO_MANY_CONNECTIONS: u16 = 0x0206;
-    /// A key is missing, such as the initiator's name.
-    pub const MISSING_PARAMETER: u16 = 0x0207;
-    /// The connection cannot join this session.
-    pub const CANNOT_INCLUDE: u16 = 0x0208;
-    /// Sessions of this type are not supported.
-    pub const UNSUPPORTED_SESSION: u16 = 0x0209;
-    /// There is no such session.
-    pub const NO_SESSION: u16 = 0x020a;
-    /// The request is invalid in a login, or at this point of it.
-    pub const INVALID_REQUEST: u16 = 0x020b;
-    /// The target made an error.
-    pub const TARGET_ERROR: u16 = 0x0300;
-    /// The target is not available now.
-    pub const UNAVAILABLE: u16 = 0x0301;
-    /// The target has no room for another session or connection.
-    pub const OUT_OF_RESOURCES: u16 = 0x0302;
-}
-
-layout! {
     /// A SCSI command, perhaps with its first data.
-    pub struct Command: 48 {
-        /// It is served before others and has no number of its own.
+    Command = 0x01, 0x00 {
         immediate: bool = FieldPosition::flag(0, 6);
         /// No unsolicited data follow.
         is_final: bool = FieldPosition::flag(1, 7);
@@ -258,15 +230,280 @@ layout! {
         /// Task attribute, a number of [`attribute`].
         attribute: u8 = FieldPosition::bits(1, 2, 0);
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// Name of the task.
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// Number of bytes that the initiator sends or expects.
         length: u32 = FieldPosition::bytes(20, 4);
         command: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next response that is expected.
         expected_status: Serial = FieldPosition::bytes(28, 4);
         /// The command block; a longer one continues in an additional header segment.
         block: [u8; 16] = FieldPosition::bytes(32, 16);
+    }
+
+    /// A task management function.
+    TaskRequest = 0x02, 0x80 {
+        immediate: bool = FieldPosition::flag(0, 6);
+        /// A number of [`function`].
+        function: u8 = FieldPosition::bits(1, 6, 0);
+        /// The logical unit, where the function is about one.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// The task to abort or reassign.
+        task: Tag = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+        task_command: Serial = FieldPosition::bytes(32, 4);
+        /// For a task to reassign: the next expected data.
+        expected_data: Serial = FieldPosition::bytes(36, 4);
+    }
+
+    /// A step of the login: text in the data.
+    LoginRequest = 0x43, 0x00 {
+        /// The initiator wants to continue to the next stage.
+        transit: bool = FieldPosition::flag(1, 7);
+        continues: bool = FieldPosition::flag(1, 6);
+        /// The current stage, a number of [`stage`].
+        current: u8 = FieldPosition::bits(1, 3, 2);
+        next: u8 = FieldPosition::bits(1, 1, 0);
+        version_max: u8 = FieldPosition::bytes(2, 1);
+        version_min: u8 = FieldPosition::bytes(3, 1);
+        isid: [u8; 6] = FieldPosition::bytes(8, 6);
+        /// The target's part; 0 for a new session.
+        tsih: u16 = FieldPosition::bytes(14, 2);
+        /// Equal in all requests of a login.
+        tag: Tag = FieldPosition::bytes(16, 4);
+        connection: u16 = FieldPosition::bytes(20, 2);
+        command: Serial = FieldPosition::bytes(24, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+    }
+
+    /// Text of an initiator.
+    TextRequest = 0x04, 0x00 {
+        immediate: bool = FieldPosition::flag(0, 6);
+        is_final: bool = FieldPosition::flag(1, 7);
+        continues: bool = FieldPosition::flag(1, 6);
+        /// As the target wants it.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        /// Equal in all requests of an exchange.
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// That of the response before; [`Tag::NONE`] at the beginning.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+    }
+
+    /// Data for a target.
+    DataOut = 0x05, 0x00 {
+        /// The last of the unsolicited data, or of those that a [`ReadyToTransfer`] requested.
+        is_final: bool = FieldPosition::flag(1, 7);
+        /// That of the [`ReadyToTransfer`]; reserved in unsolicited data.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// That of the [`ReadyToTransfer`]; [`Tag::NONE`] in unsolicited data.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+        /// Counts the messages of a sequence.
+        data: Serial = FieldPosition::bytes(36, 4);
+        offset: u32 = FieldPosition::bytes(40, 4);
+    }
+
+    /// An initiator wants to end a connection or session.
+    LogoutRequest = 0x06, 0x80 {
+        immediate: bool = FieldPosition::flag(0, 6);
+        /// A number of [`logout_reason`].
+        reason: u8 = FieldPosition::bits(1, 6, 0);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// The connection to end, unless it is the session.
+        connection: u16 = FieldPosition::bytes(20, 2);
+        command: Serial = FieldPosition::bytes(24, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+    }
+
+    /// An initiator reports missing messages, or acknowledges data.
+    Snack = 0x10, 0x80 {
+        /// A number of [`snack_kind`].
+        kind: u8 = FieldPosition::bits(1, 3, 0);
+        /// The logical unit, for an acknowledgement.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        /// The task's; else [`Tag::NONE`].
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// That of the response, or of the [`super::DataIn`] that is acknowledged.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
+        first: Serial = FieldPosition::bytes(40, 4);
+        /// Number of missing messages; 0 for all that follow.
+        count: u32 = FieldPosition::bytes(44, 4);
+    }
+
+    /// A target asks whether the initiator is there, or answers it.
+    NopIn = 0x20, 0x80 {
+        /// The logical unit, to be sent back.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        /// That of the [`NopOut`] which it answers; else [`Tag::NONE`].
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        /// The number of this response; if it is not an answer, of the next one.
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+    }
+
+    /// The outcome of a SCSI command; sense data are in the data ([`super::segment::sense`]).
+    Response = 0x21, 0x80 {
+        /// Bidirectional commands: more would have been read than was expected.
+        read_overflow: bool = FieldPosition::flag(1, 4);
+        /// Bidirectional commands: less was read than was expected.
+        read_underflow: bool = FieldPosition::flag(1, 3);
+        /// More would have been transferred than was expected.
+        overflow: bool = FieldPosition::flag(1, 2);
+        /// Less was transferred than was expected.
+        underflow: bool = FieldPosition::flag(1, 1);
+        /// A number of [`response`].
+        response: u8 = FieldPosition::bytes(2, 1);
+        scsi_status: u8 = FieldPosition::bytes(3, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        snack: Tag = FieldPosition::bytes(20, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Number of data messages and data requests that the target has sent.
+        expected_data: Serial = FieldPosition::bytes(36, 4);
+        /// Difference between the actual and the expected length of the read data.
+        read_residual: u32 = FieldPosition::bytes(40, 4);
+        /// Difference between the actual and the expected length of the transfer.
+        residual: u32 = FieldPosition::bytes(44, 4);
+    }
+
+    /// The outcome of a task management function.
+    TaskResponse = 0x22, 0x80 {
+        /// A number of [`task_response`].
+        response: u8 = FieldPosition::bytes(2, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+    }
+
+    /// The answer to a step of the login: text in the data.
+    LoginResponse = 0x23, 0x00 {
+        /// The target agrees to continue to the next stage.
+        transit: bool = FieldPosition::flag(1, 7);
+        continues: bool = FieldPosition::flag(1, 6);
+        /// The current stage, a number of [`stage`].
+        current: u8 = FieldPosition::bits(1, 3, 2);
+        next: u8 = FieldPosition::bits(1, 1, 0);
+        version_max: u8 = FieldPosition::bytes(2, 1);
+        version_active: u8 = FieldPosition::bytes(3, 1);
+        isid: [u8; 6] = FieldPosition::bytes(8, 6);
+        /// The target's part, in the last response.
+        tsih: u16 = FieldPosition::bytes(14, 2);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Class and detail, a number of [`login_status`].
+        result: u16 = FieldPosition::bytes(36, 2);
+    }
+
+    /// Text of a target.
+    TextResponse = 0x24, 0x00 {
+        is_final: bool = FieldPosition::flag(1, 7);
+        continues: bool = FieldPosition::flag(1, 6);
+        /// To be sent back.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// To be sent back; [`Tag::NONE`] at the end.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+    }
+
+    /// Data for an initiator.
+    DataIn = 0x25, 0x00 {
+        /// The last of a sequence.
+        is_final: bool = FieldPosition::flag(1, 7);
+        /// The target wants to know that they have arrived.
+        acknowledge: bool = FieldPosition::flag(1, 6);
+        /// More would have been read than was expected; with a status only.
+        overflow: bool = FieldPosition::flag(1, 2);
+        /// Less was read than was expected; with a status only.
+        underflow: bool = FieldPosition::flag(1, 1);
+        /// The command ends with these data; no response follows.
+        has_status: bool = FieldPosition::flag(1, 0);
+        scsi_status: u8 = FieldPosition::bytes(3, 1);
+        /// The logical unit, where the target wants an acknowledgement.
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// Names the acknowledgement; else [`Tag::NONE`].
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        /// The number of this response, if there is a status.
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Counts the messages with data of the command.
+        data: Serial = FieldPosition::bytes(36, 4);
+        offset: u32 = FieldPosition::bytes(40, 4);
+        /// Difference between the actual and the expected length, if there is a status.
+        residual: u32 = FieldPosition::bytes(44, 4);
+    }
+
+    /// The answer to a logout.
+    LogoutResponse = 0x26, 0x80 {
+        /// A number of [`logout_response`].
+        response: u8 = FieldPosition::bytes(2, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Minimum time before a new attempt, in seconds.
+        wait_s: u16 = FieldPosition::bytes(40, 2);
+        /// Time for which tasks are kept after that, in seconds.
+        retain_s: u16 = FieldPosition::bytes(42, 2);
+    }
+
+    /// A target wants data (R2T).
+    ReadyToTransfer = 0x31, 0x80 {
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// The data are to have it, too.
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Counts these messages of the command.
+        number: Serial = FieldPosition::bytes(36, 4);
+        offset: u32 = FieldPosition::bytes(40, 4);
+        length: u32 = FieldPosition::bytes(44, 4);
+    }
+
+    /// Something has happened at the target.
+    AsyncMessage = 0x32, 0x80 {
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// A number of [`async_event`].
+        event: u8 = FieldPosition::bytes(36, 1);
+        vendor: u8 = FieldPosition::bytes(37, 1);
+        /// First parameter: the connection, if the event is about one, or a time in seconds.
+        first: u16 = FieldPosition::bytes(38, 2);
+        /// Second parameter: how long to wait before a new attempt, in seconds.
+        second: u16 = FieldPosition::bytes(40, 2);
+        /// Third parameter: how long tasks are kept after that, in seconds.
+        third: u16 = FieldPosition::bytes(42, 2);
+    }
+
+    /// A target does not take a message, whose header is in the data.
+    Reject = 0x3f, 0x80 {
+        /// A number of [`reject_reason`].
+        reason: u8 = FieldPosition::bytes(2, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// For a protocol error of a SNACK: the next number of the data.
+        data: Serial = FieldPosition::bytes(36, 4);
     }
 }
 
@@ -285,11 +522,40 @@ impl Command {
     }
 }
 
-/// Numbers of task attributes.
+pub mod stage {
+    /// `SecurityNegotiation`.
+    pub const SECURITY: u8 = 0;
+    /// `LoginOperationalNegotiation`.
+    pub const OPERATIONAL: u8 = 1;
+    /// `FullFeaturePhase`.
+    pub const FULL_FEATURE: u8 = 3;
+}
+
+/// Results of a login: class in the first byte, detail in the second.
+pub mod login_status {
+    /// The login continues, or has succeeded.
+    pub const SUCCESS: u16 = 0x0000;
+    pub const INITIATOR_ERROR: u16 = 0x0200;
+    pub const AUTHENTICATION_FAILURE: u16 = 0x0201;
+    pub const AUTHORIZATION_FAILURE: u16 = 0x0202;
+    pub const NOT_FOUND: u16 = 0x0203;
+    pub const UNSUPPORTED_VERSION: u16 = 0x0205;
+    pub const TOO_MANY_CONNECTIONS: u16 = 0x0206;
+    /// A key is missing, such as the initiator's name.
+    pub const MISSING_PARAMETER: u16 = 0x0207;
+    pub const CANNOT_INCLUDE: u16 = 0x0208;
+    pub const UNSUPPORTED_SESSION: u16 = 0x0209;
+    pub const NO_SESSION: u16 = 0x020a;
+    /// The request is invalid in a login, or at this point of it.
+    pub const INVALID_REQUEST: u16 = 0x020b;
+    pub const TARGET_ERROR: u16 = 0x0300;
+    pub const UNAVAILABLE: u16 = 0x0301;
+    pub const OUT_OF_RESOURCES: u16 = 0x0302;
+}
+
 pub mod attribute {
     /// None: the same as [`SIMPLE`].
     pub const UNTAGGED: u8 = 0;
-    /// In any order.
     pub const SIMPLE: u8 = 1;
     /// After all older tasks and before all newer ones.
     pub const ORDERED: u8 = 2;
@@ -299,82 +565,20 @@ pub mod attribute {
     pub const ACA: u8 = 4;
 }
 
-layout! {
-    /// The outcome of a SCSI command; sense data are in the data ([`super::segment::sense`]).
-    pub struct Response: 48 {
-        /// Bidirectional commands: more would have been read than was expected.
-        read_overflow: bool = FieldPosition::flag(1, 4);
-        /// Bidirectional commands: less was read than was expected.
-        read_underflow: bool = FieldPosition::flag(1, 3);
-        /// More would have been transferred than was expected.
-        overflow: bool = FieldPosition::flag(1, 2);
-        /// Less was transferred than was expected.
-        underflow: bool = FieldPosition::flag(1, 1);
-        /// A number of [`response`].
-        response: u8 = FieldPosition::bytes(2, 1);
-        /// Status of the command (SAM-5).
-        scsi_status: u8 = FieldPosition::bytes(3, 1);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// For a SNACK of all data.
-        snack: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Number of data messages and data requests that the target has sent.
-        expected_data: Serial = FieldPosition::bytes(36, 4);
-        /// Difference between the actual and the expected length of the read data.
-        read_residual: u32 = FieldPosition::bytes(40, 4);
-        /// Difference between the actual and the expected length of the transfer.
-        residual: u32 = FieldPosition::bytes(44, 4);
-    }
-}
-
 pub mod response {
     /// The target has executed the command; the status is its outcome.
     pub const COMPLETED: u8 = 0;
-    /// The target could not execute the command.
     pub const TARGET_FAILURE: u8 = 1;
 }
 
-layout! {
-    /// A task management function.
-    pub struct TaskRequest: 48 {
-        /// It is served before others and has no number of its own.
-        immediate: bool = FieldPosition::flag(0, 6);
-        /// A number of [`function`].
-        function: u8 = FieldPosition::bits(1, 6, 0);
-        /// The logical unit, where the function is about one.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        /// Name of this request.
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// The task to abort or reassign.
-        task: Tag = FieldPosition::bytes(20, 4);
-        command: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next response that is expected.
-        expected_status: Serial = FieldPosition::bytes(28, 4);
-        /// The number of the task to abort.
-        task_command: Serial = FieldPosition::bytes(32, 4);
-        /// For a task to reassign: the next expected data.
-        expected_data: Serial = FieldPosition::bytes(36, 4);
-    }
-}
-
-/// Numbers of task management functions.
 pub mod function {
-    /// `ABORT TASK`.
     pub const ABORT_TASK: u8 = 1;
     /// `ABORT TASK SET`: all tasks of this initiator.
     pub const ABORT_TASK_SET: u8 = 2;
-    /// `CLEAR ACA`.
     pub const CLEAR_ACA: u8 = 3;
     /// `CLEAR TASK SET`: all tasks.
     pub const CLEAR_TASK_SET: u8 = 4;
-    /// `LOGICAL UNIT RESET`.
     pub const UNIT_RESET: u8 = 5;
-    /// `TARGET WARM RESET`.
     pub const WARM_RESET: u8 = 6;
     /// `TARGET COLD RESET`: all connections end, too.
     pub const COLD_RESET: u8 = 7;
@@ -382,190 +586,65 @@ pub mod function {
     pub const REASSIGN: u8 = 8;
 }
 
-layout! {
-    /// The outcome of a task management function.
-    pub struct TaskResponse: 48 {
-        /// A number of [`task_response`].
-        response: u8 = FieldPosition::bytes(2, 1);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// The number of this response.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-    }
-}
-
-/// Numbers of responses to task management functions.
 pub mod task_response {
     pub const COMPLETE: u8 = 0;
-    /// There is no such task.
     pub const NO_TASK: u8 = 1;
-    /// There is no such logical unit.
     pub const NO_UNIT: u8 = 2;
     /// The task belongs to a connection that is still there.
     pub const STILL_ALLEGIANT: u8 = 3;
-    /// Tasks cannot be reassigned.
     pub const NO_REASSIGNMENT: u8 = 4;
-    /// The target does not know the function.
     pub const NOT_SUPPORTED: u8 = 5;
-    /// The initiator may not use the function.
     pub const NOT_AUTHORIZED: u8 = 6;
-    /// The target does not do it.
     pub const REJECTED: u8 = 255;
 }
 
-layout! {
-    /// Data for a target.
-    pub struct DataOut: 48 {
-        /// The last of the unsolicited data, or of those that a [`ReadyToTransfer`] requested.
-        is_final: bool = FieldPosition::flag(1, 7);
-        /// That of the [`ReadyToTransfer`]; reserved in unsolicited data.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the [`ReadyToTransfer`]; [`Tag::NONE`] in unsolicited data.
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of the next response that is expected.
-        expected_status: Serial = FieldPosition::bytes(28, 4);
-        /// Counts the messages of a sequence.
-        data: Serial = FieldPosition::bytes(36, 4);
-        /// Offset in the data of the command, in bytes.
-        offset: u32 = FieldPosition::bytes(40, 4);
-    }
+pub mod logout_reason {
+    pub const CLOSE_SESSION: u8 = 0;
+    pub const CLOSE_CONNECTION: u8 = 1;
+    /// A connection, whose tasks another one takes over.
+    pub const RECOVER_CONNECTION: u8 = 2;
 }
 
-layout! {
-    /// Data for an initiator.
-    pub struct DataIn: 48 {
-        /// The last of a sequence.
-        is_final: bool = FieldPosition::flag(1, 7);
-        /// The target wants to know that they have arrived.
-        acknowledge: bool = FieldPosition::flag(1, 6);
-        /// More would have been read than was expected; with a status only.
-        overflow: bool = FieldPosition::flag(1, 2);
-        /// Less was read than was expected; with a status only.
-        underflow: bool = FieldPosition::flag(1, 1);
-        /// The command ends with these data; no response follows.
-        has_status: bool = FieldPosition::flag(1, 0);
-        /// Status of the command (SAM-5).
-        scsi_status: u8 = FieldPosition::bytes(3, 1);
-        /// The logical unit, where the target wants an acknowledgement.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// Names the acknowledgement; else [`Tag::NONE`].
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response, if there is a status.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Counts the messages with data of the command.
-        data: Serial = FieldPosition::bytes(36, 4);
-        /// Offset in the data of the command, in bytes.
-        offset: u32 = FieldPosition::bytes(40, 4);
-        /// Difference between the actual and the expected length of the read data; with a status
-        /// only.
-        residual: u32 = FieldPosition::bytes(44, 4);
-    }
+pub mod logout_response {
+    pub const CLOSED: u8 = 0;
+    pub const NO_CONNECTION: u8 = 1;
+    pub const NO_RECOVERY: u8 = 2;
+    pub const FAILED: u8 = 3;
 }
 
-layout! {
-    /// A target wants data (R2T).
-    pub struct ReadyToTransfer: 48 {
-        lun: Lun = FieldPosition::bytes(8, 8);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// The data are to have it, too.
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of the next response.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Counts these messages of the command.
-        number: Serial = FieldPosition::bytes(36, 4);
-        /// Offset in the data of the command, in bytes.
-        offset: u32 = FieldPosition::bytes(40, 4);
-        /// Length, in bytes.
-        length: u32 = FieldPosition::bytes(44, 4);
-    }
+pub mod snack_kind {
+    /// Data, or messages that want data.
+    pub const DATA: u8 = 0;
+    pub const STATUS: u8 = 1;
+    /// Nothing: data have arrived.
+    pub const DATA_ACKNOWLEDGED: u8 = 2;
+    /// All data, in messages of another length.
+    pub const ALL_DATA: u8 = 3;
 }
 
-layout! {
-    /// An initiator asks whether the target is there, or answers it.
-    pub struct NopOut: 48 {
-        /// It has no number of its own; answers never have one.
-        immediate: bool = FieldPosition::flag(0, 6);
-        /// That of the [`NopIn`] which it answers.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the [`NopIn`] which it answers; else [`Tag::NONE`].
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        command: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next response that is expected.
-        expected_status: Serial = FieldPosition::bytes(28, 4);
-    }
+pub mod async_event {
+    /// A SCSI event, with sense data in the data.
+    pub const SCSI: u8 = 0;
+    pub const LOGOUT_WANTED: u8 = 1;
+    /// The target will close, or has closed, a connection.
+    pub const CONNECTION_ENDS: u8 = 2;
+    /// The target will close, or has closed, all connections of the session.
+    pub const SESSION_ENDS: u8 = 3;
+    pub const NEGOTIATION_WANTED: u8 = 4;
 }
 
-layout! {
-    /// A target asks whether the initiator is there, or answers it.
-    pub struct NopIn: 48 {
-        /// The logical unit, to be sent back.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        /// That of the [`NopOut`] which it answers; else [`Tag::NONE`].
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response; if it is not an answer, of the next one.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-    }
-}
-
-layout! {
-    /// Text of an initiator.
-    pub struct TextRequest: 48 {
-        /// It has no number of its own.
-        immediate: bool = FieldPosition::flag(0, 6);
-        /// The initiator sends no more text.
-        is_final: bool = FieldPosition::flag(1, 7);
-        /// The text continues in the next request.
-        continues: bool = FieldPosition::flag(1, 6);
-        /// As the target wants it.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        /// Equal in all requests of an exchange.
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the response before; [`Tag::NONE`] at the beginning.
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        command: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next response that is expected.
-        expected_status: Serial = FieldPosition::bytes(28, 4);
-    }
-}
-
-layout! {
-    /// Text of a target.
-    pub struct TextResponse: 48 {
-        /// The target sends no more text.
-        is_final: bool = FieldPosition::flag(1, 7);
-        /// The text continues in the next response.
-        continues: bool = FieldPosition::flag(1, 6);
-        /// To be sent back.
-        lun: Lun = FieldPosition::bytes(8, 8);
-        tag: Tag = FieldPosition::bytes(16, 4);
-        /// To be sent back; [`Tag::NONE`] at the end.
-        transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response.
-        status: Serial = FieldPosition::bytes(24, 4);
-        /// The number of the next command that is expected.
-        expected_command: Serial = FieldPosition::bytes(28, 4);
-        /// The largest number of a command that is taken now.
-        max_command: Serial = FieldPosition::bytes(32, 4);
-    }
+pub mod reject_reason {
+    pub const DATA_DIGEST: u8 = 0x02;
+    pub const SNACK: u8 = 0x03;
+    pub const PROTOCOL_ERROR: u8 = 0x04;
+    pub const NOT_SUPPORTED: u8 = 0x05;
+    /// The target takes no more immediate commands now.
+    pub const IMMEDIATE: u8 = 0x06;
+    pub const TASK_IN_PROGRESS: u8 = 0x07;
+    pub const INVALID_ACKNOWLEDGEMENT: u8 = 0x08;
+    pub const INVALID_FIELD: u8 = 0x09;
+    /// The target has no room for a response that would be this long.
+    pub const LONG_OPERATION: u8 = 0x0a;
+    pub const NEGOTIATION_RESET: u8 = 0x0b;
+    pub const WAITING_FOR_LOGOUT: u8 = 0x0c;
 }

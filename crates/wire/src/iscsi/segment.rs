@@ -1,11 +1,10 @@
 //! Additional header segments, data segments with sense data, and digests.
 
-use super::field::padded;
+use super::message::padded;
 
 /// An additional header segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// A number of [`kind`].
     pub kind: u8,
     /// The content, without padding.
     pub data: &'a [u8],
@@ -137,7 +136,6 @@ const fn tables() -> [[u32; 256]; 8] {
 }
 
 impl Digest {
-    /// Length, in bytes.
     pub const LENGTH: usize = 4;
 
     /// Computes the digest of `data` with its padding to words of four bytes.

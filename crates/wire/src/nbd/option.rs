@@ -1,7 +1,7 @@
 //! The negotiation at the start of a connection (section "Newstyle negotiation"): greetings, and
 //! the options by which a client chooses an export and features (section "Option types").
 
-use super::field::{first_text, first_u16, first_u32, put_all, string_length};
+use super::message::{first_text, first_u16, first_u32, put_all, string_length};
 use crate::layout::FieldPosition;
 
 layout! {
@@ -33,11 +33,8 @@ layout! {
         /// `NBD_FLAG_C_NO_ZEROES`: the client expects no zeroes after [`ExportReply`].
         no_zeroes: bool = FieldPosition::flag(3, 1);
     }
-}
 
-layout! {
-    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides left them
-    /// out.
+    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides omit them.
     pub struct ExportReply: 10 {
         /// Size of the export, in bytes.
         size: u64 = FieldPosition::bytes(0, 8);
@@ -55,7 +52,6 @@ layout! {
     pub struct TransmissionFlags: 2 {
         /// `NBD_FLAG_HAS_FLAGS`: always set.
         has_flags: bool = FieldPosition::flag(1, 0);
-        /// `NBD_FLAG_READ_ONLY`.
         read_only: bool = FieldPosition::flag(1, 1);
         /// `NBD_FLAG_SEND_FLUSH`: takes flushes.
         flush: bool = FieldPosition::flag(1, 2);
@@ -71,7 +67,6 @@ layout! {
         dont_fragment: bool = FieldPosition::flag(1, 7);
         /// `NBD_FLAG_CAN_MULTI_CONN`: a flush holds for all connections.
         multi_conn: bool = FieldPosition::flag(0, 0);
-        /// `NBD_FLAG_SEND_RESIZE`.
         resize: bool = FieldPosition::flag(0, 1);
         /// `NBD_FLAG_SEND_CACHE`: takes requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
@@ -105,7 +100,6 @@ pub mod code {
     pub const EXTENDED_HEADERS: u32 = 11;
 }
 
-/// Numbers of replies to options.
 pub mod answer {
     /// `NBD_REP_ACK`: done; the last reply to an option that succeeds.
     pub const ACK: u32 = 1;
@@ -135,7 +129,6 @@ pub mod answer {
     pub const ERROR: u32 = 0x8000_0000;
 }
 
-/// Numbers of facts about an export.
 pub mod info {
     /// `NBD_INFO_EXPORT`: [`super::ExportInfo`].
     pub const EXPORT: u16 = 0;
@@ -154,12 +147,9 @@ layout! {
         magic: u64 = FieldPosition::bytes(0, 8);
         /// A number of [`code`].
         option: u32 = FieldPosition::bytes(8, 4);
-        /// Number of bytes that follow.
         length: u32 = FieldPosition::bytes(12, 4);
     }
-}
 
-layout! {
     /// The header of a reply to an option; `length` bytes of data follow.
     pub struct AnswerHeader: 20 {
         /// [`Self::MAGIC`].
@@ -167,7 +157,6 @@ layout! {
         option: u32 = FieldPosition::bytes(8, 4);
         /// A number of [`answer`].
         answer: u32 = FieldPosition::bytes(12, 4);
-        /// Number of bytes that follow.
         length: u32 = FieldPosition::bytes(16, 4);
     }
 }
@@ -182,13 +171,10 @@ layout! {
     pub struct ExportInfo: 12 {
         /// [`info::EXPORT`].
         info: u16 = FieldPosition::bytes(0, 2);
-        /// Size, in bytes.
         size: u64 = FieldPosition::bytes(2, 8);
         flags: u16 = FieldPosition::bytes(10, 2);
     }
-}
 
-layout! {
     /// The sizes of requests that an export takes (section "Size constraints").
     pub struct BlockSizes: 14 {
         /// [`info::BLOCK_SIZE`].
@@ -205,7 +191,6 @@ layout! {
 /// The data of `NBD_OPT_INFO` and `NBD_OPT_GO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// The name of the export.
     pub name: &'a str,
     /// Numbers of [`info`], two bytes each.
     wanted: &'a [u8],
@@ -243,9 +228,7 @@ impl<'a> Choice<'a> {
 /// The data of `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queries<'a> {
-    /// The name of the export.
     pub name: &'a str,
-    /// Number of queries.
     pub count: u32,
     queries: &'a [u8],
 }
@@ -303,7 +286,6 @@ fn first_query(data: &[u8]) -> Option<(&str, &[u8])> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedExport<'a> {
     pub name: &'a str,
-    /// Human-readable description.
     pub description: &'a str,
 }
 

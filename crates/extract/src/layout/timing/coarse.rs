@@ -8,10 +8,9 @@
 
 use super::{TimingLocator, blocks_in_line};
 use crate::Error;
-use crate::layout::pattern::{self, Pattern, Run};
 use crate::layout::phases::apart;
 use crate::layout::walk::{FEW_SLIPS, NEARLY, Placement};
-use crate::layout::zone_map::{Tracks, ZoneMap};
+use crate::layout::zone_map::{self, Pattern, Run, Tracks, ZoneMap};
 
 /// Angles that a check distinguishes, in standard deviations of one read.
 const AWAY: f64 = 3.0;
@@ -40,7 +39,7 @@ impl TimingLocator<'_, '_> {
 
     /// Returns true if a block ends near an angle, by a check that only distinguishes tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
-        let away = AWAY * self.phases.noise();
+        let away = AWAY * self.phases.noise;
         self.phases.is_likelier_at(at, angle, away)
     }
 
@@ -54,26 +53,22 @@ impl TimingLocator<'_, '_> {
     ) -> Result<ZoneMap, Error> {
         let mut zone = self.zone(next, Some(last))?;
         while zone.blocks > 0 {
-            let begin = zone.gaps.first().filter(|gap| gap.start == 0);
-            let before = begin.map_or(0, |gap| gap.length);
+            let begins_cylinder = zone.lead() == 0;
             let mut longer = zone.clone();
-            let blocks = match before {
-                0 => {
-                    longer.insert_cylinders(1);
-                    longer.tracks.cylinder()
-                }
-                before => before,
-            };
-            if blocks >= zone.tracks.cylinder().min(last.blocks) + u64::from(before == 0) {
+            if begins_cylinder {
+                longer.insert_cylinders(1);
+            }
+            let blocks = longer.lead();
+            if blocks >= zone.tracks.cylinder().min(last.blocks) + u64::from(begins_cylinder) {
                 break;
             }
             longer.gaps.remove(0);
             longer.first -= blocks;
             longer.blocks += blocks;
-            let [begin, middle, end] = [0, blocks / 2, blocks];
             let at = |position: u64| (longer.first + position, position);
-            if !self.are_exactly_apart(&longer.tracks, [at(begin), at(end)], NEARLY)?
-                || !self.are_exactly_apart(&longer.tracks, [at(middle), at(end)], NEARLY)?
+            let (whole, half) = ([at(0), at(blocks)], [at(blocks / 2), at(blocks)]);
+            if !self.are_exactly_apart(&longer.tracks, whole, NEARLY)?
+                || !self.are_exactly_apart(&longer.tracks, half, NEARLY)?
             {
                 break;
             }
@@ -91,27 +86,22 @@ impl TimingLocator<'_, '_> {
         at: u64,
         min: u64,
     ) -> Result<Vec<u64>, Error> {
-        let Tracks {
-            sectors, surfaces, ..
-        } = *tracks;
+        let sectors = tracks.sectors;
         let revolution = sectors as f64;
         let begin = self.phases.mean(at, READS)? * revolution - 1.0;
         let near = AWAY / 2.0 * self.scatter(sectors);
         let first = min.div_ceil(sectors);
-        let ahead = 2 * u64::from(surfaces) + 2;
+        let ahead = 2 * u64::from(tracks.surfaces) + 2;
         let is_here = |&track: &u64| {
             let off = apart(tracks.track_angle(track) / revolution, begin / revolution);
             (off * revolution).abs() < near
         };
-        Ok((first..first + ahead)
-            .filter(is_here)
-            .map(|track| track * sectors)
-            .collect())
+        let starts = (first..first + ahead).filter(is_here);
+        Ok(starts.map(|track| track * sectors).collect())
     }
 
     /// Estimates the number of sectors slipped between a block and the next one that is not in
-    /// line, if that is on the same track. The estimate is low, as the end of the track shows the
-    /// rest.
+    /// line, if on one track. The estimate is low, as the end of the track shows the rest.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -140,7 +130,7 @@ impl TimingLocator<'_, '_> {
 
     /// Standard deviation of one read, in sectors.
     pub(super) fn scatter(&self, sectors: u64) -> f64 {
-        self.phases.noise() * sectors as f64
+        self.phases.noise * sectors as f64
     }
 
     /// Fails if skews are too short to distinguish tracks.
@@ -174,6 +164,7 @@ impl TimingLocator<'_, '_> {
         ))
     }
 }
+
 /// Blocks that appear to be on one track.
 #[derive(Clone, Copy, Debug)]
 struct TrackPiece {
@@ -201,14 +192,12 @@ struct TrackPieces {
 }
 
 impl TrackPieces {
-    /// The most common number of blocks.
+    /// Returns the most common number of blocks.
     fn usual(&self) -> u64 {
         let blocks = self.all.iter().map(|piece| piece.blocks);
         let count = |usual: u64| blocks.clone().filter(|&blocks| blocks == usual).count();
-        blocks
-            .clone()
-            .max_by_key(|&usual| (count(usual), usual))
-            .unwrap_or(0)
+        let usual = blocks.clone().max_by_key(|&usual| (count(usual), usual));
+        usual.unwrap_or(0)
     }
 
     /// Converts the pieces to tracks with this many sectors and whole jumps. Jumps within `scatter`
@@ -222,14 +211,10 @@ impl TrackPieces {
         let jumps: Vec<f64> = self.all.windows(2).map(jump).collect();
         let groups = cluster_means(jumps.get(1..).unwrap_or_default(), scatter);
         let whole = |jump: f64| {
-            let off = |group: &f64| (group - jump).abs();
-            let nearest = groups
-                .iter()
-                .copied()
-                .min_by(|a, b| off(a).total_cmp(&off(b)));
-            nearest
-                .filter(|group| off(group) < scatter)
-                .unwrap_or(jump.round())
+            let off = |group: &&f64| (**group - jump).abs();
+            let nearest = groups.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+            let near = nearest.filter(|group| off(group) < scatter);
+            near.copied().unwrap_or(jump.round())
         };
         // The first block may be in the middle of its track.
         let within = self.usual().saturating_sub(self.all[0].blocks) as f64;
@@ -262,15 +247,13 @@ fn cluster_means(numbers: &[f64], scatter: f64) -> Vec<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     let groups = sorted.chunk_by(|one, next| next - one < scatter);
-    groups
-        .map(|group| (group.iter().sum::<f64>() / group.len() as f64).round())
-        .collect()
+    let mean = |group: &[f64]| group.iter().sum::<f64>() / group.len() as f64;
+    groups.map(|group| mean(group).round()).collect()
 }
 
 impl TimingLocator<'_, '_> {
     /// Returns the tracks of the zone that begins with block `first`, and that block's position;
-    /// `None` if its tracks are not whole. `step` is the angle of a sector, measured over `over`
-    /// sectors.
+    /// `None` if its tracks are not whole. `step` is the angle of one of `over` sectors.
     pub(super) fn coarse_seed(
         &mut self,
         first: u64,
@@ -280,7 +263,7 @@ impl TimingLocator<'_, '_> {
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let about = 1.0 / step;
         // Few skews are longer than a quarter of a revolution.
-        let is_hopeless = SKEW_MIN * self.phases.noise() > 0.25;
+        let is_hopeless = SKEW_MIN * self.phases.noise > 0.25;
         if is_hopeless || !self.phases.can_resolve_sectors(about as u64) {
             return Err(self.scatters_too_much(about as u64));
         }
@@ -300,13 +283,12 @@ impl TimingLocator<'_, '_> {
             if before.is_some() && all.iter().filter(is_short).count() > Self::SHORT {
                 return Ok(None);
             }
-            surfaces = match known {
-                Some(known) => (all.len() > known + 2).then_some(known),
-                None => {
-                    let sectors = (1.0 / pieces.step).round() as u64;
-                    let jumps = pattern::jumps(&pieces.runs(sectors, scatter), sectors);
-                    pattern::period(jumps.get(1..).unwrap_or_default())
-                }
+            surfaces = if let Some(known) = known {
+                (all.len() > known + 2).then_some(known)
+            } else {
+                let sectors = (1.0 / pieces.step).round() as u64;
+                let jumps = zone_map::jumps(&pieces.runs(sectors, scatter), sectors);
+                zone_map::period(jumps.get(1..).unwrap_or_default())
             };
             if surfaces.is_some() {
                 break;
@@ -335,14 +317,12 @@ impl TimingLocator<'_, '_> {
             blocks = blocks_in_line(blocks + 1, max, &mut is_in_line)?;
         }
         if blocks - 1 > pieces.baseline {
-            let turned = (blocks - 1) as f64 * step;
-            let off = self.phases.between(at, at + blocks - 1, READS)? - turned;
             pieces.baseline = blocks - 1;
-            pieces.step = (turned + apart(0.0, off)) / pieces.baseline as f64;
+            pieces.step = self.measure_step(at, blocks - 1, step, READS)?;
         }
         match pieces.all.last_mut() {
             // The check that ended the last piece was wrong.
-            Some(last) if last.continues(angle, step, self.phases.noise()) => last.blocks += blocks,
+            Some(last) if last.continues(angle, step, self.phases.noise) => last.blocks += blocks,
             _ => pieces.all.push(TrackPiece {
                 first: at,
                 blocks,
@@ -359,12 +339,8 @@ impl TimingLocator<'_, '_> {
         if let Some(spare) = self.spare {
             return Ok(usual + spare);
         }
-        let whole = pieces
-            .all
-            .iter()
-            .skip(1)
-            .find(|piece| piece.blocks == usual);
-        let Some(&TrackPiece { first, blocks, .. }) = whole else {
+        let mut others = pieces.all.iter().skip(1);
+        let Some(whole) = others.find(|piece| piece.blocks == usual) else {
             self.assumes_no_spares = true;
             return Ok(usual);
         };
@@ -374,15 +350,18 @@ impl TimingLocator<'_, '_> {
             self.assumes_no_spares = true;
             return Ok(usual);
         }
-        let turned = (blocks - 1) as f64 * pieces.step;
-        let off = self
-            .phases
-            .between(first, first + blocks - 1, reads.ceil() as u32)?
-            - turned;
-        let step = (turned + apart(0.0, off)) / (blocks - 1) as f64;
+        let reads = reads.ceil() as u32;
+        let step = self.measure_step(whole.first, usual - 1, pieces.step, reads)?;
         let sectors = (1.0 / step).round() as u64;
         self.spare = Some(sectors.saturating_sub(usual));
         Ok(sectors.max(usual))
+    }
+
+    /// Measures the angle from block to block, about `step`, over `length` blocks from `at` on.
+    fn measure_step(&mut self, at: u64, length: u64, step: f64, reads: u32) -> Result<f64, Error> {
+        let turned = length as f64 * step;
+        let off = self.phases.between(at, at + length, reads)? - turned;
+        Ok((turned + apart(0.0, off)) / length as f64)
     }
 
     /// Refines the tracks of a pattern by skews and an angle measured between distant tracks.
@@ -470,8 +449,8 @@ impl TimingLocator<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// The number of reads of two blocks that determines a whole number of sectors, of which the
-    /// angle between them is a multiple.
+    /// Returns the number of reads of two blocks that determines a whole number of sectors, of
+    /// which the angle between them is a multiple.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE).powi(2);
         reads.clamp(f64::from(FEW), READS_MAX).ceil() as u32
@@ -500,18 +479,17 @@ struct TrackSequence<'a> {
 }
 
 impl TrackSequence<'_> {
-    /// The two tracks of one cylinder that are farthest apart.
+    /// Returns the two tracks of one cylinder that are farthest apart.
     fn farthest(&self) -> Option<(usize, usize)> {
         let pieces: Vec<usize> = (self.first..self.pieces.all.len()).collect();
         let cylinder = |&piece: &usize| (self.track + piece) / self.surfaces;
         let cylinders = pieces.chunk_by(|one, next| cylinder(one) == cylinder(next));
-        match cylinders.max_by_key(|cylinder| cylinder.len()) {
-            Some(&[from, .., to]) => Some((from, to)),
-            _ => None,
-        }
+        let longest = cylinders.max_by_key(|cylinder| cylinder.len())?;
+        let (from, to) = (longest[0], longest[longest.len() - 1]);
+        (from < to).then_some((from, to))
     }
 
-    /// The number of blocks of a cylinder without slipped sectors.
+    /// Returns the number of blocks of a cylinder without slipped sectors.
     fn blocks(&self) -> u64 {
         let usual = self.pieces.usual();
         let on_head = |head: usize| {

@@ -1,7 +1,8 @@
 //! Regions of one size that hold equally many blocks: one check per region finds its slips.
 
-use super::{BlockLocator, Change, FEW_SLIPS, RegionRule, Stride, Walk};
+use super::{BlockLocator, Change, FEW_SLIPS, RegionRule, Walk};
 use crate::Error;
+use crate::layout::zone_map::length;
 
 impl<L: BlockLocator> Walk<'_, L> {
     /// Advances through a region, or to its first exception. Returns true if the zone has ended.
@@ -17,14 +18,13 @@ impl<L: BlockLocator> Walk<'_, L> {
         let last = (self.block + blocks).min(self.capacity);
         let at_front = rule.front && self.position == begin && left > 0;
         if blocks > 0 && last > self.block {
-            let ahead = if at_front { left } else { 0 };
-            let probe = if at_front {
-                self.block
+            let (probe, position) = if at_front {
+                (self.block, self.position + left)
             } else {
-                self.visible_end(last) - 1
+                let probe = self.visible_end(last) - 1;
+                (probe, self.expected(probe))
             };
-            let position = self.position + ahead + (probe - self.block);
-            let is_there = if self.locator.resolves_sectors(&self.zone.tracks) {
+            let is_there = if self.resolves_sectors() {
                 self.is_at(probe, position)?
             } else {
                 // Slipped sectors may recur for some time as spare ones do.
@@ -47,7 +47,7 @@ impl<L: BlockLocator> Walk<'_, L> {
             }
         }
         self.failures += 1;
-        self.stride = Stride::ONE;
+        (self.stride, self.stride_shrinks) = (1, false);
         if self.failures > 3 {
             self.rule = None;
             return Ok(false);
@@ -62,42 +62,32 @@ impl<L: BlockLocator> Walk<'_, L> {
         }
     }
 
-    /// Returns true if the few positions missing at the end of the last region are spares. If
-    /// checks do not resolve sectors, slips are recorded at the end of their track and may recur as
-    /// well.
+    /// Returns true if the few positions missing at the end of the last region are spares: if
+    /// checks do not resolve sectors, slips, recorded at the end of their track, may recur as well.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
-        if self.locator.resolves_sectors(&self.zone.tracks) || rule.spares > FEW_SLIPS || rule.front
-        {
+        if self.resolves_sectors() || rule.spares > FEW_SLIPS || rule.front {
             return Ok(true);
         }
         if self.slips_recur {
             return Ok(false);
         }
-        let Some(gap) = self
-            .zone
-            .gaps
-            .last()
-            .filter(|gap| gap.end() == self.position)
+        let mut gaps = self.zone.gaps.iter().rev();
+        let Some(start) = gaps
+            .next()
+            .filter(|gap| gap.end == self.position)
+            .map(|gap| gap.start)
         else {
             return Ok(true);
         };
-        let begin = gap.start / self.zone.tracks.sectors * self.zone.tracks.sectors;
-        let before = self
-            .zone
-            .gaps
-            .iter()
-            .rev()
-            .nth(1)
-            .map_or(0, |gap| gap.end());
-        let held = gap.start.saturating_sub(begin.max(before));
+        let begin = start / self.sectors() * self.sectors();
+        let before = gaps.next().map_or(0, |gap| gap.end);
+        let held = start.saturating_sub(begin.max(before));
         if held < 2 {
             return Ok(true);
         }
-        let first = (self.block - held, gap.start - held);
-        let last = (self.block - 1, gap.start - 1);
-        let is_regular = self
-            .locator
-            .are_apart(&self.zone.tracks, [first, last], rule.spares)?;
+        let first = (self.block - held, start - held);
+        let last = (self.block - 1, start - 1);
+        let is_regular = self.are_apart([first, last], rule.spares)?;
         self.slips_recur = !is_regular;
         Ok(is_regular)
     }
@@ -105,29 +95,24 @@ impl<L: BlockLocator> Walk<'_, L> {
     /// Returns the last end of a track up to block `last` at which previous slips show. Where
     /// checks do not resolve sectors, slips on the last track of a region move no other block.
     fn visible_end(&self, last: u64) -> u64 {
-        let back = (self.position + (last - self.block)) % self.zone.tracks.sectors;
-        let is_visible =
-            self.locator.resolves_sectors(&self.zone.tracks) || last <= self.block + back;
+        let back = self.expected(last) % self.sectors();
+        let is_visible = self.resolves_sectors() || last <= self.block + back;
         if is_visible { last } else { last - back }
     }
 
     /// Passes over several tracks with one check, if checks are costly and each track has spare
     /// sectors of its own, so that a slip moves no other track. Returns true if it did.
     fn stride(&mut self, rule: RegionRule) -> Result<bool, Error> {
-        let sectors = self.zone.tracks.sectors;
-        let costly = self.locator.is_costly(&self.zone.tracks);
-        if !costly || rule.front || rule.region != sectors {
+        let sectors = self.sectors();
+        if !self.is_costly() || rule.front || rule.region != sectors {
             return Ok(false);
         }
         let held = sectors - rule.spares;
-        let tracks = self.stride.tracks.min((self.capacity - self.block) / held);
+        let tracks = self.stride.min((self.capacity - self.block) / held);
         if tracks > 1 {
             let (last, position) = (tracks * held - 1, (tracks - 1) * sectors + held - 1);
             if !self.is_in_line(self.block + last, self.position + position)? {
-                self.stride = Stride {
-                    tracks: tracks / 2,
-                    shrinks: true,
-                };
+                (self.stride, self.stride_shrinks) = (tracks / 2, true);
                 return Ok(true);
             }
             for _ in 0..tracks {
@@ -137,16 +122,15 @@ impl<L: BlockLocator> Walk<'_, L> {
                 }
             }
         }
-        if !self.stride.shrinks {
-            self.stride.tracks *= 2;
+        if !self.stride_shrinks {
+            self.stride *= 2;
         }
         Ok(tracks > 1)
     }
 
     /// Returns true if all tracks from here on are rotated by the slips of the previous region.
     fn rotates_tracks(&mut self, begin: u64) -> Result<bool, Error> {
-        let resolves_sectors = self.locator.resolves_sectors(&self.zone.tracks);
-        let may_turn = resolves_sectors && self.position == begin && begin > 0;
+        let may_turn = self.resolves_sectors() && self.position == begin && begin > 0;
         let Some(rule) = self.rule.filter(|_| may_turn) else {
             return Ok(false);
         };
@@ -154,19 +138,17 @@ impl<L: BlockLocator> Walk<'_, L> {
         let gaps = self.zone.gaps.iter().rev();
         let slipped: u64 = gaps
             .take_while(|gap| gap.start >= before)
-            .filter(|gap| gap.end() < begin && gap.start > before)
-            .map(|gap| gap.length)
+            .filter(|gap| gap.end < begin && gap.start > before)
+            .map(length)
             .sum();
         if slipped == 0 || slipped > spares {
             return Ok(false);
         }
         let turned = self.zone.tracks.rotations.last().map_or(0, |&(_, by)| by);
         self.zone.tracks.rotations.push((begin, turned + slipped));
-        let few = (rule.region - spares).min(self.zone.tracks.sectors).min(8) - 1;
+        let few = (rule.region - spares).min(self.sectors()).min(8) - 1;
         let near = (self.block + few).min(self.capacity - 1);
-        if self.is_at(self.block, self.position)?
-            && self.is_at(near, self.position + (near - self.block))?
-        {
+        if self.is_expected(self.block)? && self.is_expected(near)? {
             return Ok(true);
         }
         self.zone.tracks.rotations.pop();
@@ -192,56 +174,43 @@ impl<L: BlockLocator> Walk<'_, L> {
     pub(super) fn recurring_rule(&self) -> Option<RegionRule> {
         let tracks = &self.zone.tracks;
         let cylinder = tracks.cylinder();
-        let end = self.position;
-        let track = end.is_multiple_of(tracks.sectors).then_some(tracks.sectors);
-        let mut sizes: Vec<u64> = track.into_iter().collect();
-        sizes.push(cylinder);
-        let cylinders = self.zone.gaps.iter().rev().take(4);
-        let ends: Vec<u64> = cylinders
-            .map(|gap| gap.end())
-            .filter(|end| end % cylinder == 0)
-            .collect();
-        if let [last, before, ..] = ends[..] {
-            sizes.push(last - before);
-        }
-        sizes.into_iter().find_map(|region| {
-            [false, true]
-                .into_iter()
-                .find_map(|front| self.rule_for(region, front))
+        let is_track_end = self.position.is_multiple_of(tracks.sectors);
+        let track = is_track_end.then_some(tracks.sectors);
+        let last_gaps = self.zone.gaps.iter().rev().take(4);
+        let mut ends = last_gaps
+            .map(|gap| gap.end)
+            .filter(|end| end % cylinder == 0);
+        let range = ends
+            .next()
+            .zip(ends.next())
+            .map(|(last, before)| last - before);
+        let sizes = [track, Some(cylinder), range];
+        sizes.into_iter().flatten().find_map(|region| {
+            self.rule_for(region, false)
+                .or_else(|| self.rule_for(region, true))
         })
     }
 
     /// Returns the rule with regions of this size if the last three regions follow it.
     fn rule_for(&self, region: u64, front: bool) -> Option<RegionRule> {
-        let lead = match self.zone.gaps.first() {
-            Some(gap) if gap.start == 0 => gap.end(),
-            _ => 0,
-        };
-        // The first region may be partly reserved.
-        let first = lead.div_ceil(region);
-        let end = if front {
-            // The gap at the front of the current region is known.
-            self.position - self.position % region
-        } else {
-            self.position
-        };
-        if end % region != 0 {
-            return None;
-        }
-        let last = end / region;
+        // The first region may be partly reserved. The gap at the front of the current one is known.
+        let first = self.zone.lead().div_ceil(region);
         let from = if front { first.max(1) } else { first };
-        if last < from + 2 {
+        let last = self.position / region;
+        let ends_here = front || self.position.is_multiple_of(region);
+        if !ends_here || last < from + 2 {
             return None;
         }
         let spares = |n: u64| self.missing(n * region, (n + 1) * region);
         let has_gap = |n: u64| {
-            let edge = if front { n * region } else { (n + 1) * region };
-            self.zone.gaps.iter().rev().any(|gap| {
-                if front {
-                    gap.start <= edge && gap.end() > edge && gap.start == edge
+            let mut gaps = self.zone.gaps.iter().rev();
+            gaps.any(|gap| {
+                let is_edge = if front {
+                    gap.start == n * region
                 } else {
-                    gap.start < edge && gap.end() == edge
-                }
+                    gap.end == (n + 1) * region
+                };
+                is_edge && !gap.is_empty()
             })
         };
         let regions = last.saturating_sub(3).max(from)..last;

@@ -1,0 +1,431 @@
+//! Requests (sections "Request message" and "Request types"), and replies (sections "Simple reply
+//! message", "Structured reply chunk message" and "Error values").
+
+use core::fmt;
+
+use crate::layout::{FieldPosition, number, put};
+
+/// The layout of the headers of requests and replies, which the options of a connection determine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Headers {
+    /// Simple replies alone.
+    #[default]
+    Simple,
+    /// Replies in chunks, after `NBD_OPT_STRUCTURED_REPLY`.
+    Structured,
+    /// Requests and chunks with lengths of 64 bits, after `NBD_OPT_EXTENDED_HEADERS`.
+    Extended,
+}
+
+/// The longest string, in bytes (section "Conventions").
+pub const MAX_STRING: usize = 4096;
+
+/// Splits off the first 32 bits of `data`.
+pub(super) fn first_u32(data: &[u8]) -> Option<(u32, &[u8])> {
+    let (first, rest) = data.split_first_chunk::<4>()?;
+    Some((u32::from_be_bytes(*first), rest))
+}
+
+/// Splits off the first 16 bits of `data`.
+pub(super) fn first_u16(data: &[u8]) -> Option<(u16, &[u8])> {
+    let (first, rest) = data.split_first_chunk::<2>()?;
+    Some((u16::from_be_bytes(*first), rest))
+}
+
+/// Splits off a string of `length` bytes from the beginning of `data`; `None` if it is too long,
+/// not UTF-8, or has a NUL.
+pub(super) fn first_text(data: &[u8], length: u32) -> Option<(&str, &[u8])> {
+    let length = usize::try_from(length).ok()?;
+    if length > MAX_STRING {
+        return None;
+    }
+    let (bytes, rest) = data.split_at_checked(length)?;
+    let text = core::str::from_utf8(bytes).ok()?;
+    (!text.contains('\0')).then_some((text, rest))
+}
+
+/// Writes `parts` one after the other to the beginning of `data`; returns their total length.
+pub(super) fn put_all(data: &mut [u8], parts: &[&[u8]]) -> usize {
+    let mut length = 0;
+    for part in parts {
+        data[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    }
+    length
+}
+
+/// Encodes the length of a string.
+///
+/// # Panics
+/// If it is longer than [`MAX_STRING`].
+pub(super) fn string_length(text: &str) -> [u8; 4] {
+    assert!(text.len() <= MAX_STRING, "a string of {} bytes", text.len());
+    (text.len() as u32).to_be_bytes()
+}
+
+layout! {
+    /// The options of a request (section "Command flags").
+    pub struct CommandFlags: 2 {
+        /// `NBD_CMD_FLAG_FUA`: written data are on the medium before the reply.
+        force_unit_access: bool = FieldPosition::flag(1, 0);
+        /// `NBD_CMD_FLAG_NO_HOLE`: zeroes take up their space.
+        no_hole: bool = FieldPosition::flag(1, 1);
+        /// `NBD_CMD_FLAG_DF`: the data come in one chunk.
+        dont_fragment: bool = FieldPosition::flag(1, 2);
+        /// `NBD_CMD_FLAG_REQ_ONE`: one extent in the reply.
+        one_extent: bool = FieldPosition::flag(1, 3);
+        /// `NBD_CMD_FLAG_FAST_ZERO`: fails if it is not faster than writing data.
+        fast_zero: bool = FieldPosition::flag(1, 4);
+        /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is the length of data which follow the header.
+        payload: bool = FieldPosition::flag(1, 5);
+    }
+}
+
+/// Declares the commands by their numbers.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident = $number:literal,)+) => {
+        /// The type of a request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Command {
+            $($(#[$about])* $name,)+
+            /// A number that the document does not have.
+            Other(u16),
+        }
+
+        impl Command {
+            /// The named commands, indexed by their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            pub fn from_number(number: u16) -> Self {
+                match number {
+                    $($number => Self::$name,)+
+                    other => Self::Other(other),
+                }
+            }
+
+            pub fn number(self) -> u16 {
+                match self {
+                    $(Self::$name => $number,)+
+                    Self::Other(number) => number,
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Read = 0,
+    /// The data follow the header.
+    Write = 1,
+    /// Ends the connection, without a reply.
+    Disconnect = 2,
+    Flush = 3,
+    /// The data are no longer needed.
+    Trim = 4,
+    /// The data will be read.
+    Cache = 5,
+    WriteZeroes = 6,
+    BlockStatus = 7,
+}
+
+/// A request; the data of a write follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// [`CommandFlags`], with unknown bits.
+    pub flags: u16,
+    pub command: Command,
+    pub cookie: u64,
+    pub offset: u64,
+    /// Length in bytes; at most 32 bits without extended headers.
+    pub length: u64,
+}
+
+/// An error for a message with a wrong magic number, or that is too short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadMagic;
+
+/// Returns the header at the front of `data` if it begins with `magic`.
+fn header(data: &[u8], length: usize, magic: u32) -> Result<&[u8], BadMagic> {
+    let header = data.get(..length).ok_or(BadMagic)?;
+    let found = number(&header[..4]);
+    (found == u64::from(magic))
+        .then_some(header)
+        .ok_or(BadMagic)
+}
+
+impl Request {
+    /// `NBD_REQUEST_MAGIC`.
+    pub const MAGIC: u32 = 0x2560_9513;
+    /// `NBD_EXTENDED_REQUEST_MAGIC`.
+    pub const EXTENDED_MAGIC: u32 = 0x21e4_1c71;
+    /// The length of the longest header, in bytes.
+    pub const MAX_LENGTH: usize = 32;
+
+    /// Returns the length of a request header, in bytes.
+    pub const fn header_length(headers: Headers) -> usize {
+        match headers {
+            Headers::Simple | Headers::Structured => 28,
+            Headers::Extended => 32,
+        }
+    }
+
+    const fn magic(headers: Headers) -> u32 {
+        match headers {
+            Headers::Simple | Headers::Structured => Self::MAGIC,
+            Headers::Extended => Self::EXTENDED_MAGIC,
+        }
+    }
+
+    /// Parses a request.
+    ///
+    /// # Errors
+    /// If its magic number is wrong or it is too short.
+    pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
+        let header = header(data, Self::header_length(headers), Self::magic(headers))?;
+        Ok(Self {
+            flags: number(&header[4..6]) as u16,
+            command: Command::from_number(number(&header[6..8]) as u16),
+            cookie: number(&header[8..16]),
+            offset: number(&header[16..24]),
+            length: number(&header[24..]),
+        })
+    }
+
+    /// Writes it to the beginning of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If the length of the request has more than 32 bits without extended headers, or there is
+    /// too little room.
+    pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
+        let end = Self::header_length(headers);
+        put(&mut data[..4], Self::magic(headers).into());
+        put(&mut data[4..6], self.flags.into());
+        put(&mut data[6..8], self.command.number().into());
+        put(&mut data[8..16], self.cookie);
+        put(&mut data[16..24], self.offset);
+        put(&mut data[24..end], self.length);
+        end
+    }
+}
+
+macro_rules! errors {
+    ($($(#[$about:meta])+ $name:ident = $code:literal, $text:literal;)+) => {
+        /// The reason for a failed request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Error { $($(#[$about])+ $name,)+ }
+
+        impl Error {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// Returns its number in replies.
+            pub const fn code(self) -> u32 {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// Returns the error with this number; unexpected ones are [`Self::Invalid`], as the
+            /// document requires of clients. `None` for zero, which is success.
+            pub const fn from_code(code: u32) -> Option<Self> {
+                match code {
+                    0 => None,
+                    $($code => Some(Self::$name),)+
+                    _ => Some(Self::Invalid),
+                }
+            }
+        }
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$name => $text,)+ })
+            }
+        }
+    };
+}
+
+errors! {
+    /// `NBD_EPERM`: a write to a read-only export.
+    NotPermitted = 1, "not permitted";
+    /// `NBD_EIO`: the device failed.
+    Io = 5, "input or output error";
+    /// `NBD_ENOMEM`.
+    NoMemory = 12, "out of memory";
+    /// `NBD_EINVAL`: an unknown command or flag, or a range that is not aligned or ends beyond the
+    /// export.
+    Invalid = 22, "invalid request";
+    /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
+    NoSpace = 28, "no space left";
+    /// `NBD_EOVERFLOW`: the reply does not fit a chunk.
+    Overflow = 75, "reply too long";
+    /// `NBD_ENOTSUP`: zeroes cannot be written faster than data.
+    NotSupported = 95, "not supported";
+    /// `NBD_ESHUTDOWN`: the server is ending.
+    Shutdown = 108, "server is shutting down";
+}
+
+layout! {
+    /// The state of an extent in the context `base:allocation`.
+    pub struct ExtentFlags: 4 {
+        /// `NBD_STATE_HOLE`: takes up no space.
+        hole: bool = FieldPosition::flag(3, 0);
+        /// `NBD_STATE_ZERO`: reads as zeroes.
+        zero: bool = FieldPosition::flag(3, 1);
+    }
+
+    /// A simple reply; the data of a read that succeeds follow it.
+    pub struct Simple: 16 {
+        /// [`Self::MAGIC`].
+        magic: u32 = FieldPosition::bytes(0, 4);
+        /// The number of an [`Error`], or zero.
+        error: u32 = FieldPosition::bytes(4, 4);
+        cookie: u64 = FieldPosition::bytes(8, 8);
+    }
+}
+
+impl Simple {
+    /// `NBD_SIMPLE_REPLY_MAGIC`.
+    pub const MAGIC: u32 = 0x6744_6698;
+}
+
+/// Numbers of the contents of chunks (section "Structured reply types").
+pub mod kind {
+    /// `NBD_REPLY_TYPE_NONE`: nothing.
+    pub const NONE: u16 = 0;
+    /// `NBD_REPLY_TYPE_OFFSET_DATA`: the offset in eight bytes, and data.
+    pub const DATA: u16 = 1;
+    /// `NBD_REPLY_TYPE_OFFSET_HOLE`: [`super::Hole`].
+    pub const HOLE: u16 = 2;
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, and each [`super::Extent`].
+    pub const STATUS: u16 = 5;
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: a context and the number of extents in four bytes each,
+    /// and each [`super::LongExtent`].
+    pub const STATUS_EXTENDED: u16 = 6;
+    /// `NBD_REPLY_TYPE_ERROR`: [`super::Failure`].
+    pub const ERROR: u16 = 0x8001;
+    /// `NBD_REPLY_TYPE_ERROR_OFFSET`: the same, and the offset of the error in eight bytes.
+    pub const ERROR_OFFSET: u16 = 0x8002;
+    /// Set in the numbers of all errors.
+    pub const IS_ERROR: u16 = 0x8000;
+}
+
+/// The header of a chunk; its data follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// `NBD_REPLY_FLAG_DONE`: the last chunk of the reply.
+    pub is_last: bool,
+    pub kind: u16,
+    pub cookie: u64,
+    /// The value in the request; zero without extended headers, which do not have it.
+    pub offset: u64,
+    /// Number of bytes that follow; at most 32 bits without extended headers.
+    pub length: u64,
+}
+
+impl Chunk {
+    /// `NBD_STRUCTURED_REPLY_MAGIC`.
+    pub const MAGIC: u32 = 0x668e_33ef;
+    /// `NBD_EXTENDED_REPLY_MAGIC`.
+    pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
+
+    /// Returns the length of a header, in bytes.
+    pub const fn header_length(headers: Headers) -> usize {
+        match headers {
+            Headers::Simple | Headers::Structured => 20,
+            Headers::Extended => 32,
+        }
+    }
+
+    const fn magic(headers: Headers) -> u32 {
+        match headers {
+            Headers::Simple | Headers::Structured => Self::MAGIC,
+            Headers::Extended => Self::EXTENDED_MAGIC,
+        }
+    }
+
+    /// Parses a header.
+    ///
+    /// # Errors
+    /// If its magic number is wrong or it is too short.
+    pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
+        let header = header(data, Self::header_length(headers), Self::magic(headers))?;
+        // Extended headers have the offset before the length.
+        let (offset, length) =
+            header[16..].split_at(if headers < Headers::Extended { 0 } else { 8 });
+        Ok(Self {
+            is_last: header[5] & 0x01 != 0,
+            kind: number(&header[6..8]) as u16,
+            cookie: number(&header[8..16]),
+            offset: number(offset),
+            length: number(length),
+        })
+    }
+
+    /// Writes it to the beginning of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If its length has more than 32 bits without extended headers, or there is too little room.
+    pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
+        let end = Self::header_length(headers);
+        put(&mut data[..4], Self::magic(headers).into());
+        put(&mut data[4..6], self.is_last.into());
+        put(&mut data[6..8], self.kind.into());
+        put(&mut data[8..16], self.cookie);
+        if headers < Headers::Extended {
+            put(&mut data[16..end], self.length);
+        } else {
+            put(&mut data[16..24], self.offset);
+            put(&mut data[24..end], self.length);
+        }
+        end
+    }
+}
+
+layout! {
+    /// Blocks that read as zeroes.
+    pub struct Hole: 12 {
+        offset: u64 = FieldPosition::bytes(0, 8);
+        size: u32 = FieldPosition::bytes(8, 4);
+    }
+
+    /// The state of consecutive blocks.
+    pub struct Extent: 8 {
+        length: u32 = FieldPosition::bytes(0, 4);
+        /// In the context `base:allocation`, [`ExtentFlags`].
+        flags: u32 = FieldPosition::bytes(4, 4);
+    }
+
+    /// The state of consecutive blocks, with extended headers.
+    pub struct LongExtent: 16 {
+        length: u64 = FieldPosition::bytes(0, 8);
+        /// In the context `base:allocation`, [`ExtentFlags`].
+        flags: u64 = FieldPosition::bytes(8, 8);
+    }
+}
+
+/// The reason for a failed request, with a human-readable message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure<'a> {
+    pub error: Error,
+    pub message: &'a str,
+}
+
+impl<'a> Failure<'a> {
+    /// Parses it, and returns the rest of the data; `None` if it is not valid.
+    pub fn parse(data: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (code, rest) = first_u32(data)?;
+        let (length, rest) = first_u16(rest)?;
+        let (message, rest) = first_text(rest, u32::from(length))?;
+        let error = Error::from_code(code)?;
+        Some((Self { error, message }, rest))
+    }
+
+    /// Writes it to the beginning of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If the message is too long, or there is too little room.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        let length = self.message.len();
+        assert!(length <= MAX_STRING, "a message of {length} bytes");
+        let code = self.error.code().to_be_bytes();
+        let length = (length as u16).to_be_bytes();
+        put_all(data, &[&code, &length, self.message.as_bytes()])
+    }
+}
