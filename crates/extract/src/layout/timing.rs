@@ -367,12 +367,12 @@ impl<'d, 't> TimingLocator<'d, 't> {
             return Ok(None);
         };
         let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
-        let begins = runs.iter().scan(0, |next, run| {
+        let firsts = runs.iter().scan(0, |next, run| {
             let at = *next;
             *next += run.blocks;
             Some(Lbn(at))
         });
-        let begins: Vec<Lbn> = begins.collect();
+        let begins: Vec<Lbn> = firsts.collect();
         let rotation = self.phases.rotation();
         let found = cylinders::measure(self.phases.disk, &layout, &begins, &rotation, 1);
         self.phases.mark()?;

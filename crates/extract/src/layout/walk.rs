@@ -372,8 +372,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         first_misaligned(good, bad, |probe| self.is_expected(probe))
     }
 
-    /// Returns the number of blocks from `at` on that follow one another on this track, the first
-    /// at `position`.
+    /// Returns the number of blocks in line from `at` on, which is at `position`, on its track.
     fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
         let left = self.zone.tracks.track_end(position) - position;
         let max = left.min(self.capacity - at);
