@@ -49,7 +49,8 @@ fn reference(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns a Markdown table: the first `texts` columns are aligned left, the others, numbers, right.
+/// Returns a Markdown table: the first `texts` columns are aligned left, the others, numbers,
+/// right.
 pub fn table(texts: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<String> = (0..head.len())

@@ -267,7 +267,7 @@ def _workload(result: Result) -> str:
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Flattens nested metrics, without those of parts of a run."""
+    """Flattens nested metrics, except the metrics of parts of a run."""
     flat: dict[str, Any] = {}
     for name, value in figures.items():
         if isinstance(value, dict):

@@ -207,7 +207,8 @@ fn undetermined(runs: &[Run]) -> String {
     });
     let table = table(2, &["key", "reason", "drives"], &rows.collect::<Vec<_>>());
     format!(
-        "\n## What the suite cannot determine\n\nWhere drives translate addresses, and why.\n\n{table}"
+        "\n## What the suite cannot determine\n\n\
+         Where drives translate addresses, and why.\n\n{table}"
     )
 }
 
@@ -233,7 +234,7 @@ const REPLAYS: &str = "
 The paper's figures 4 to 7 compare the distributions of measured service times with those of a
 simulator that has the extracted values. Here the drive that was found and the one that was given
 replay the same measured requests, as on the page about [validation](validation.md); their demerits
-may differ by up to 0.02 ms. Of the paper's four drives two have a published trace; the third trace
+may differ by up to 0.02 ms. Two of the paper's four drives have a published trace; the third trace
 is of another drive of that time. Times in ms.
 
 ";

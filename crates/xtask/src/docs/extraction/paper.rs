@@ -48,14 +48,14 @@ struct Cell {
 const HEAD: &str = "
 ## The paper's tables
 
-Tables 3 to 22 of worthington96 beside what the suite finds in the models of the same drives, cell
+Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives, cell
 by cell, where the drive translates addresses. The paper measured the drives; the suite measured
 their models, whose parameter sets were published with DiskSim 4.0 and differ from the paper's
 tables in places. The suite is right if it finds what the specification says. Verdicts:
 
 - *same*: found is what the paper has, in its decimals, times within 0.02 ms;
 - *the model's*: found is what the specification has, and this is not the paper's;
-- *not determinable*: the suite says why it cannot tell;
+- *not determinable*: the suite says why it is not;
 - all others say why, or are **off**.
 ";
 

@@ -103,8 +103,8 @@ pub struct Drive {
     pub half_bound_us: f64,
     /// The bound of predictions of single requests, for traces with an unbroken clock.
     pub single: Option<Bound>,
-    /// The reason why the drive differs from its parameter set. The numbers come from the traces, by comparing
-    /// completions with the angle of the last sector.
+    /// The reason why the drive differs from its parameter set. The numbers come from the traces,
+    /// by comparing completions with the angle of the last sector.
     pub cause: String,
 }
 
