@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_drives::text::{Datasheet, Edit, Sectors, Value, figure, rewrite};
+use diskarm_drives::text::{
+    Datasheet, Edit, Sectors, Value, parse_rate_per_s, parse_size, rewrite,
+};
 use diskarm_simulate::{Model, System};
 use pyo3::prelude::*;
 
@@ -84,8 +86,8 @@ impl Drive {
         sectors: Option<&str>,
         name: &str,
     ) -> PyResult<Self> {
-        let size = |field, text| by(py, field, text, figure::bytes);
-        let rate = |field, text| by(py, field, text, figure::per_s);
+        let size = |field, text| by(py, field, text, parse_size);
+        let rate = |field, text| by(py, field, text, parse_rate_per_s);
         let span = |field, text| by(py, field, text, time);
         let number = |field, number: i64| {
             let expected = "a whole number from 1";
