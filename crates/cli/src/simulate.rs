@@ -17,8 +17,8 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics};
 use diskarm_simulate::{
-    ChoiceCounter, Generated, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced,
-    doubts, never_stop,
+    ChoiceCounter, GeneratedRequests, Input, Issue, MakePolicy, Run, Simulation, Sink, System,
+    TraceReplay, doubts, never_stop,
 };
 
 use crate::args::{self, Changes, positive_time, rate, share, time, whole};
@@ -222,8 +222,8 @@ impl Settings {
     }
 }
 
-fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
-    Ok(Traced {
+fn trace_input(settings: &Settings, files: &[String]) -> Result<TraceReplay, Error> {
+    Ok(TraceReplay {
         files: files.to_vec(),
         reading: settings.reading.to_library(),
         selection: settings.part.to_library()?,
@@ -280,8 +280,8 @@ pub const SIZE: &str = "8 KiB";
 fn generated(
     settings: &Settings,
     model: &System,
-) -> Result<(Generated, simulated::Workload), Error> {
-    let generated = |workload| Generated {
+) -> Result<(GeneratedRequests, simulated::Workload), Error> {
+    let generated = |workload| GeneratedRequests {
         workload,
         requests: settings.requests,
         seed: settings.seed,

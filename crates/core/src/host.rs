@@ -7,13 +7,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::device::{
-    Children, Completion, ComponentReport, Device, Persisted, Status, SubmitError,
-};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
-use crate::units::{Bytes, Instant, Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount};
 
 /// A device below a queue of unlimited length.
 pub struct Host<D: Device + Estimate> {
@@ -203,18 +201,7 @@ impl<D: Device + Estimate> Host<D> {
 }
 
 impl<D: Device + Estimate> Device for Host<D> {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    #[inline]
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.device.check(request)
-    }
+    crate::forward!(device: capacity sector_size check components persisted);
 
     fn has_room(&self) -> bool {
         true
@@ -278,14 +265,6 @@ impl<D: Device + Estimate> Device for Host<D> {
         // An ordered request may have held others back.
         self.feed(now);
         true
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.device.components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.device.persisted(now)
     }
 }
 

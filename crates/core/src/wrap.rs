@@ -31,62 +31,102 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Forwards the named methods of a wrapper to the wrapped device.
+/// Implements the named methods of a device, or of its estimates, by those of a field.
+///
+/// ```ignore
+/// impl BlockDevice for Wrapper {
+///     diskarm_core::forward!(inner: capacity sector_size check);
+///     // The methods in which the wrapper differs follow.
+/// }
+/// ```
+#[macro_export]
 macro_rules! forward {
-    ($($method:ident)+) => {
-        $(forward!(@$method);)+
+    ($field:tt: $($method:ident)+) => {
+        $($crate::forward!(@$method $field);)+
     };
-    (@capacity) => {
-        fn capacity(&self) -> crate::units::SectorCount {
-            self.device.capacity()
+    (@capacity $field:tt) => {
+        fn capacity(&self) -> $crate::units::SectorCount {
+            self.$field.capacity()
         }
     };
-    (@sector_size) => {
-        fn sector_size(&self) -> crate::units::Bytes {
-            self.device.sector_size()
+    (@sector_size $field:tt) => {
+        fn sector_size(&self) -> $crate::units::Bytes {
+            self.$field.sector_size()
         }
     };
-    (@check) => {
+    (@check $field:tt) => {
+        #[inline]
         fn check(
             &self,
-            request: &crate::request::Request,
-        ) -> Result<(), crate::device::SubmitError> {
-            self.device.check(request)
+            request: &$crate::request::Request,
+        ) -> Result<(), $crate::device::SubmitError> {
+            self.$field.check(request)
         }
     };
-    (@components) => {
-        fn components(&self, now: crate::units::Instant) -> Vec<crate::device::ComponentReport> {
-            self.device.components(now)
+    (@has_room $field:tt) => {
+        #[inline]
+        fn has_room(&self) -> bool {
+            self.$field.has_room()
         }
     };
-    (@persisted) => {
+    (@submit $field:tt) => {
+        fn submit(
+            &mut self,
+            now: $crate::units::Instant,
+            request: $crate::request::Request,
+        ) -> Result<(), $crate::device::SubmitError> {
+            self.$field.submit(now, request)
+        }
+    };
+    (@next_event $field:tt) => {
+        #[inline]
+        fn next_event(&self) -> Option<$crate::units::Instant> {
+            self.$field.next_event()
+        }
+    };
+    (@advance $field:tt) => {
+        fn advance(&mut self, now: $crate::units::Instant) -> Option<$crate::device::Completion> {
+            self.$field.advance(now)
+        }
+    };
+    (@abort $field:tt) => {
+        fn abort(&mut self, now: $crate::units::Instant, id: u64) -> bool {
+            self.$field.abort(now, id)
+        }
+    };
+    (@components $field:tt) => {
+        fn components(&self, now: $crate::units::Instant) -> Vec<$crate::device::ComponentReport> {
+            self.$field.components(now)
+        }
+    };
+    (@persisted $field:tt) => {
         fn persisted(
             &mut self,
-            now: crate::units::Instant,
-        ) -> Option<Vec<crate::device::Persisted>> {
-            self.device.persisted(now)
+            now: $crate::units::Instant,
+        ) -> Option<Vec<$crate::device::Persisted>> {
+            self.$field.persisted(now)
         }
     };
-    (@shape) => {
-        fn shape(&self) -> crate::sched::Shape {
-            self.device.shape()
+    (@shape $field:tt) => {
+        fn shape(&self) -> $crate::sched::Shape {
+            self.$field.shape()
         }
     };
-    (@locate) => {
+    (@locate $field:tt) => {
         #[inline]
-        fn locate(&self, request: &crate::request::Request) -> crate::extent::Extent {
-            self.device.locate(request)
+        fn locate(&self, request: &$crate::request::Request) -> $crate::extent::Extent {
+            self.$field.locate(request)
         }
     };
-    (@outlook) => {
+    (@outlook $field:tt) => {
         #[inline]
-        fn outlook(&self, now: crate::units::Instant) -> Self::Outlook<'_> {
-            self.device.outlook(now)
+        fn outlook(&self, now: $crate::units::Instant) -> Self::Outlook<'_> {
+            self.$field.outlook(now)
         }
     };
-    (@rehearse) => {
+    (@rehearse $field:tt) => {
         fn rehearse(&self) -> Self::Rehearsal {
-            self.device.rehearse()
+            self.$field.rehearse()
         }
     };
 }

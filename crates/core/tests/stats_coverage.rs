@@ -3,6 +3,7 @@
 
 use diskarm_core::stats::BatchMeans;
 use diskarm_core::stats::t95_factor;
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;
@@ -12,20 +13,12 @@ const BATCHES: u64 = 32;
 const MEAN_NS: f64 = 20e6;
 const DEVIATION_NS: f64 = 1e6;
 
-/// Standard normal deviates: splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller.
-struct Normals(u64);
+/// Standard normal deviates (Box-Muller).
+struct Normals(SplitMix64);
 
 impl Normals {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
+        ((self.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
     fn draw(&mut self) -> f64 {
@@ -47,7 +40,7 @@ fn cover(r: f64) -> (u64, f64) {
     let mut covered = 0;
     let mut variances = 0.0;
     for seed in 0..REPETITIONS {
-        let mut normals = Normals(seed << 32);
+        let mut normals = Normals(SplitMix64::new(seed << 32));
         let mut value = normals.draw();
         let mut series = BatchMeans::default();
         let mut sum = 0.0;
@@ -82,8 +75,7 @@ fn intervals_cover_the_mean_of_independent_values() {
     check(0.0);
 }
 
-/// Taken for independent, the values would give a third of the true width and cover half of the
-/// time.
+/// Taken for independent, the values would give a third of the true width and cover half.
 #[test]
 fn intervals_cover_the_mean_of_correlated_values() {
     check(0.8);
@@ -97,7 +89,7 @@ fn intervals_of_merged_replications_cover_the_mean() {
         let mut merged = BatchMeans::default();
         let (mut sum, mut count) = (0.0, 0u64);
         for (part, spans) in [(0, 2_000), (1, 1_200), (2, 3_000)] {
-            let mut normals = Normals((seed << 32) + (part << 24));
+            let mut normals = Normals(SplitMix64::new((seed << 32) + (part << 24)));
             let mut series = BatchMeans::default();
             for _ in 0..spans {
                 let span = Span::from_ns((MEAN_NS + DEVIATION_NS * normals.draw()) as i64);

@@ -7,6 +7,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig};
 use diskarm_core::spec::{self, Spec};
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::find;
 
@@ -22,10 +23,9 @@ fn mechanism(name: &str) -> Spec {
     spec::parse(text, name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Requests of `sectors` each, anywhere on a disk, by a generator that is as simple as it can be
-/// (Steele, Lea and Flood's SplitMix64).
+/// Requests of `sectors` each, anywhere on a disk.
 struct Random {
-    state: u64,
+    numbers: SplitMix64,
     places: u64,
     sectors: u64,
     id: u64,
@@ -35,7 +35,7 @@ impl Random {
     fn on(spec: &Spec, sectors: u64, seed: u64) -> Self {
         let places = spec.geometry.sectors.0 / sectors;
         Self {
-            state: seed,
+            numbers: SplitMix64::new(seed),
             places,
             sectors,
             id: 0,
@@ -47,16 +47,11 @@ impl Iterator for Random {
     type Item = Request;
 
     fn next(&mut self) -> Option<Request> {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
         self.id += 1;
         Some(Request::new(
             self.id,
             Op::Read,
-            Lbn(z % self.places * self.sectors),
+            Lbn(self.numbers.below(self.places) * self.sectors),
             SectorCount(self.sectors),
         ))
     }
@@ -128,8 +123,7 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// Returns the milliseconds that a policy needs for requests that all arrive together, after
-/// `before`.
+/// Returns the milliseconds that a policy needs for simultaneous requests after `before`.
 fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: Chooser) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
+use diskarm_core::device::{Device, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
@@ -21,26 +21,20 @@ pub trait Backing: Device {
         None
     }
 
-    /// Returns the layout of a single drive.
     fn layout(&self) -> Option<&Layout> {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns the instant
-    /// of its arrival.
+    /// Moves the arm to the track of a block while no request is outstanding; returns its arrival.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
 
-    /// Changes the buffer rules, watermarks and write caching. Only called where
-    /// [`Self::spec`] is known.
+    /// Changes the buffer rules, watermarks and write caching. Only called if there is a spec.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Replaces the defects, in a geometry with the same number of blocks, while no request is
-    /// outstanding.
-    ///
-    /// # Errors
-    /// If the geometry contradicts itself, or the device has no geometry of its own.
+    /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
+    /// Fails if the geometry contradicts itself, or the device has no geometry of its own.
     fn set_geometry(
         &mut self,
         _now: Instant,
@@ -63,9 +57,7 @@ pub struct Single {
 impl Single {
     /// Creates the drive of `spec`, with its platter at angle `origin` when the clock begins and a
     /// seed for its random behaviour.
-    ///
-    /// # Errors
-    /// If the specification contradicts itself.
+    /// Fails if the specification contradicts itself.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
             drive: Drive::new(spec, origin)?.seeded(seed),
@@ -75,41 +67,7 @@ impl Single {
 }
 
 impl Device for Single {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.drive.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.drive.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.drive.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.drive.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.drive.abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.drive.components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.drive.persisted(now)
-    }
+    diskarm_core::forward!(drive: capacity sector_size has_room submit next_event advance abort components persisted);
 }
 
 impl Backing for Single {
@@ -145,21 +103,12 @@ impl Backing for Single {
 /// Holds the data of blocks. Blocks that were never written are zeros.
 pub trait Store: Send {
     /// Fills `data`, whole blocks that are zeros, with those from `at` on.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Stores `data`, whole blocks, at `at`.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable>;
 
     /// Makes all blocks zeros.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
     /// Returns true if the store wants the notifications below.
@@ -201,10 +150,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Blocks in a chunk.
     const CHUNK: u64 = 64;
 
-    /// Creates a store of zeros with blocks of this size.
     pub fn new(block: Bytes) -> Self {
         Self {
             block: block.0 as usize,

@@ -15,7 +15,6 @@ mod realism;
 mod reservation;
 mod state;
 mod unit;
-mod work;
 
 pub use backing::{Backing, Single, Sparse, Store, Unavailable};
 pub use realism::{Places, Realism, Recalibration, WarmUp};

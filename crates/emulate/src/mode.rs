@@ -399,8 +399,7 @@ fn blocks(sectors: SectorCount) -> u16 {
     sectors.0.min(u16::MAX.into()) as u16
 }
 
-/// Describes the contents of the buffer, its read-ahead, and whether writes end before they are on
-/// the media.
+/// Describes the buffer, its read-ahead, and the write cache.
 fn caching(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive else {
         return Caching::default();

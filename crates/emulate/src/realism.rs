@@ -21,36 +21,28 @@ pub enum Places {
 /// Thermal recalibration: every so often the drive has no time for commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
-    /// The period.
     pub every: Span,
-    /// The duration.
     pub lasts: Span,
 }
 
 /// A drive that is slower when it was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
-    /// The idle time after which it is slower.
     pub idle: Span,
-    /// The number of slower commands.
     pub commands: u32,
     /// The additional time of each.
     pub longer: Span,
 }
 
-/// The properties to model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Realism {
-    /// The reporting of block locations.
     pub places: Places,
     /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
     /// Standard deviation of the instants at which responses are seen to end; normally distributed,
     /// but never before the task was sent or the response before it.
     pub noise: Span,
-    /// Thermal recalibration.
     pub recalibration: Option<Recalibration>,
-    /// Slowness after idle times.
     pub warm_up: Option<WarmUp>,
     /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
@@ -62,15 +54,12 @@ pub struct Realism {
 pub(crate) struct Disturbance {
     pub realism: Realism,
     generator: Pcg64Mcg,
-    /// The time of the next recalibration.
     due: Instant,
     /// The time from which the device accepts commands.
     pub free_at: Instant,
     /// Number of commands that are still slower.
     cold: u32,
-    /// The end of the last request.
     last_end: Instant,
-    /// The last observed response.
     last_response: Instant,
 }
 

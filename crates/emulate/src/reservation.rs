@@ -49,8 +49,7 @@ impl Nexus {
         }
     }
 
-    /// Establishes a unit attention condition. The same condition is not queued twice, and a reset
-    /// replaces all others.
+    /// Queues a unit attention, unless the same one is pending; a reset replaces all others.
     pub fn add_attention(&mut self, code: Code) {
         if matches!(code, Code::POWER_ON_OR_RESET | Code::DEVICE_RESET) {
             self.attentions.clear();
@@ -76,7 +75,6 @@ pub(crate) enum Access {
     Own,
     /// Returns a report, which persistent reservations always allow.
     Reports,
-    /// Reads the medium.
     Reads,
     /// Reads or changes the state of the unit; for reservations it counts as a write.
     Configures,
@@ -84,7 +82,6 @@ pub(crate) enum Access {
     Writes,
 }
 
-/// Types of persistent reservations (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReservationType {
     WriteExclusive = 1,
@@ -129,14 +126,12 @@ impl ReservationType {
     }
 }
 
-/// An initiator that is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Registrant {
     pub nexus: usize,
     pub key: u64,
 }
 
-/// All reservations of the unit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reservations {
     /// The initiator that holds a SCSI-2 reservation.
@@ -176,7 +171,6 @@ impl Reservations {
         }
     }
 
-    /// The key of an initiator that is registered.
     pub fn key(&self, nexus: usize) -> Option<u64> {
         let mut registered = self.registered.iter();
         registered.find(|r| r.nexus == nexus).map(|r| r.key)
@@ -188,7 +182,6 @@ impl Reservations {
         })
     }
 
-    /// Releases the SCSI-2 reservation.
     pub fn reset(&mut self) {
         self.reserved = None;
     }
@@ -224,7 +217,6 @@ impl Reservations {
         }
     }
 
-    /// Releases the reservation.
     pub fn release(&mut self, nexus: usize, nexuses: &mut [Nexus]) {
         if let Some((_, kind)) = self.held.take()
             && kind.is_for_registrants()

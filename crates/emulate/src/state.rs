@@ -1,11 +1,13 @@
-//! The state of a unit, apart from its tasks.
+//! The state of a unit apart from its tasks, the context of commands, and the work of those that
+//! take time: a sequence of device operations.
 
 use std::collections::BTreeMap;
 
 use diskarm_core::device::{Completion, Status};
 use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Instant, Lbn};
+use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_wire::Sense;
 use diskarm_wire::layout::Short;
 use diskarm_wire::mode::Control;
@@ -174,7 +176,6 @@ impl State {
         }
     }
 
-    /// Applies a reset.
     pub fn reset(&mut self) {
         self.modes.current.clone_from(&self.modes.saved);
         self.reservations.reset();
@@ -185,8 +186,7 @@ impl State {
     }
 
     /// Clears the state that a power cycle loses: all except the identity, saved mode parameters,
-    /// defects, counters and data. No registration outlives it, as PERSISTENT RESERVE OUT
-    /// specifies.
+    /// defects, counters and data. PERSISTENT RESERVE OUT specifies that no registration stays.
     pub fn power_on(&mut self) {
         self.reset();
         self.nexuses.clear();
@@ -219,7 +219,6 @@ impl State {
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
-    /// Returns sense data with the progress of formatting, if it is in progress.
     pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
         let (begin, end) = self.formatting?;
         let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
@@ -279,16 +278,23 @@ impl State {
     /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
         let control = self.modes.control();
-        let format = if control.is_some_and(|control| control.descriptor_sense) {
-            Format::Descriptor
-        } else {
-            Format::Fixed
-        };
-        let mut data = vec![0; MAX_LENGTH];
-        let length = sense.emit(format, &mut data);
-        data.truncate(length);
-        data
+        encode(
+            sense,
+            control.is_some_and(|control| control.descriptor_sense),
+        )
     }
+}
+
+pub(crate) fn encode(sense: &Sense, descriptor: bool) -> Vec<u8> {
+    let format = if descriptor {
+        Format::Descriptor
+    } else {
+        Format::Fixed
+    };
+    let mut data = vec![0; MAX_LENGTH];
+    let length = sense.emit(format, &mut data);
+    data.truncate(length);
+    data
 }
 
 /// The context of a command.
@@ -381,4 +387,95 @@ pub(crate) fn list_length() -> Sense {
 /// Returns sense data for a command with less data than it specifies.
 pub(crate) fn too_few_data() -> Sense {
     Sense::new(Key::AbortedCommand, Code::DATA_PHASE)
+}
+
+/// The next action of a command.
+pub(crate) enum Action {
+    /// Complete the command with these data for the initiator.
+    Done(Vec<u8>),
+    /// Complete the command with CONDITION MET.
+    ConditionMet,
+    /// Wait for the device to perform this operation.
+    Wait(Operation),
+    Until(Instant),
+}
+
+/// A device operation of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation {
+    Transfer(Transfer),
+    /// Move the arm, while no request is outstanding.
+    Seek(Lbn),
+}
+
+/// A request to the device, with the fields that the command determines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub op: Op,
+    pub at: Lbn,
+    pub sectors: SectorCount,
+    pub force_unit_access: bool,
+}
+
+impl Action {
+    /// Waits for the device to serve a request.
+    pub fn request(op: Op, at: Lbn, sectors: u64, force_unit_access: bool) -> Self {
+        Self::Wait(Operation::Transfer(Transfer {
+            op,
+            at,
+            sectors: SectorCount(sectors),
+            force_unit_access,
+        }))
+    }
+}
+
+/// The remaining work of a command.
+pub(crate) trait Work: Send {
+    /// Returns the next action. It is called again when the previous action has completed.
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
+
+    /// Returns the data to store once the requested write completes; empty without a write, or if
+    /// they are already stored.
+    fn data(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+/// The result of starting a command.
+pub(crate) enum Start {
+    /// The command has completed with these data.
+    Done(Vec<u8>),
+    /// The command failed: another initiator has reserved the unit.
+    Conflict,
+    Work(Box<dyn Work>),
+    /// The command takes time, but is answered in advance (IMMED).
+    Background(Box<dyn Work>, Answer),
+}
+
+/// An answer in advance of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Good,
+    ConditionMet,
+}
+
+impl Start {
+    pub fn work(work: impl Work + 'static) -> Self {
+        Self::Work(Box::new(work))
+    }
+
+    /// Starts work, and answers in advance if `immediate`.
+    pub fn immediate(work: impl Work + 'static, immediate: bool) -> Self {
+        if immediate {
+            Self::Background(Box::new(work), Answer::Good)
+        } else {
+            Self::work(work)
+        }
+    }
+
+    /// Completes with the first `length` bytes of `data`.
+    pub fn data(mut data: Vec<u8>, length: usize) -> Self {
+        data.truncate(length);
+        Self::Done(data)
+    }
 }

@@ -1,8 +1,7 @@
 //! The logical unit: takes tasks from initiators and returns their responses.
 
-mod manage;
-mod order;
 mod serve;
+mod tasks;
 
 use std::collections::VecDeque;
 
@@ -11,12 +10,12 @@ use diskarm_core::request::Ordering;
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
+use slab::Slab;
 
 use crate::backing::{Backing, Sparse, Store};
 use crate::command::{self, Entry};
 use crate::realism::{Disturbance, Realism};
-use crate::state::{Identity, State};
-use crate::work::{Operation, Work};
+use crate::state::{Context, Identity, Operation, State, Work};
 
 /// The ordering of a task relative to others (SAM-5, task attributes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,8 +88,8 @@ pub struct Response {
 pub struct Unit<D> {
     device: D,
     state: State,
-    slots: Vec<Option<Slot>>,
-    free: Vec<usize>,
+    /// Tasks that have not ended, by their request ids in the device.
+    slots: Slab<Slot>,
     /// Tasks that have not started, in the order in which they will start.
     waiting: VecDeque<usize>,
     /// Device operations of started tasks for which the device had no room or no time.
@@ -99,15 +98,12 @@ pub struct Unit<D> {
     timers: Vec<(Instant, usize)>,
     /// Responses in the order of the instants at which they are sent.
     ready: VecDeque<(Instant, Response)>,
-    /// Number of started tasks.
     started: usize,
     /// Number of started tasks that take several steps.
     chains: usize,
-    /// Number of started ordered tasks.
     ordered: usize,
     /// True if a started task excludes all others.
     is_exclusive: bool,
-    /// Number of requests in the device.
     in_device: usize,
     /// True if the store is notified of device events.
     store_follows: bool,
@@ -125,7 +121,7 @@ struct Slot {
     attribute: Attribute,
     sent: Instant,
     command: Command,
-    entry: &'static Entry,
+    entry: Entry,
     data_out: Vec<u8>,
     /// The remaining work, once it has started.
     work: Option<Box<dyn Work>>,
@@ -136,7 +132,6 @@ struct Slot {
 }
 
 impl<D: Backing> Unit<D> {
-    /// Maximum number of outstanding tasks.
     pub const TASKS: usize = 256;
 
     /// A unit over a device whose blocks hold zeros.
@@ -155,8 +150,7 @@ impl<D: Backing> Unit<D> {
         Self {
             state: State::new(&device, store),
             device,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             waiting: VecDeque::new(),
             stalled: VecDeque::new(),
             timers: Vec::new(),
@@ -173,7 +167,6 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Sets the identity.
     pub fn identified(mut self, identity: Identity) -> Self {
         self.state.identity = identity;
         self
@@ -186,17 +179,13 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Refuses all writes.
     pub fn read_only(mut self, is_read_only: bool) -> Self {
         self.state.is_read_only = is_read_only;
         self
     }
 
-    /// Reports physical blocks of `blocks` logical blocks, a power of two, if the device does not
-    /// report their size.
-    ///
-    /// # Panics
-    /// If that is not a power of two.
+    /// Sets the number of logical blocks in a physical one, for devices that do not report it.
+    /// Panics if that is not a power of two.
     pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
         assert!(
             blocks.0.is_power_of_two(),
@@ -219,10 +208,8 @@ impl<D: Backing> Unit<D> {
     pub fn submit(&mut self, now: Instant, task: Task<'_>) {
         self.catch_up(now);
         let nexus = self.state.nexus(task.initiator);
-        let entry = Command::parse(task.command)
-            .and_then(|command| Ok((command, Entry::find(task.command)?)));
-        let (command, entry) = match entry {
-            Ok(parsed) => parsed,
+        let command = match Command::parse(task.command) {
+            Ok(command) => command,
             Err(invalid) => return self.refuse(&task, &Sense::of_command(invalid)),
         };
         if self.is_outstanding(task.initiator, task.id) {
@@ -236,14 +223,14 @@ impl<D: Backing> Unit<D> {
         }
         let length = command::data_out_length(&command, self.state.block);
         let data_out = &task.data_out[..length.min(task.data_out.len())];
-        let slot = self.add_slot(Slot {
+        let slot = self.slots.insert(Slot {
             id: task.id,
             initiator: task.initiator,
             nexus,
             attribute: task.attribute,
             sent: now,
             command,
-            entry,
+            entry: Entry::find(&command),
             data_out: data_out.to_vec(),
             work: None,
             answered: false,
@@ -304,33 +291,22 @@ impl<D: Backing> Unit<D> {
 
     /// Number of tasks that have not ended.
     pub fn tasks(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len()
     }
 
     /// Returns true if a task has no response yet and was not aborted.
     pub fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
-        let mut slots = self.slots.iter().flatten();
-        slots.any(|slot| slot.id == id && slot.initiator == initiator && !slot.answered)
+        let mut slots = self.slots.iter();
+        slots.any(|(_, slot)| slot.id == id && slot.initiator == initiator && !slot.answered)
     }
 
-    fn add_slot(&mut self, slot: Slot) -> usize {
-        if let Some(index) = self.free.pop() {
-            self.slots[index] = Some(slot);
-            return index;
+    fn context(&mut self, nexus: usize, data_out: Vec<u8>) -> Context<'_> {
+        Context {
+            state: &mut self.state,
+            device: &mut self.device,
+            nexus,
+            now: self.now,
+            data_out,
         }
-        self.slots.push(Some(slot));
-        self.slots.len() - 1
-    }
-
-    fn slot(&self, slot: usize) -> &Slot {
-        self.slots[slot]
-            .as_ref()
-            .expect("a task that has not ended")
-    }
-
-    fn slot_mut(&mut self, slot: usize) -> &mut Slot {
-        self.slots[slot]
-            .as_mut()
-            .expect("a task that has not ended")
     }
 }

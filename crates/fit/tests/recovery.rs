@@ -8,6 +8,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, DeliveredBlocks, ReadAhead, SeekCurve, Spec};
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 use diskarm_fit::calibrate::{Calibration, Clock, Fitted, Quantity, calibrate};
 use diskarm_fit::validate::{Measured, Validation, Variant};
@@ -23,17 +24,13 @@ struct Experiment {
     variant: Variant,
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that a trace is the same everywhere.
-struct Generator(u64);
+/// Random choices by a fraction, so that a trace is the same everywhere.
+struct Generator(SplitMix64);
 
 impl Generator {
     /// Uniform in `[0, 1)`.
     fn fraction(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / 2f64.powi(53)
+        self.0.uniform_fraction()
     }
 
     /// Uniform among the integers below `end`.
@@ -46,7 +43,7 @@ impl Experiment {
     /// A quarter of the requests continue the previous one, a tenth repeat its blocks, a
     /// quarter go to nearby blocks and the rest anywhere. Pauses are 5 to 30 ms long.
     fn steps(&self, disk: SectorCount) -> Vec<ReplayStep> {
-        let mut generator = Generator(7);
+        let mut generator = Generator(SplitMix64::new(7));
         let mut last = 0..1;
         let step = |id| {
             let op = if generator.fraction() < self.reads {
@@ -84,7 +81,7 @@ impl Experiment {
         });
         let model = Validation::new(spec, layout, unanswered.collect());
         let responses = model.replay(self.variant).expect("blocks of the drive");
-        let mut generator = Generator(11);
+        let mut generator = Generator(SplitMix64::new(11));
         let stamped = |(row, response): (&Measured, Span)| {
             let off = (2.0 * generator.fraction() - 1.0) * STAMPED_WITHIN_MS;
             let late = Span::from_ms(off);

@@ -21,7 +21,6 @@ pub struct Export<D = Box<dyn Device>> {
 pub struct Facts {
     /// The name; empty for the default export.
     pub name: String,
-    /// Human-readable description.
     pub description: String,
     /// Sector size, of which all offsets and lengths are multiples.
     pub sector: Bytes,
@@ -44,8 +43,7 @@ pub struct Timing<D = Box<dyn Device>> {
     /// The device that serves the requests. It always has room.
     pub device: D,
     pub speed: Speed,
-    /// Never sleep while requests are in progress; otherwise the thread wakes shortly before a
-    /// reply is due.
+    /// Never sleep while requests are in progress, instead of waking shortly before a reply is due.
     pub spins: bool,
 }
 

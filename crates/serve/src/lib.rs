@@ -15,7 +15,6 @@ mod nonblocking;
 pub mod power;
 mod recording;
 mod server;
-mod service;
 mod sockets;
 mod statistics;
 pub mod store;
@@ -31,10 +30,10 @@ pub use recording::{Recorder, Tap, Tappable};
 pub use server::{
     DEFAULT_MAX_CONNECTIONS, Handshake, HandshakeStep, Protocol, Server, Stopper, Watcher,
 };
-pub use service::{Clients, ConnectionError, Service, Session};
 pub use sockets::{Address, Listener, Stream};
 pub use statistics::{
     Access, Counts, ExportStatistics, Lateness, RecordingSummary, Statistics, TOO_SLOW,
 };
 pub use timeline::{Clock, EventSource, Speed, Timeline};
 pub use tls::{Tls, TlsError};
+pub use worker::{Clients, ConnectionError, Service, Session};

@@ -3,7 +3,6 @@
 mod export;
 mod handshake;
 mod job;
-mod reply;
 mod session;
 
 use std::io;

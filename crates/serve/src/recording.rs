@@ -33,14 +33,12 @@ pub struct Tap(Arc<Mutex<Observations>>);
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     passed: VecDeque<RecordedRequest>,
-    /// Number of requests passed to the writer.
     sent: u64,
     /// Requests that have not completed: their sequence numbers, by id.
     outstanding: BTreeMap<u64, u64>,
     to: SyncSender<Event>,
 }
 
-/// A message to the writer.
 enum Event {
     RecordedRequest(RecordedRequest),
     PowerCut,
@@ -112,7 +110,6 @@ impl Drop for Observations {
     }
 }
 
-/// A device that a tap can observe.
 pub trait Tappable {
     /// The device, observed by `tap`.
     #[must_use]
@@ -125,7 +122,6 @@ impl Tappable for Box<dyn Device> {
     }
 }
 
-/// Writes what a tap observes.
 pub struct Recorder {
     thread: JoinHandle<Result<RecordingSummary, TraceError>>,
 }
@@ -136,9 +132,7 @@ const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 impl Recorder {
     /// Starts to write a trace of a device with these blocks in `format` to `output`, which errors
     /// call `name`. Also returns the tap for the device.
-    ///
-    /// # Errors
-    /// If `format` is not a writable format.
+    /// Fails if `format` is not a writable format.
     pub fn start(
         output: File,
         name: &str,
@@ -168,16 +162,13 @@ impl Recorder {
     }
 
     /// Waits until the tap is dropped and everything is written.
-    ///
-    /// # Errors
-    /// If the format cannot represent a request, or the output cannot be written.
+    /// Fails if the format cannot represent a request, or the output cannot be written.
     pub fn finish(self) -> Result<RecordingSummary, TraceError> {
         let written = self.thread.join();
         written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-/// Writes the events to the trace.
 fn write(
     from: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,

@@ -11,11 +11,11 @@ use rustix::event::{PollFd, PollFlags};
 use crate::control::{Command, ExportHandle, Reply};
 use crate::export::{Export, Facts};
 use crate::nonblocking::{WakeReceiver, Waker, wait};
-use crate::service::{Connection, Permit, Service, Session};
 use crate::sockets::{Listener, Stream};
 use crate::statistics::Statistics;
 use crate::tls::Tls;
 use crate::worker::WorkerHandle;
+use crate::worker::{Connection, Permit, Service, Session};
 
 /// Default limit of connections past their handshakes.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
@@ -26,7 +26,6 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A protocol that serves exports.
 pub trait Protocol: Send + 'static {
-    /// The device type of its exports.
     type Device;
     /// The start of a connection.
     type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
@@ -46,13 +45,11 @@ pub trait Protocol: Send + 'static {
 
 /// The start of a connection, until its client has chosen an export.
 pub trait Handshake: Send + 'static {
-    /// The session that follows.
     type Session: Session;
 
     /// Maximum number of bytes for [`received`](Self::received) now.
     fn room(&self) -> usize;
 
-    /// Appends input from the client.
     fn received(&mut self, data: &[u8]);
 
     fn output(&self) -> &[u8];
@@ -149,7 +146,6 @@ impl Server {
         })
     }
 
-    /// Handles to the exports, in their order.
     pub fn handles(&self) -> Arc<[ExportHandle]> {
         Arc::clone(&self.handles)
     }
@@ -269,7 +265,6 @@ impl<P: Protocol> Acceptor<P> {
         }
     }
 
-    /// Starts the handshake of a new connection.
     fn accept(&mut self, stream: Stream) {
         if self.handshakes.len() == HANDSHAKES {
             self.handshakes.remove(0);

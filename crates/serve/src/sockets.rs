@@ -68,7 +68,6 @@ enum ListeningSocket {
 }
 
 impl Listener {
-    /// Listens at `address`.
     pub fn bind(address: &Address) -> io::Result<Self> {
         let (socket, path) = match address {
             Address::Tcp(found) => (ListeningSocket::Tcp(TcpListener::bind(&found[..])?), None),
@@ -77,8 +76,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// The sockets that systemd has opened for this process. Fails if one is neither a TCP nor a
-    /// Unix socket.
+    /// The TCP and Unix sockets that systemd has opened for this process. Fails for other sockets.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -123,8 +121,7 @@ impl Listener {
         }
     }
 
-    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; with `secure`, clients
-    /// must encrypt.
+    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; `secure` asks for TLS.
     pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = escaped(name);
         let scheme = if secure { "nbds" } else { "nbd" };
@@ -146,8 +143,7 @@ impl Listener {
         }
     }
 
-    /// Waits for a connection to a Unix socket; the connection is blocking, too. Fails for a TCP
-    /// socket.
+    /// Waits for a connection to a Unix socket, which is blocking, too. Fails for a TCP socket.
     pub fn accept_unix(&self) -> io::Result<UnixStream> {
         let ListeningSocket::Unix(socket) = &self.socket else {
             return Err(io::Error::other("not a Unix socket"));
@@ -156,7 +152,6 @@ impl Listener {
         socket.accept().map(|(stream, _)| stream)
     }
 
-    /// The next waiting connection.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
         let accepted = match &self.socket {
             ListeningSocket::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
@@ -233,7 +228,6 @@ pub(crate) enum Socket {
     Unix(UnixStream),
 }
 
-/// A non-blocking connection.
 pub struct Stream {
     socket: Socket,
     /// Present once the client has started TLS.
@@ -251,8 +245,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads available input; returns `None` if there is none. Fails at the end of the connection,
-    /// too.
+    /// Reads available input, or returns `None`. Fails at the end of the connection, too.
     pub fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
         if let Some(tls) = &mut self.tls {
             return tls.receive(&mut self.socket, data);

@@ -14,7 +14,6 @@ pub struct Statistics {
     pub counts: Counts,
     /// Lateness of the replies to requests that take time: from due to sent.
     pub lateness: Histogram,
-    /// Sum of the lateness.
     pub late: Span,
 }
 
@@ -33,13 +32,10 @@ pub struct Counts {
     pub writes: u64,
     pub flushes: u64,
     pub trims: u64,
-    /// Writes of zeroes.
     pub zeroes: u64,
-    /// Block status requests.
     pub status: u64,
     /// Commands that do not access data.
     pub others: u64,
-    /// Invalid requests.
     pub refused: u64,
     /// Requests that failed in the device or the store.
     pub failed: u64,
@@ -47,7 +43,6 @@ pub struct Counts {
     pub aborted: u64,
     /// Bytes requested by reads.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
 }
 
@@ -58,17 +53,14 @@ pub enum Access {
     Write,
     Flush,
     Trim,
-    /// Writes zeroes.
     Zero,
     Status,
     /// A command about the disk itself.
     Other,
-    /// An invalid request.
     Refused,
 }
 
 impl Counts {
-    /// Requests by type.
     pub const fn kinds(&self) -> [(&'static str, u64); 7] {
         [
             ("reads", self.reads),
@@ -90,7 +82,6 @@ impl Counts {
         ]
     }
 
-    /// Counts a request for `bytes`.
     pub fn count(&mut self, access: Access, bytes: u64) {
         match access {
             Access::Read => {
@@ -186,7 +177,6 @@ impl ExportStatistics {
         text
     }
 
-    /// The statistics as one line of text.
     pub fn line(&self) -> String {
         let name = match &*self.export {
             "" => &self.drive,

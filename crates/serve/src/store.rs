@@ -108,8 +108,7 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if its file cannot be opened, has another size, or is served
-    /// by another program.
+    /// Opens a store of `bytes`. Fails if its file is unreadable, of another size, or in use.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -264,7 +263,6 @@ enum Chunk {
     Zero,
 }
 
-/// The part of a range in one chunk.
 struct ChunkPart {
     chunk: u64,
     /// Offset in the chunk.
@@ -312,7 +310,6 @@ impl SparseStore {
         })
     }
 
-    /// Reads the base.
     fn read_base(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         match &self.base {
             Some(file) => file.read_exact_at(data, offset),

@@ -25,7 +25,6 @@ impl Speed {
     }
 }
 
-/// Converts between drive time and wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Start of the drive time.
@@ -154,7 +153,6 @@ impl<T: EventSource> Timeline<T> {
         &self.model
     }
 
-    /// Outputs that have not been taken.
     pub fn outputs(&self) -> impl Iterator<Item = &T::Output> {
         self.outputs.iter()
     }
@@ -188,7 +186,6 @@ impl<T: EventSource> Timeline<T> {
         self.clock.or(self.last_input.map(begins))
     }
 
-    /// Advances the model to `now`.
     fn pass(&mut self, now: HostInstant) {
         if self.clock.is_none() {
             self.advance(Instant::START);

@@ -13,8 +13,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::nonblocking::is_retryable;
 
-/// Maximum number of reads from a socket, of up to 4 KiB each, before other sockets have their
-/// turn.
+/// Maximum number of reads from a socket, of up to 4 KiB each, before it is another's turn.
 const READS: usize = 128;
 
 /// The TLS configuration of a server: TLS 1.2 or 1.3, with a certificate.
@@ -57,14 +56,12 @@ impl std::error::Error for TlsError {}
 impl Tls {
     /// The server's certificate with its chain.
     pub const CERTIFICATE: &str = "server-cert.pem";
-    /// The key of that certificate.
     pub const KEY: &str = "server-key.pem";
     /// The certificates of the authorities for client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files of a `folder`, whose names are those of nbdkit and QEMU. With
-    /// `verifies_clients`, clients must have a certificate of the authority. Clients that do not
-    /// encrypt are refused.
+    /// Reads the files of a `folder`, which are named as for nbdkit and QEMU. Clients must encrypt;
+    /// with `verifies_clients`, they must also have a certificate of the authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
@@ -143,7 +140,6 @@ pub struct TlsSession {
 }
 
 impl TlsSession {
-    /// Starts a handshake.
     pub fn new(tls: &Tls) -> io::Result<Self> {
         let connection = ServerConnection::new(Arc::clone(&tls.config));
         Ok(Self {

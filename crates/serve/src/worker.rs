@@ -1,19 +1,23 @@
-//! The thread that serves an export by any protocol.
+//! The thread that serves an export by any protocol, and the interface of protocols to it.
 //!
 //! It alone owns the [`Service`], with the device and the store. It sleeps until a request or a
 //! completion is due, so replies leave without crossing threads, and no client can delay another:
 //! sockets never block, and each connection has its own buffers.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as HostInstant};
 
+use diskarm_core::units::Span;
 use rustix::event::{PollFd, PollFlags};
+use slab::Slab;
 
-use crate::control::{Command, ExportHandle, Reply};
+use crate::control::{Command, ExportHandle, PowerControl, Reply};
 use crate::nonblocking::{WakeReceiver, Waker, wait};
-use crate::service::{Clients as _, Connection, ConnectionError, Connections, Service, Session};
+use crate::sockets::Stream;
 use crate::statistics::Statistics;
 
 /// The thread stops sleeping and polls the clock this long before something is due: longer than
@@ -23,11 +27,9 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// Time limit for outstanding replies when the service stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// A client that is silent for this long is pinged, and disconnected if it does not answer within
-/// the same time.
+/// A client that is silent for this long is pinged, and disconnected after the same time again.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A message to a service.
 enum Message<S> {
     Connect(Box<Connection<S>>),
     Control(Command, Sender<Result<Reply, String>>),
@@ -68,7 +70,6 @@ impl<S: Session> WorkerHandle<S> {
         })
     }
 
-    /// Adds a connection that has chosen this export.
     pub fn connect(&self, connection: Connection<S>) {
         self.send(Message::Connect(Box::new(connection)));
     }
@@ -97,7 +98,6 @@ impl<S: Session> WorkerHandle<S> {
         self.waker.wake();
     }
 
-    /// Waits for the end of the thread, and passes on its panic.
     pub fn join(self) -> Statistics {
         let statistics = self.thread.join();
         statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -350,5 +350,194 @@ fn set_timer_slack() {
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+    }
+}
+
+/// The sessions of a service, by connection number.
+pub trait Clients<S> {
+    fn get_mut(&mut self, number: usize) -> Option<&mut S>;
+
+    /// Records that a reply of session `number` was due at `at`.
+    fn record_due(&mut self, number: usize, at: HostInstant);
+
+    fn numbers(&self) -> Vec<usize>;
+}
+
+pub(crate) type Connections<S> = Slab<Connection<S>>;
+
+impl<S> Clients<S> for Connections<S> {
+    fn get_mut(&mut self, number: usize) -> Option<&mut S> {
+        Self::get_mut(self, number).map(|connection| &mut connection.session)
+    }
+
+    fn record_due(&mut self, number: usize, at: HostInstant) {
+        if let Some(connection) = Self::get_mut(self, number) {
+            connection.due.push(at);
+        }
+    }
+
+    fn numbers(&self) -> Vec<usize> {
+        self.iter().map(|(number, _)| number).collect()
+    }
+}
+
+/// The connection can only be closed.
+#[derive(Debug)]
+pub struct ConnectionError;
+
+/// The server's side of a connection after its handshake, without the socket.
+pub trait Session: Send + 'static {
+    /// Free space for input. The caller reports how much of it was used to [`Self::filled`].
+    fn room(&mut self) -> &mut [u8];
+
+    fn filled(&mut self, count: usize);
+
+    /// Returns true if the session can use more input now.
+    fn wants_input(&self) -> bool;
+
+    fn output(&self) -> &[u8];
+
+    /// Drops the first `count` bytes of the output, which have been sent.
+    fn sent(&mut self, count: usize);
+
+    /// Returns true if the connection has ended in the way that its protocol specifies.
+    fn has_ended(&self) -> bool;
+
+    /// Pings the client; returns false if the protocol has no ping.
+    fn ping(&mut self) -> bool {
+        false
+    }
+}
+
+/// Serves the requests of all clients of an export.
+pub trait Service: PowerControl + Send + 'static {
+    type Session: Session;
+
+    /// Adds a connection; returns the numbers of the connections that it replaces.
+    fn open(&mut self, _: usize, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Handles the next message that has arrived at a connection; returns false if there is none.
+    /// Fails if the client has violated the protocol in a way that requires closing the connection.
+    fn handle_next(
+        &mut self,
+        number: usize,
+        clients: &mut dyn Clients<Self::Session>,
+        now: HostInstant,
+    ) -> Result<bool, ConnectionError>;
+
+    /// Handles what has completed by now; returns the connections that have replies to send.
+    fn serve_due(&mut self, clients: &mut dyn Clients<Self::Session>) -> Vec<usize>;
+
+    /// Continues long work that takes no device time; returns the connections with replies.
+    fn continue_work(&mut self, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Moves replies to the output of a session while there is room.
+    /// Fails if data could not be read after the start of a reply that cannot report an error.
+    fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
+
+    /// Removes a connection and aborts its requests.
+    fn close(&mut self, number: usize, session: Self::Session);
+
+    /// Returns true if every complete request of a connection has been answered.
+    fn is_answered(&self, number: usize, session: &Self::Session) -> bool;
+
+    /// The next time at which something is due.
+    fn next_due(&self) -> Option<HostInstant>;
+
+    /// Returns true if no request is in progress.
+    fn is_idle(&self) -> bool;
+
+    fn finish(self) -> Statistics;
+}
+
+/// A connection that has chosen its export.
+pub struct Connection<S> {
+    pub stream: Stream,
+    pub session: S,
+    /// The due times of replies that have not been sent yet.
+    pub due: Vec<HostInstant>,
+    /// The last time that the client sent something, or was pinged.
+    pub last_heard: HostInstant,
+    /// The client has been pinged and has not answered yet.
+    pub is_pinged: bool,
+    _permit: Permit,
+}
+
+impl<S: Session> Connection<S> {
+    pub fn new(stream: Stream, session: S, permit: Permit) -> Self {
+        Self {
+            stream,
+            session,
+            due: Vec::new(),
+            last_heard: HostInstant::now(),
+            is_pinged: false,
+            _permit: permit,
+        }
+    }
+
+    /// Reads what the client has sent. Fails if the connection is lost.
+    pub fn receive(&mut self) -> io::Result<()> {
+        if let Some(count) = self.stream.receive(self.session.room())? {
+            self.session.filled(count);
+            self.last_heard = HostInstant::now();
+            self.is_pinged = false;
+        }
+        Ok(())
+    }
+
+    pub fn has_output(&self) -> bool {
+        !self.session.output().is_empty() || self.stream.has_output()
+    }
+
+    /// Sends replies; returns true if any were sent. Fails if the connection must be closed.
+    pub fn send(&mut self, service: &mut impl Service<Session = S>) -> io::Result<bool> {
+        let mut has_sent = false;
+        self.stream.flush()?;
+        let mut left = HostInstant::now();
+        loop {
+            let filled = service.fill(&mut self.session);
+            filled.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
+            if self.session.output().is_empty() {
+                break;
+            }
+            // Sending includes the time that the operating system takes to wake the client.
+            left = HostInstant::now();
+            match self.stream.send(self.session.output())? {
+                Some(count) => self.session.sent(count),
+                None => break,
+            }
+            has_sent = true;
+        }
+        // A client that does not read its replies does not make the server late.
+        record(&mut self.due, left, service.statistics());
+        Ok(has_sent)
+    }
+}
+
+/// Records the lateness of replies that were `due` and left at `left`.
+fn record(due: &mut Vec<HostInstant>, left: HostInstant, statistics: &mut Statistics) {
+    for due in due.drain(..) {
+        let late = left.saturating_duration_since(due).as_nanos();
+        statistics.record_lateness(Span::from_ns(late as i64));
+    }
+}
+
+/// A slot among the allowed connections, released on drop.
+pub struct Permit(Arc<AtomicUsize>);
+
+impl Permit {
+    pub fn new(connection_count: &Arc<AtomicUsize>) -> Self {
+        connection_count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connection_count))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

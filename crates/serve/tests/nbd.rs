@@ -1,5 +1,6 @@
 //! The protocol without sockets: a client's bytes in, the server's bytes out.
 
+use diskarm_core::testing::XorShift;
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::nbd::{
     Encryption, Input, Job, JobKind, MAX_OUTSTANDING, NbdHandshake, NbdSession, NbdStep,
@@ -571,23 +572,11 @@ fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
     assert_eq!(client.send(&[0xff; 28]), [Err(InvalidInput)]);
 }
 
-/// Numbers from a seed (xorshift, Marsaglia 2003).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// A hundred thousand requests, most of them nearly valid: no panic, and each that is not broken
 /// has a reply.
 #[test]
 fn random_requests_are_answered() {
-    let mut numbers = Numbers(17);
+    let mut numbers = XorShift::new(17);
     for headers in HEADERS {
         let mut client = Client::new("", headers);
         for _ in 0..33_000 {
@@ -625,7 +614,7 @@ fn random_requests_are_answered() {
 /// Bytes at random, in handshakes: no panic, no growth, no endless loop.
 #[test]
 fn random_options_are_answered() {
-    let mut numbers = Numbers(18);
+    let mut numbers = XorShift::new(18);
     let valid = [
         option(code::GO, &choice("", &[3])),
         option(code::INFO, &choice("fixed", &[1])),

@@ -5,8 +5,7 @@
 pub struct Operation {
     pub name: &'static str,
     pub code: u8,
-    /// The service action, which distinguishes operations with the same code: bits 4 to 0 of byte
-    /// 1.
+    /// The service action of operations with the same code: bits 4 to 0 of byte 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
     /// The first byte is the operation code, and byte 1 has the service action if there is one.

@@ -64,8 +64,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($code, $qualifier);
             )+
 
-            /// Returns its name in the standard; `None` if it is not among those that a disk uses
-            /// here.
+            /// Returns its name in the standard; `None` if it is not in this table.
             pub fn name(self) -> Option<&'static str> {
                 match (self.0, self.1) {
                     $(($code, $qualifier) => Some($text),)+
@@ -217,9 +216,7 @@ impl Sense {
 
     /// Writes it at the front of `bytes`; returns their number. The fixed format has no room
     /// for information above 32 bits, which is left out there, as the standard requires.
-    ///
-    /// # Panics
-    /// If `bytes` are fewer than [`MAX_LENGTH`].
+    /// Panics if `bytes` are fewer than [`MAX_LENGTH`].
     pub fn emit(&self, format: Format, bytes: &mut [u8]) -> usize {
         assert!(bytes.len() >= MAX_LENGTH, "no room for sense data");
         bytes[..MAX_LENGTH].fill(0);

@@ -34,7 +34,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, SubmitError, Work};
+use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, Work};
 use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::{Instant, Span};
@@ -101,18 +101,10 @@ impl<D: Device> Delay<D> {
 }
 
 impl<D: Device> Device for Delay<D> {
-    forward!(capacity sector_size check persisted);
-
-    fn has_room(&self) -> bool {
-        self.device.has_room()
-    }
+    crate::forward!(device: capacity sector_size check has_room submit abort persisted);
 
     fn accepts(&self, request: &Request) -> bool {
         self.device.accepts(request)
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.device.submit(now, request)
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -132,10 +124,6 @@ impl<D: Device> Device for Delay<D> {
             }
         }
         None
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device.abort(now, id)
     }
 
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
@@ -160,5 +148,5 @@ impl<D: Device + Estimate> Estimate for Delay<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }

@@ -237,7 +237,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    forward!(capacity sector_size check components);
+    crate::forward!(device: capacity sector_size check components);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -350,7 +350,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = PausedRehearsal<D::Rehearsal>;
 
-    forward!(shape locate);
+    crate::forward!(device: shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
@@ -409,7 +409,7 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = PausedRehearsal<R::Rehearsal>;
 
-    forward!(shape locate);
+    crate::forward!(device: shape locate);
 
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
         self.device.outlook(self.clock.inside(now))

@@ -59,12 +59,9 @@ impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
 }
 
 impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
-    forward!(capacity sector_size check components persisted);
-
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.device.has_room()
-    }
+    crate::forward!(
+        device: capacity sector_size check has_room next_event abort components persisted
+    );
 
     #[inline]
     fn accepts(&self, request: &Request) -> bool {
@@ -79,11 +76,6 @@ impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
     }
 
     #[inline]
-    fn next_event(&self) -> Option<Instant> {
-        self.device.next_event()
-    }
-
-    #[inline]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         let done = self.device.advance(now);
         if let Some(completion) = &done {
@@ -91,17 +83,13 @@ impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
         }
         done
     }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device.abort(now, id)
-    }
 }
 
 impl<D: Estimate, O: Send + 'static> Estimate for ObservedDevice<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }
 
 /// An observer that others can read while a device holds it.

@@ -182,7 +182,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check components persisted);
+    crate::forward!(device: capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -252,5 +252,5 @@ impl<D: Device + Estimate> Estimate for Throttle<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse);
+    crate::forward!(device: shape locate outlook rehearse);
 }

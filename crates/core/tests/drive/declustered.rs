@@ -11,7 +11,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
@@ -124,33 +124,11 @@ fn no_two_copies_are_in_one_place() {
 struct Counting(Drive, Arc<[AtomicU64; 2]>);
 
 impl Device for Counting {
-    fn capacity(&self) -> SectorCount {
-        self.0.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.0.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.0.has_room()
-    }
+    diskarm_core::forward!(0: capacity sector_size has_room next_event advance abort);
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.1[usize::from(request.op == W)].fetch_add(1, Relaxed);
         self.0.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.0.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.0.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.0.abort(now, id)
     }
 }
 

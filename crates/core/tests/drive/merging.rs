@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use diskarm_core::device::{Completion, Device, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, OpenLoop};
-use diskarm_core::extent::Extent;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig, Shape};
+use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
@@ -25,33 +24,11 @@ struct RecordingDrive {
 }
 
 impl Device for RecordingDrive {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.drive.has_room()
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.drive.abort(now, id)
-    }
+    diskarm_core::forward!(drive: capacity sector_size has_room next_event advance abort);
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.commands.lock().unwrap().push(request);
         self.drive.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.drive.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.drive.advance(now)
     }
 }
 
@@ -59,21 +36,7 @@ impl Estimate for RecordingDrive {
     type Outlook<'a> = <Drive as Estimate>::Outlook<'a>;
     type Rehearsal = <Drive as Estimate>::Rehearsal;
 
-    fn shape(&self) -> Shape {
-        self.drive.shape()
-    }
-
-    fn locate(&self, request: &Request) -> Extent {
-        self.drive.locate(request)
-    }
-
-    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
-        self.drive.outlook(now)
-    }
-
-    fn rehearse(&self) -> Self::Rehearsal {
-        self.drive.rehearse()
-    }
+    diskarm_core::forward!(drive: shape locate outlook rehearse);
 }
 
 /// A second implementation of the merging queue, which scans all pending requests.
@@ -123,13 +86,7 @@ impl Brute {
 }
 
 impl Device for Brute {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
+    diskarm_core::forward!(drive: capacity sector_size);
 
     fn has_room(&self) -> bool {
         true
@@ -229,12 +186,11 @@ fn through(
         None => host,
     };
     let done = run(&mut host, arrivals);
-    let commands = commands.lock().unwrap().clone();
-    (done, commands)
+    let recorded = commands.lock().unwrap().clone();
+    (done, recorded)
 }
 
-/// Serves requests, at times in ms, on an idle tiny drive; returns the completions and the
-/// commands.
+/// Serves requests, at times in ms, on an idle tiny drive; returns completions and commands.
 fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
     let asked: Vec<_> = asked
         .iter()

@@ -15,8 +15,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::{diagnostic, misplaced};
-use crate::state::{Context, invalid_field, list_length, too_few_data};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, list_length, too_few_data};
 
 pub(super) fn read_defect_data(
     command: &Command,
@@ -189,7 +188,6 @@ pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<S
     Ok(Start::Done(Vec::new()))
 }
 
-/// Returns the blocks in the parameter list.
 fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<Vec<u64>, Sense> {
     let data = &context.data_out;
     let length = if long_list {
@@ -229,7 +227,6 @@ fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
     layout.reallocated().chain(defective_spares).collect()
 }
 
-/// Returns the defective spares.
 fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
     let zones = geometry.zones.iter().enumerate();
     zones

@@ -14,8 +14,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::realism::Places;
-use crate::state::{Context, invalid_field, invalid_parameter, list_length};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::SendDiagnostic {
@@ -80,7 +79,6 @@ pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<St
     Ok(Start::data(data, length.into()))
 }
 
-/// The list of diagnostic pages.
 fn supported(context: &Context<'_>) -> Vec<u8> {
     match translatable_layout(context) {
         Ok(_) => vec![SUPPORTED_PAGES, 0, 0, 2, SUPPORTED_PAGES, TRANSLATE],
@@ -158,7 +156,6 @@ pub(super) fn physical(layout: &Layout, at: Pba) -> Option<Physical> {
     })
 }
 
-/// Returns the sector at a physical position.
 pub(super) fn sector(layout: &Layout, at: Physical) -> Option<Pba> {
     let cylinder = Cylinder(at.cylinder);
     let sectors = layout.track_sectors(cylinder)? as u32;

@@ -11,14 +11,14 @@ use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
 use super::{defects, diagnostic, misplaced};
-use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
-use crate::work::{Action, Start, Work};
+use crate::state::{
+    Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
+};
 
 /// Maximum number of defects in a list, more than any drive has when it leaves the factory. Where
 /// spares are scarce, each defect takes a new layout to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 
-/// The parameter list of the command.
 #[derive(Clone, Debug, Default)]
 struct List {
     defects: Vec<Unit>,

@@ -9,8 +9,7 @@ use diskarm_wire::{Command, Sense};
 use super::misplaced;
 use super::transfer::MAX_BLOCKS;
 use crate::mode::rotation_rate;
-use crate::state::{Context, invalid_field};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field};
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::Inquiry { page, length } = *command else {
@@ -36,25 +35,15 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
 fn standard(context: &Context<'_>) -> Vec<u8> {
     let identity = &context.state.identity;
     let inquiry = Inquiry {
-        qualifier: 0,
-        device_type: 0,
-        removable: false,
         // SPC-4.
         version: 6,
-        normal_aca: false,
-        hierarchical: false,
         response_format: 2,
         additional_length: STANDARD as u8 - 5,
-        protect: false,
-        multiple_ports: false,
-        wide_32: false,
-        wide_16: false,
-        synchronous: false,
-        linked: false,
         command_queueing: true,
         vendor: padded(&identity.vendor),
         product: padded(&identity.product),
         revision: padded(&identity.revision),
+        ..Inquiry::default()
     };
     let mut data = inquiry.emit().to_vec();
     data.resize(STANDARD, 0);
@@ -114,13 +103,11 @@ fn limits(context: &Context<'_>) -> Vec<u8> {
         blocks => blocks as u16,
     };
     let limits = BlockLimits {
-        write_same_nonzero: false,
         compare_and_write: u8::MAX,
         granularity,
         transfer: MAX_BLOCKS,
-        optimal_transfer: 0,
-        prefetch: 0,
         write_same: MAX_BLOCKS.into(),
+        ..BlockLimits::default()
     };
     limits.emit().to_vec()
 }

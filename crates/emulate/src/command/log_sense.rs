@@ -5,8 +5,7 @@ use diskarm_wire::report::{ErrorCounter, Exceptions, LogHeader, LogParameter, lo
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use crate::state::{Context, ErrorCounts, invalid_field};
-use crate::work::Start;
+use crate::state::{Context, ErrorCounts, Start, invalid_field};
 
 type Content = fn(&Context<'_>) -> Vec<u8>;
 

@@ -8,8 +8,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::mode;
-use crate::state::{Context, invalid_field, invalid_parameter, list_length};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 /// Page code for all pages, and subpage code for all of their subpages.
 const ALL: (u8, u8) = (0x3f, 0xff);

@@ -3,14 +3,13 @@
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Lbn;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use super::transfer::address_byte;
 use crate::reservation::Access;
-use crate::state::{Context, invalid_field};
-use crate::work::{Action, Start, Work};
+use crate::state::{Action, Context, Start, Work, encode, invalid_field};
 
 pub(super) fn test_unit_ready(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     match context.state.start_required() {
@@ -19,8 +18,7 @@ pub(super) fn test_unit_ready(_: &Command, context: &mut Context<'_>) -> Result<
     }
 }
 
-/// Errors are reported with their commands, so this only reports unit attentions and why the unit
-/// is not ready.
+/// Errors are reported with their commands, so this reports only unit attentions and readiness.
 pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::RequestSense { descriptor, length } = *command else {
         misplaced(command);
@@ -33,15 +31,7 @@ pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Res
             not_ready.unwrap_or(Sense::new(Key::NoSense, Code::NONE))
         }
     };
-    let format = if descriptor {
-        Format::Descriptor
-    } else {
-        Format::Fixed
-    };
-    let mut data = vec![0; MAX_LENGTH];
-    let written = sense.emit(format, &mut data);
-    data.truncate(written);
-    Ok(Start::data(data, length.into()))
+    Ok(Start::data(encode(&sense, descriptor), length.into()))
 }
 
 /// No parameter set has a spin-up time, so the medium reaches its speed immediately.

@@ -3,18 +3,16 @@
 
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::OperationQuery;
-use diskarm_wire::operation::{OPERATIONS, Operation};
-use diskarm_wire::report::{Capacity10, Capacity16};
+use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::report::{
-    OPERATION_MAX_LENGTH, TaskManagement, emit_operation, emit_operations, emit_units,
-    operations_length,
+    Capacity10, Capacity16, OPERATION_MAX_LENGTH, TaskManagement, emit_operation, emit_operations,
+    emit_units, operations_length,
 };
 use diskarm_wire::{Command, Sense};
 
-use super::{COMMANDS, misplaced};
+use super::misplaced;
 use crate::realism::Places;
-use crate::state::{Context, invalid_field};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field};
 
 /// Minimum allocation length of REPORT LUNS.
 const MIN_LENGTH: u32 = 16;
@@ -37,16 +35,6 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
     Ok(Start::data(data, length as usize))
 }
 
-/// Returns the operations in the table of commands.
-fn supported() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().filter(|operation| {
-        let key = (operation.code, operation.service_action);
-        COMMANDS
-            .iter()
-            .any(|entry| (entry.code, entry.action) == key)
-    })
-}
-
 pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::ReportSupportedOperationCodes {
         timeouts,
@@ -58,15 +46,15 @@ pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start
     };
     let (code, action, form) = match query {
         OperationQuery::All => {
-            let mut data = vec![0; operations_length(supported().count(), timeouts)];
-            emit_operations(supported(), timeouts, &mut data);
+            let mut data = vec![0; operations_length(OPERATIONS.len(), timeouts)];
+            emit_operations(OPERATIONS.iter(), timeouts, &mut data);
             return Ok(Start::data(data, length as usize));
         }
         OperationQuery::Code(code) => (code, None, 1),
         OperationQuery::Action(code, action) => (code, Some(action), 2),
         OperationQuery::CodeOrAction(code, action) => (code, Some(action), 3),
     };
-    let same = || supported().filter(|operation| operation.code == code);
+    let same = || OPERATIONS.iter().filter(|operation| operation.code == code);
     let has_actions = same().any(|operation| operation.service_action.is_some());
     let known = same().next().is_some();
     // SPC-4: these forms are for operations without and with service actions.
@@ -93,11 +81,10 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
     let functions = TaskManagement {
         abort_task: true,
         abort_task_set: true,
-        clear_aca: false,
         clear_task_set: true,
         unit_reset: true,
-        query_task: false,
         additional_length: if extended { 12 } else { 0 },
+        ..TaskManagement::default()
     };
     let mut data = functions.emit().to_vec();
     data.resize(if extended { 16 } else { 4 }, 0);
@@ -146,11 +133,8 @@ pub(super) fn capacity16(command: &Command, context: &mut Context<'_>) -> Result
     let capacity = Capacity16 {
         last: last_block(context, at, partial)?,
         block_bytes: context.state.block as u32,
-        protection_type: 0,
-        protected: false,
         physical_block_exponent: context.state.physical.ilog2() as u8,
-        thin: false,
-        unmapped_are_zero: false,
+        ..Capacity16::default()
     };
     Ok(Start::data(capacity.emit().to_vec(), length as usize))
 }

@@ -13,8 +13,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::reservation::{ReservationType, Reservations};
-use crate::state::{Context, invalid_field, invalid_parameter, list_length};
-use crate::work::Start;
+use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 /// Conflicts with any registration, and with a reservation by another initiator (SPC-4).
 pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
@@ -78,16 +77,11 @@ pub(super) fn persistent_in(command: &Command, context: &mut Context<'_>) -> Res
 fn capabilities() -> Capabilities {
     Capabilities {
         length: Capabilities::LENGTH as u16,
-        compatible: false,
-        others: false,
-        all_ports: false,
-        can_keep: false,
         types_valid: true,
-        allowed_commands: 0,
-        kept: false,
         types: ReservationType::ALL
             .iter()
             .fold(0, |all, (_, bit)| all | bit),
+        ..Capabilities::default()
     }
 }
 

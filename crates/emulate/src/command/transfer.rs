@@ -7,8 +7,7 @@ use diskarm_wire::command::{Blocks, Caching, Size};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use crate::state::{Context, invalid_field};
-use crate::work::{Action, Answer, Operation, Start, Transfer, Work};
+use crate::state::{Action, Answer, Context, Operation, Start, Transfer, Work, invalid_field};
 
 /// Maximum blocks of a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;

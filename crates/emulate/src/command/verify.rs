@@ -12,8 +12,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use super::transfer::{checked, whole};
-use crate::state::Context;
-use crate::work::{Action, Start, Work};
+use crate::state::{Action, Context, Start, Work};
 
 struct Verify {
     at: Lbn,
@@ -168,8 +167,7 @@ impl Work for OrWrite {
     }
 }
 
-/// No other command sees the blocks between comparison and write: they change at the end of the
-/// read.
+/// The blocks change at the end of the read, so no other command sees them in between.
 struct CompareAndWrite {
     at: Lbn,
     count: u64,

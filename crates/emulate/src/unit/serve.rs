@@ -10,8 +10,7 @@ use diskarm_wire::sense::{Code, Key};
 
 use super::Unit;
 use crate::backing::Backing;
-use crate::state::{Context, State};
-use crate::work::{Action, Operation, Transfer};
+use crate::state::{Action, Operation, State, Transfer};
 
 impl<D: Backing> Unit<D> {
     pub(super) fn next_internal_event(&self) -> Option<Instant> {
@@ -40,7 +39,6 @@ impl<D: Backing> Unit<D> {
         self.now = now;
     }
 
-    /// Processes the events due at `at`.
     pub(super) fn process_events(&mut self, at: Instant) {
         self.now = self.now.max(at);
         let mut completed = std::mem::take(&mut self.completed);
@@ -87,10 +85,9 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Returns the location of a write whose data are in the store before the device has received
-    /// it.
+    /// Returns the location of a write that is in the store before the device has received it.
     fn early(&self, (slot, operation): &(usize, Operation)) -> Option<Lbn> {
-        let work = self.slot(*slot).work.as_ref()?;
+        let work = self.slots[*slot].work.as_ref()?;
         match operation {
             Operation::Transfer(transfer) if transfer.op == Op::Write => {
                 work.data().is_empty().then_some(transfer.at)
@@ -113,7 +110,7 @@ impl<D: Backing> Unit<D> {
     fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
         if self.store_follows && !request.op.is_read() {
-            let is_wanted = !self.slot(request.id as usize).aborted;
+            let is_wanted = !self.slots[request.id as usize].aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
         }
@@ -142,9 +139,8 @@ impl<D: Backing> Unit<D> {
         self.end(slot, Err(sense.into()));
     }
 
-    /// Runs the next step of a task.
     pub(super) fn run_next(&mut self, slot: usize) {
-        let task = self.slot_mut(slot);
+        let task = &mut self.slots[slot];
         if task.aborted {
             return self.end(slot, Ok(Vec::new()));
         }
@@ -152,15 +148,8 @@ impl<D: Backing> Unit<D> {
         let Some(mut work) = task.work.take() else {
             return;
         };
-        let mut context = Context {
-            state: &mut self.state,
-            device: &mut self.device,
-            nexus,
-            now: self.now,
-            data_out: Vec::new(),
-        };
-        let action = work.next(&mut context);
-        self.slot_mut(slot).work = Some(work);
+        let action = work.next(&mut self.context(nexus, Vec::new()));
+        self.slots[slot].work = Some(work);
         match action {
             Ok(Action::Done(data)) => self.end(slot, Ok(data)),
             Err(sense) => self.end(slot, Err(sense.into())),
@@ -205,13 +194,13 @@ impl<D: Backing> Unit<D> {
         }
         let request = Request {
             force_unit_access,
-            ordering: self.slot(slot).attribute.ordering(),
+            ordering: self.slots[slot].attribute.ordering(),
             ..Request::new(slot as u64, op, at, sectors)
         };
         let accepted = self.device.submit(self.now, request).is_ok();
         self.in_device += usize::from(accepted);
         if accepted && self.store_follows && !op.is_read() {
-            let work = self.slot(slot).work.as_ref();
+            let work = self.slots[slot].work.as_ref();
             let data = work.map_or_else(Vec::new, |work| work.data());
             self.state.store.submitted(&request, data);
         }

@@ -8,7 +8,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Load, Streams};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::testing::SplitMix64;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
@@ -68,13 +68,7 @@ impl Away {
 }
 
 impl Device for Away {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
+    diskarm_core::forward!(drive: capacity sector_size);
 
     fn has_room(&self) -> bool {
         self.going.is_none() && self.drive.has_room()

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, Device, Outcome, SubmitError};
+use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::{Drive, GapReader};
 use diskarm_core::freeblock::{BlockSet, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Priority, Request};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
     AffectedOps, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration,
 };
@@ -154,21 +154,7 @@ struct Swapping {
 }
 
 impl Device for Swapping {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.drive.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.drive.submit(now, request)
-    }
+    diskarm_core::forward!(drive: capacity sector_size has_room submit);
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.as_ref().map(|completion| completion.at);

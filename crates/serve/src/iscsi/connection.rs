@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use diskarm_wire::iscsi::segment::emit_sense;
 use diskarm_wire::iscsi::{
-    DataIn, Lun, Message, NopIn, Reject, Response, Serial, Tag, padded, reject_reason, response,
+    DataIn, Message, NopIn, Reject, Response, Serial, Tag, padded, reject_reason, response,
 };
 
 use super::frame::{Digests, FrameError};
@@ -12,7 +12,7 @@ use super::parameters::{MAX_RECEIVE, Parameters};
 use super::register::Member;
 use super::session::{End, Task, Window};
 use crate::nonblocking::ByteQueue;
-use crate::service::{self, ConnectionError};
+use crate::worker::{self, ConnectionError};
 
 /// Size of the output buffer, in bytes.
 const OUTPUT: usize = 256 << 10;
@@ -76,9 +76,7 @@ impl Connection {
     }
 
     /// The next complete message with its data.
-    ///
-    /// # Errors
-    /// If bytes have been lost.
+    /// Fails if bytes have been lost.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
             if self.is_ending || self.replies.len() >= MAX_REPLIES {
@@ -117,21 +115,16 @@ impl Connection {
         self.replies.push_back(Reply::End(Box::new(end)));
     }
 
-    /// Queues a message.
     pub fn send(&mut self, message: Message, data: Vec<u8>) {
         self.replies
             .push_back(Reply::Message(Box::new(message), data));
     }
 
-    /// Queues a Reject message.
     pub fn reject(&mut self, reason: u8, header: [u8; Message::LENGTH]) {
         let reject = Reject {
             reason,
             tag: Tag::NONE,
-            status: Serial(0),
-            expected_command: Serial(0),
-            max_command: Serial(0),
-            data: Serial(0),
+            ..Reject::default()
         };
         self.send(Message::Reject(reject), header.to_vec());
     }
@@ -189,7 +182,7 @@ impl Connection {
     }
 }
 
-impl service::Session for Connection {
+impl worker::Session for Connection {
     fn room(&mut self) -> &mut [u8] {
         self.input.room()
     }
@@ -216,12 +209,9 @@ impl service::Session for Connection {
 
     fn ping(&mut self) -> bool {
         let ping = NopIn {
-            lun: Lun(0),
             tag: Tag::NONE,
             transfer: Tag(0x8000_0000),
-            status: Serial(0),
-            expected_command: Serial(0),
-            max_command: Serial(0),
+            ..NopIn::default()
         };
         self.send(Message::NopIn(ping), Vec::new());
         true
@@ -239,9 +229,7 @@ pub enum Reply {
 /// The serial numbers of messages.
 #[derive(Clone, Copy)]
 pub struct SerialNumbers {
-    /// The next response.
     pub status: Serial,
-    /// The next command.
     pub expected: Serial,
     /// The last command that is accepted.
     pub max: Serial,
@@ -325,20 +313,16 @@ impl ReplyWriter<'_> {
             let has_status = is_last && end.sense.is_empty();
             let message = DataIn {
                 is_final: is_last || count == in_burst,
-                acknowledge: false,
                 overflow: has_status && end.residual.is_overflow,
                 underflow: has_status && end.residual.is_underflow(),
                 has_status,
                 scsi_status: if has_status { end.scsi_status } else { 0 },
-                lun: Lun(0),
                 tag: end.tag,
                 transfer: Tag::NONE,
-                status: Serial(0),
-                expected_command: Serial(0),
-                max_command: Serial(0),
                 data: end.messages,
                 offset: end.sent as u32,
                 residual: if has_status { end.residual.count } else { 0 },
+                ..DataIn::default()
             };
             let piece = &end.data[end.sent..end.sent + count];
             if !self.put(&mut Message::DataIn(message), piece) {
@@ -351,20 +335,14 @@ impl ReplyWriter<'_> {
             }
         }
         let message = Response {
-            read_overflow: false,
-            read_underflow: false,
             overflow: end.residual.is_overflow,
             underflow: end.residual.is_underflow(),
             response: response::COMPLETED,
             scsi_status: end.scsi_status,
             tag: end.tag,
-            snack: Tag(0),
-            status: Serial(0),
-            expected_command: Serial(0),
-            max_command: Serial(0),
             expected_data: end.messages,
-            read_residual: 0,
             residual: end.residual.count,
+            ..Response::default()
         };
         let mut sense = vec![0; padded(2 + end.sense.len())];
         let length = emit_sense(&end.sense, &mut sense);

@@ -316,11 +316,8 @@ impl Login {
     fn send(&mut self, request: &LoginRequest, result: u16, reply: &Reply) {
         let response = LoginResponse {
             transit: reply.transit,
-            continues: false,
             current: request.current,
             next: if reply.transit { reply.next } else { 0 },
-            version_max: 0,
-            version_active: 0,
             isid: request.isid,
             tsih: reply.tsih,
             tag: request.tag,
@@ -332,6 +329,7 @@ impl Login {
                 Some(_) => request.command.previous(),
             },
             result,
+            ..LoginResponse::default()
         };
         self.status = self.status.next();
         let digests = Digests::default();
@@ -415,7 +413,6 @@ impl Handshake for Login {
     }
 }
 
-/// A discovery session.
 struct DiscoverySession {
     parameters: Parameters,
     status: Serial,
@@ -484,8 +481,7 @@ impl DiscoverySession {
                     status: self.status,
                     expected_command: self.expected,
                     max_command: self.max(),
-                    wait_s: 0,
-                    retain_s: 0,
+                    ..LogoutResponse::default()
                 };
                 (Message::LogoutResponse(answer), Vec::new())
             }

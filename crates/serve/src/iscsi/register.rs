@@ -35,7 +35,6 @@ struct Sessions {
     all: Vec<RegisteredSession>,
 }
 
-/// A registered session.
 struct RegisteredSession {
     tsih: u16,
     name: SessionName,
@@ -43,8 +42,7 @@ struct RegisteredSession {
     connections: Vec<u16>,
 }
 
-/// A connection of a registered session. The session is removed when its last connection is
-/// dropped.
+/// A connection of a registered session, which is removed when its last connection is dropped.
 pub struct Member {
     register: Register,
     pub name: SessionName,
@@ -59,7 +57,6 @@ impl Register {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a session with its first connection.
     pub fn start(&self, name: SessionName, connection: u16, parameters: Parameters) -> Member {
         let mut sessions = self.sessions();
         let mut tsih = sessions.last;
@@ -84,8 +81,7 @@ impl Register {
         }
     }
 
-    /// Adds a connection to a session, possibly in place of one with the same id. Also returns the
-    /// session's parameters.
+    /// Adds or replaces a connection of a session; also returns the session's parameters.
     ///
     /// # Errors
     /// The status of a failed login.

@@ -57,7 +57,6 @@ impl Account {
         &self.secret
     }
 
-    /// The response to a challenge.
     pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE] {
         let mut digest = Md5::new();
         digest.update([id]);
@@ -77,8 +76,7 @@ impl Account {
 
 impl Accounts {
     /// Parses lines `initiator NAME SECRET` and `target NAME SECRET`, of which the second is
-    /// optional. Skips empty lines and those that start with `#`. Errors name the line and omit
-    /// secrets.
+    /// optional. Skips empty lines and comments (`#`). Errors name the line and omit secrets.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (mut initiator, mut target) = (None, None);
         for (number, line) in text.lines().enumerate() {
@@ -164,8 +162,7 @@ impl<'a> SecurityKeys<'a> {
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Handles the security keys of a request; returns the target's answers. Without accounts any
-    /// initiator is accepted.
+    /// Answers the security keys of a request. Without accounts any initiator is accepted.
     ///
     /// # Errors
     /// The status of a failed login.
@@ -265,7 +262,6 @@ impl Security {
     }
 }
 
-/// Unpredictable bytes.
 fn random<const COUNT: usize>() -> Result<[u8; COUNT], u16> {
     let mut data = [0; COUNT];
     let filled = rustix::rand::getrandom(&mut data, rustix::rand::GetRandomFlags::empty());

@@ -25,12 +25,12 @@ use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
 use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, data_path};
-use crate::service::{self, ConnectionError, Service};
 use crate::statistics::{Access, Statistics};
 use crate::store::FileSyncer;
 use crate::timeline::{Speed, Timeline};
+use crate::worker::{self, ConnectionError, Service};
 
-type Clients<'a> = dyn service::Clients<Connection> + 'a;
+type Clients<'a> = dyn worker::Clients<Connection> + 'a;
 
 /// The service of an export over iSCSI.
 pub struct IscsiTarget {
@@ -253,7 +253,6 @@ impl IscsiTarget {
         touched
     }
 
-    /// Index of the session of an initiator.
     fn session_index(&self, initiator: u64) -> Option<usize> {
         self.find_session(|session| session.initiator == initiator)
     }
@@ -347,9 +346,8 @@ impl IscsiTarget {
         old.into_iter().map(|other| other.number).collect()
     }
 
-    /// Adds a connection to a session. It replaces a connection with the same id (RFC 7143,
-    /// "Connection Reinstatement"), which is returned; if the session has ended, the new connection
-    /// is returned.
+    /// Adds a connection to a session. Returns the connection with the same id that it replaces
+    /// (RFC 7143, "Connection Reinstatement"), or itself if the session has ended.
     fn join_session(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
         let Some(connection) = clients.get_mut(number) else {
             return Vec::new();
@@ -376,8 +374,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Removes a connection from its session and aborts its tasks. A session without connections
-    /// ends.
+    /// Removes a connection and aborts its tasks. A session without connections ends.
     fn leave(&mut self, number: usize, connection: &mut Connection) {
         let Some(index) = connection.session.take() else {
             return;
@@ -556,7 +553,6 @@ impl Service for IscsiTarget {
 pub struct Origin {
     /// Index of the session.
     pub session: usize,
-    /// Number of the connection.
     pub connection: usize,
 }
 

@@ -17,12 +17,12 @@ use crate::nonblocking::Waker;
 use crate::power::{
     DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId, data_path,
 };
-use crate::service::{self, ConnectionError, Service};
 use crate::statistics::Statistics;
 use crate::store::FileSyncer;
 use crate::timeline::Timeline;
+use crate::worker::{self, ConnectionError, Service};
 
-type Clients<'a> = dyn service::Clients<NbdSession> + 'a;
+type Clients<'a> = dyn worker::Clients<NbdSession> + 'a;
 
 /// A job in progress.
 struct ActiveJob {
@@ -38,7 +38,6 @@ struct ActiveJob {
     error: Option<Refusal>,
     /// The write of the current part.
     write: WriteId,
-    /// The mark of a flush.
     flush_mark: u64,
     /// The due time of the reply, if the job takes time.
     due: Option<HostInstant>,
@@ -65,7 +64,6 @@ pub struct NbdExport {
     /// Jobs with remaining parts, if requests take no time.
     unfinished: Vec<usize>,
     power: PowerSwitch,
-    /// Builds the device anew.
     device: Option<DeviceFactory<Box<dyn Device>>>,
     /// Requests wait in their connections until fewer previous sector versions are kept.
     is_holding: bool,
@@ -213,7 +211,6 @@ impl NbdExport {
         Some(active)
     }
 
-    /// Starts a request that has arrived.
     fn start(&mut self, number: usize, job: Job, now: HostInstant, clients: &mut Clients<'_>) {
         let access = job.kind.access();
         self.statistics.counts.count(access, job.length);
@@ -297,7 +294,6 @@ impl NbdExport {
         Some((Error::Io, "medium error"))
     }
 
-    /// Submits a part of the job to the device.
     fn submit(&mut self, id: usize, job: &Job, offset: u64, length: u64, now: HostInstant) {
         let sector = self.facts.sector.0;
         let op = match job.kind {
@@ -551,7 +547,6 @@ impl PowerControl for NbdExport {
     }
 }
 
-/// The error of a failed completion.
 fn completion_error(status: Status) -> Option<Refusal> {
     match status {
         Status::Good | Status::Recovered { .. } => None,

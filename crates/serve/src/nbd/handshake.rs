@@ -61,10 +61,8 @@ pub enum NbdStep {
     Close,
 }
 
-/// The result of a handshake.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NegotiatedExport {
-    /// Index of the export.
     pub export: usize,
     pub headers: Headers,
     /// True if the client may request block status.
@@ -98,7 +96,6 @@ impl NbdHandshake {
         (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
     }
 
-    /// Appends input from the client.
     pub fn received(&mut self, data: &[u8]) {
         self.input.extend_from_slice(data);
     }
@@ -381,10 +378,8 @@ impl NbdHandshake {
             write_zeroes: can_write,
             dont_fragment: self.headers > Headers::Simple,
             multi_conn: true,
-            resize: false,
-            cache: false,
             fast_zero: can_write,
-            status_payload: false,
+            ..TransmissionFlags::default()
         };
         u16::from_be_bytes(flags.emit())
     }

@@ -8,9 +8,8 @@ use crate::export::Facts;
 use crate::power::WriteId;
 use crate::statistics::Access;
 
-/// Longest data of a request or reply, in bytes: the longest request that the model takes with
-/// 512-byte sectors, and the maximum that clients may assume of any server (section "Size
-/// constraints").
+/// Longest data of a request or reply, in bytes: the model's longest request of 512-byte sectors,
+/// and the maximum that clients may assume of any server (section "Size constraints").
 pub const MAX_PAYLOAD: u64 = 32 << 20;
 
 /// The id of the context `base:allocation`.
@@ -31,7 +30,6 @@ pub struct Job {
     pub write: WriteId,
 }
 
-/// The type of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     Read,
@@ -39,9 +37,7 @@ pub enum JobKind {
     Write,
     /// Waits until all that completed before has reached the medium.
     Flush,
-    /// Discards data.
     Trim,
-    /// Writes zeroes.
     Zero {
         /// The zeroes need not take up space.
         may_free: bool,

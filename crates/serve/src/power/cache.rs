@@ -12,8 +12,7 @@ pub struct PowerCut {
     /// Keep the sectors of the write in progress that have reached the media. Where requests take
     /// no time, keep a random part of the oldest write that has not reached the media.
     pub torn: bool,
-    /// Let the seed choose the survivors among all writes that neither a flush nor FUA has made
-    /// safe.
+    /// Let the seed choose the survivors among all writes that no flush or FUA has made safe.
     pub worst: bool,
     pub seed: u64,
 }
@@ -71,8 +70,7 @@ impl Choice {
 /// which it writes them. Among unacknowledged writes of the same sectors, the first to arrive is
 /// assumed to be the first on the media.
 ///
-/// Cost: the previous content of each sector until the write is safe, and a lookup for each sector
-/// written.
+/// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
 pub struct Cache {
     /// Limit of the sectors of acknowledged writes.
     capacity: u64,
@@ -115,7 +113,6 @@ struct Version {
 
 type SectorData = Box<[u8]>;
 
-/// Identifies a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteId(u64);
 
@@ -233,7 +230,6 @@ impl Cache {
         self.make_room();
     }
 
-    /// Marks a write that the drive has acknowledged.
     pub fn mark_acknowledged(&mut self, write: WriteId) {
         self.reassign_persisted(write);
         if let Some(written) = self.writes.get_mut(&write.0) {
@@ -366,8 +362,7 @@ impl Cache {
         .collect()
     }
 
-    /// Cuts the power: returns the content of the sectors that lose their newest data, and empties
-    /// the cache.
+    /// Empties the cache; returns the content of the sectors that lose their newest data.
     pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
         let fates = self.fates(cut);
         let mut reverted = Vec::new();
@@ -505,8 +500,7 @@ impl Cache {
         Some((written.first, data.collect()))
     }
 
-    /// Marks a planned write as carried out: its data have replaced `before`, in sectors of
-    /// `sector` bytes.
+    /// Marks a planned write as carried out: its data have replaced `before`.
     pub fn mark_carried_out(&mut self, write: WriteId, before: &[u8], sector: u64) {
         let Some(&CachedWrite { first, sectors, .. }) = self.writes.get(&write.0) else {
             return;

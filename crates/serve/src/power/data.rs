@@ -34,7 +34,6 @@ pub trait DataPath: Store {
         WriteId::NONE
     }
 
-    /// Writes a part of a write.
     fn write_part(&mut self, _write: WriteId, offset: u64, data: &[u8]) -> io::Result<()> {
         self.write(offset, data)
     }
@@ -59,7 +58,6 @@ pub trait DataPath: Store {
     /// The device reports that these blocks have reached the media.
     fn mark_persisted(&mut self, _persisted: &[Persisted]) {}
 
-    /// The device has acknowledged the write.
     fn mark_acknowledged(&mut self, _write: WriteId) {}
 
     /// Makes the write permanent, because it had FUA or has failed.
@@ -86,8 +84,7 @@ pub trait DataPath: Store {
     /// Drops a planned write; makes any other permanent.
     fn withdraw(&mut self, _write: WriteId) {}
 
-    /// Discards data, which then read as zeroes. On the media a trim takes effect after the writes
-    /// before it.
+    /// Discards data, which then read as zeroes. On the media, earlier writes take effect first.
     fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
         self.zero(offset, length, true)
     }
@@ -103,9 +100,7 @@ pub trait DataPath: Store {
     }
 
     /// Cuts the power.
-    ///
-    /// # Errors
-    /// If the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; then some writes that should be lost survive.
     fn cut(&mut self, _cut: &PowerCut) -> io::Result<Losses> {
         Ok(Losses::default())
     }
@@ -127,8 +122,7 @@ pub(crate) fn data_path(
     }
 }
 
-/// Limit of the sectors kept for unacknowledged writes before no further writes start: 32 MiB of
-/// the smallest sectors.
+/// Limit of the sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
 const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
 
 /// A store behind a write cache that loses its content when the power is cut.

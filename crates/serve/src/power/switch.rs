@@ -16,7 +16,6 @@ use crate::statistics::Access;
 pub struct PowerSwitch {
     is_on: bool,
     trigger: Option<Trigger>,
-    /// The time of the trigger, if it waits for one.
     trigger_time: Option<HostInstant>,
     /// A cut that is due as soon as replies under way have left.
     due: Option<PowerCut>,
@@ -72,7 +71,6 @@ impl PowerSwitch {
         self.trigger = Some(trigger);
     }
 
-    /// The time of the trigger, if it waits for one.
     pub fn trigger_time(&self) -> Option<HostInstant> {
         self.trigger_time
     }
@@ -91,7 +89,6 @@ impl PowerSwitch {
         self.trigger_time = None;
     }
 
-    /// Records a power cut.
     pub fn record_cut(&mut self, lost: Losses) {
         self.is_on = false;
         self.disarm();
@@ -116,7 +113,6 @@ impl PowerSwitch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
     pub when: TriggerEvent,
-    /// The power cut that it causes.
     pub cut: PowerCut,
 }
 
@@ -222,8 +218,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The parts of a range on either side keep its remaining
-    /// count.
+    /// Repairs the blocks of `[first, end)`. The rest of a range keeps its remaining count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let rest = |injected: InjectedFault| {
             let bad = injected.blocks;
@@ -249,8 +244,7 @@ impl InjectedFaults {
         self.all().clone()
     }
 
-    /// The first bad block of a request, which counts as one failure. Blocks after it are not
-    /// tried.
+    /// The first bad block of a request, which counts as one failure; no later block is tried.
     pub fn first_failure(&self, request: &Request) -> Option<Lbn> {
         let mut all = self.all();
         let (block, index) = all

@@ -1,5 +1,6 @@
 //! Compares each store with a plain array of bytes.
 
+use diskarm_core::testing::XorShift;
 use tempfile::TempDir;
 
 use super::*;
@@ -13,21 +14,9 @@ fn temporary_path(folder: &TempDir) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// Random numbers (xorshift, Marsaglia 2003).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// Applies random operations to the store and to its initial bytes.
 fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
-    let mut numbers = Numbers(seed);
+    let mut numbers = XorShift::new(seed);
     for step in 0..400_u64 {
         let offset = numbers.below(BYTES);
         let length = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));

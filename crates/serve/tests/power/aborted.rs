@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diskarm_core::device::{Completion, Device, Persisted, SubmitError};
-use diskarm_core::request::Request;
+use diskarm_core::device::Device;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
@@ -26,36 +25,10 @@ struct Gated {
 }
 
 impl Device for Gated {
-    fn capacity(&self) -> SectorCount {
-        self.drive.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.drive.sector_size()
-    }
+    diskarm_core::forward!(drive: capacity sector_size submit next_event advance abort persisted);
 
     fn has_room(&self) -> bool {
         self.drive.has_room() && !self.is_shut.load(Ordering::Relaxed)
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.drive.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.drive.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.drive.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.drive.abort(now, id)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.drive.persisted(now)
     }
 }
 

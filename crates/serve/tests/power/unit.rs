@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, Persisted, SubmitError};
-use diskarm_core::request::Request;
+use diskarm_core::device::{Device, Persisted};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
@@ -30,33 +29,7 @@ struct ReportingDevice {
 }
 
 impl Device for ReportingDevice {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.device.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.device.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.device.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.device.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device.abort(now, id)
-    }
+    diskarm_core::forward!(device: capacity sector_size has_room submit next_event advance abort);
 
     fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
         let persisted = self.device.persisted(now)?;

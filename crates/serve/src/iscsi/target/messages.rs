@@ -20,17 +20,12 @@ use crate::iscsi::login::targets;
 use crate::iscsi::session::{
     DataError, DataStep, MAX_COST, Order, Session, SessionConnection, Task, TaskState,
 };
-use crate::service::ConnectionError;
 use crate::statistics::Access;
-
-/// Placeholder for the serial numbers, which are set when the message is sent.
-const UNSET: Serial = Serial(0);
+use crate::worker::ConnectionError;
 
 impl IscsiTarget {
     /// Handles a message that has arrived, and those that have waited for it.
-    ///
-    /// # Errors
-    /// If the connection must be closed.
+    /// Fails if the connection must be closed.
     pub(super) fn arrived(
         &mut self,
         origin: Origin,
@@ -125,13 +120,10 @@ impl IscsiTarget {
         }
         let response = TextResponse {
             is_final: true,
-            continues: false,
             lun: request.lun,
             tag: request.tag,
             transfer: Tag::NONE,
-            status: UNSET,
-            expected_command: UNSET,
-            max_command: UNSET,
+            ..TextResponse::default()
         };
         connection.send(Message::TextResponse(response), answer);
     }
@@ -169,11 +161,7 @@ impl IscsiTarget {
         let answer = LogoutResponse {
             response,
             tag: request.tag,
-            status: UNSET,
-            expected_command: UNSET,
-            max_command: UNSET,
-            wait_s: 0,
-            retain_s: 0,
+            ..LogoutResponse::default()
         };
         connection.send(Message::LogoutResponse(answer), Vec::new());
         if is_ending {
@@ -327,8 +315,7 @@ impl IscsiTarget {
         );
     }
 
-    /// Answers a command to a logical unit that does not exist (SAM-5, "incorrect logical unit
-    /// numbers").
+    /// Answers a command to a missing logical unit (SAM-5, "incorrect logical unit numbers").
     fn answer_missing_unit(
         &mut self,
         origin: Origin,
@@ -367,9 +354,7 @@ impl IscsiTarget {
         let response = TaskResponse {
             response: self.execute(origin.session, request, now),
             tag: request.tag,
-            status: Serial(0),
-            expected_command: Serial(0),
-            max_command: Serial(0),
+            ..TaskResponse::default()
         };
         if let Some(connection) = clients.get_mut(origin.connection) {
             connection.send(Message::TaskResponse(response), Vec::new());
@@ -475,15 +460,12 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
         lun: ping.lun,
         tag: ping.tag,
         transfer: Tag::NONE,
-        status: UNSET,
-        expected_command: UNSET,
-        max_command: UNSET,
+        ..NopIn::default()
     };
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Limit of parameter lists whose length is in their own header, in bytes: far more than the
-/// longest defect list.
+/// Limit in bytes of parameter lists that contain their length: far above the longest defect list.
 const MAX_LIST: usize = 1 << 20;
 
 /// A command's effect on the server.
@@ -499,60 +481,39 @@ struct CommandEffect {
 
 impl CommandEffect {
     fn new(block: &[u8], sector: u64) -> Self {
-        let other = Self {
-            access: Access::Other,
-            bytes: 0,
-            returns: 0,
-            syncs: false,
-        };
-        let Ok(command) = Command::parse(block) else {
-            return other;
-        };
         let whole = |count: u32| u64::from(count) * sector;
-        match command {
-            Command::Read { blocks, .. } => Self {
-                access: Access::Read,
-                bytes: whole(blocks.count),
-                returns: whole(blocks.count) as usize,
-                ..other
+        let (access, bytes, syncs) = match Command::parse(block) {
+            Ok(Command::Read { blocks, .. }) => (Access::Read, whole(blocks.count), false),
+            Ok(
+                Command::Write {
+                    blocks, caching, ..
+                }
+                | Command::OrWrite { blocks, caching },
+            ) => (
+                Access::Write,
+                whole(blocks.count),
+                caching.force_unit_access,
+            ),
+            Ok(Command::WriteAndVerify { blocks, .. }) => {
+                (Access::Write, whole(blocks.count), true)
+            }
+            Ok(Command::WriteSame { blocks, .. }) => (Access::Write, whole(blocks.count), false),
+            Ok(Command::CompareAndWrite { count, caching, .. }) => (
+                Access::Write,
+                whole(count.into()),
+                caching.force_unit_access,
+            ),
+            Ok(Command::SynchronizeCache { .. }) => (Access::Flush, 0, true),
+            _ => (Access::Other, 0, false),
+        };
+        Self {
+            access,
+            bytes,
+            returns: match access {
+                Access::Read => bytes as usize,
+                _ => 0,
             },
-            Command::Write {
-                blocks, caching, ..
-            } => Self {
-                access: Access::Write,
-                bytes: whole(blocks.count),
-                syncs: caching.force_unit_access,
-                ..other
-            },
-            Command::WriteAndVerify { blocks, .. } => Self {
-                access: Access::Write,
-                bytes: whole(blocks.count),
-                syncs: true,
-                ..other
-            },
-            Command::OrWrite { blocks, caching } => Self {
-                access: Access::Write,
-                bytes: whole(blocks.count),
-                syncs: caching.force_unit_access,
-                ..other
-            },
-            Command::WriteSame { blocks, .. } => Self {
-                access: Access::Write,
-                bytes: whole(blocks.count),
-                ..other
-            },
-            Command::CompareAndWrite { count, caching, .. } => Self {
-                access: Access::Write,
-                bytes: whole(count.into()),
-                syncs: caching.force_unit_access,
-                ..other
-            },
-            Command::SynchronizeCache { .. } => Self {
-                access: Access::Flush,
-                syncs: true,
-                ..other
-            },
-            _ => other,
+            syncs,
         }
     }
 }
@@ -586,21 +547,12 @@ fn missing_unit_inquiry() -> Inquiry {
     Inquiry {
         qualifier: 3,
         device_type: 0x1f,
-        removable: false,
         version: 6,
-        normal_aca: false,
-        hierarchical: false,
         response_format: 2,
         additional_length: Inquiry::LENGTH as u8 - 5,
-        protect: false,
-        multiple_ports: false,
-        wide_32: false,
-        wide_16: false,
-        synchronous: false,
-        linked: false,
-        command_queueing: false,
         vendor: padded(""),
         product: padded(""),
         revision: padded(""),
+        ..Inquiry::default()
     }
 }
