@@ -26,7 +26,7 @@ def built_in():
 
 
 def texts(folder):
-    """The licence texts in a crate's folder, and in those of code of other people in it."""
+    """The licence texts in a crate's folder, third-party code included."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return [path for path in files if path.name.lower().startswith(NAMES) and is_text(path)]
 

@@ -36,8 +36,8 @@ class Server:
 
     def __init__(self, folder: str) -> None:
         self.disk, self.control = f"{folder}/disk.sock", f"{folder}/disk.ctl"
-        beside = Path(sys.executable).with_name("diskarm")
-        program = str(beside) if beside.exists() else shutil.which("diskarm") or "diskarm"
+        installed = Path(sys.executable).with_name("diskarm")
+        program = str(installed) if installed.exists() else shutil.which("diskarm") or "diskarm"
         arguments = ["--instant", "--listen", f"unix:{self.disk}", "--control", self.control]
         drive = ["--drive", "sata-4tb-7200", "--size", "16 MiB"]
         self.child = subprocess.Popen(

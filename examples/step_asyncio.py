@@ -12,13 +12,13 @@ import diskarm
 
 
 class Jump(selectors.DefaultSelector):
-    """Instead of waiting for a time, lets it pass."""
+    """Skips a time instead of waiting for it."""
 
     now_s = 0.0
 
     def select(self, timeout=None):
         if timeout is None:
-            raise RuntimeError("everyone waits, and there is no timer")
+            raise RuntimeError("everyone waits, and no timer is set")
         self.now_s += max(timeout, 0.0)
         return super().select(0)
 

@@ -93,7 +93,7 @@ def own_policies() -> None:
     def run(policy: str | diskarm.Policy) -> None:
         diskarm.simulate(DRIVE, workload=workload, policy=policy, requests=requests)
 
-    print("\na policy in Python, 64 waiting, us a request; and as many times that of the table")
+    print("\na policy in Python, 64 waiting, us a request, and its ratio to the table")
     for own, known in [(First(), "fcfs"), (Shortest(), "sptf")]:
         took = best({"own": lambda: run(own), "known": lambda: run(known)})
         name, us = f"{type(own).__name__}, {known}", took["own"] / requests * 1e6

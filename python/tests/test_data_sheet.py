@@ -1,4 +1,4 @@
-"""Drives by the figures of data sheets: those of the program, byte for byte."""
+"""Drives by the figures of data sheets, as the program makes them, byte for byte."""
 
 import re
 

@@ -93,7 +93,7 @@ def test_what_a_device_does_not_take_is_an_error(arguments, field, expected):
     with pytest.raises(diskarm.Error, match=f"^{field}: found .*, expected {expected}") as caught:
         device.submit(*arguments)
     assert caught.value.field == field and device.outstanding == 0
-    # It goes on as before.
+    # It continues as before.
     assert device.submit(10, "R", 0, 1) == 0
     with pytest.raises(diskarm.Error, match="^now_us"):
         device.advance(9)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="needs /proc, which tells processor time"
+    not Path("/proc/self/stat").exists(), reason="needs /proc, which reports processor time"
 )
 
 START = "import diskarm, sys; print('begun', flush=True)\n"

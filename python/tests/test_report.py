@@ -78,7 +78,7 @@ def browser() -> Iterator[Any]:
     if BROWSER is None:
         pytest.skip("no Chromium")
     with playwright.sync_playwright() as driver:
-        # Whoever runs this may be root, for whom there is no sandbox.
+        # The tests may run as root, for whom browsers have no sandbox.
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         yield browser
         browser.close()

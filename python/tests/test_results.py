@@ -1,4 +1,4 @@
-"""What results look like: in a terminal, in a notebook, as a table."""
+"""Renderings of results: in a terminal, in a notebook, as a table."""
 
 import math
 import re

@@ -22,10 +22,10 @@ def plain(result: diskarm.Result) -> dict[str, Any]:
 def same(result: diskarm.Result, printed: dict[str, Any], *, is_saturated: bool = False) -> None:
     """Compares a result with the program's output: names, numbers and types."""
     expected = {name: value for name, value in printed.items() if name not in WALL}
-    beside = {"is_saturated": is_saturated}
+    metrics = {"is_saturated": is_saturated}
     # Printed only where there are any.
     absent = {"flushes": 0, "recovered": 0, "failed": 0}
-    assert plain(result) == {**absent, **expected, **beside}
+    assert plain(result) == {**absent, **expected, **metrics}
 
 
 @pytest.mark.parametrize(

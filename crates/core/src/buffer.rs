@@ -184,8 +184,7 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Returns the first block that a segment would hold, filled up to `end` and before from
-    /// `first`.
+    /// Returns the first block of a segment, once filled up to `end` and backward to `first`.
     pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);

@@ -1,7 +1,6 @@
 //! A drive: commands in, completions out, no I/O, no clock.
 //!
-//! [`Drive`] holds the on-board command queue around a [`Core`], which computes the future of
-//! one command at a time in closed form.
+//! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
 
 mod arm;
 mod bus;
@@ -364,8 +363,7 @@ impl Drive {
     }
 
     /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
-    /// the media as scheduled, or first if the cache was `deferred`; other segments empty the
-    /// buffer.
+    /// the media as scheduled, or first if the cache was `deferred`; new segments are empty.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         self.set_now(now);
         self.begin(now);

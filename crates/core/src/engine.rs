@@ -1,7 +1,6 @@
 //! The event loop for one device: merges arrivals with the device's next event.
 //!
-//! A [`Load`] supplies the arrivals. It is notified of completions, because in closed systems they
-//! trigger the next arrivals.
+//! A [`Load`] supplies the arrivals; in closed systems, completions trigger them.
 
 use std::collections::VecDeque;
 use std::iter::{Fuse, Repeat, repeat};
@@ -14,8 +13,7 @@ use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Work
 
 /// A source of requests.
 pub trait Load {
-    /// Returns the instant of the next known arrival; completions may trigger others, at or after
-    /// them.
+    /// Returns the instant of the next known arrival; completions may trigger later ones.
     fn next_arrival(&mut self) -> Option<Instant>;
 
     /// Removes and returns the request of [`Load::next_arrival`], which must have been `Some`.
@@ -161,22 +159,20 @@ pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Re
     rest: I,
     next: Option<Request>,
     think: T,
-    /// Instants of the next requests of the thinking clients, ascending. With equal think times
-    /// each new one is appended.
+    /// Instants of the next requests of the thinking clients, ascending.
     asking: VecDeque<Instant>,
 }
 
 impl<I: Iterator<Item = Request>> ClosedLoop<I> {
-    /// Creates `clients` clients that issue all of `requests`, thinking for `think` after each
-    /// completion. All issue one at the start.
+    /// Creates `clients` clients that issue one of `requests` at the start and after each `think`.
     pub fn new(requests: I, clients: usize, think: Span) -> Self {
         Self::with_think_times(requests, clients, repeat(think))
     }
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but each completion takes its think time from `think`; when that has
-    /// ended, no client issues another request.
+    /// Like [`Self::new`], with the think times of `think`; at its end, clients issue no more
+    /// requests.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -315,8 +311,7 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged in order of time, up to a total number of requests. At the
-/// same instant the stream listed first precedes the others.
+/// The streams of a workload, merged in order of time and then of the list, up to a total number.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,
@@ -327,8 +322,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Creates `count` requests of `workload` on `disk`, generated from `seed`. [`Request::stream`]
-    /// is the number of their stream.
+    /// Creates `count` requests of `workload` on `disk`, generated from `seed`, with their streams.
     ///
     /// # Panics
     /// If the disk has no room for a request, or a share is not within 0 and 1.

@@ -1,7 +1,6 @@
 //! The layout of a drive: the location of every block, built once from its [`spec::Geometry`].
 //!
-//! Maps logical blocks to cylinder, head, sector and angle, and back; provides locations and
-//! gap-free runs to the modules that model time.
+//! Maps logical blocks to cylinder, head, sector and angle, and back; provides gap-free runs.
 //!
 //! # How places are counted
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
@@ -18,8 +17,7 @@
 //!   slipping moves the data before the slip forward. A region must have enough spares.
 //! * A zone is divided into ranges of cylinders from its first cylinder on; a shorter last range
 //!   has the same number of spares as the others.
-//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not the spare places
-//!   between them.
+//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, but no spares.
 //! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!
@@ -71,7 +69,7 @@ pub struct Layout {
     cylinders: u32,
     surfaces: u32,
     physical: Physical,
-    /// Two per zone; see [`plan::data_grid`].
+    /// Two per zone: of its data, and of its places.
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,

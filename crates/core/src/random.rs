@@ -1,5 +1,4 @@
-//! Random numbers: the generator, its independent streams, and the few distributions that models
-//! and workloads need.
+//! Random numbers: the generator, its streams, and distributions for models and workloads.
 
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -7,8 +6,8 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::units::Span;
 
-/// The generator of every random number of a run: PCG XSL 128/64 (MCG). It is fixed because results
-/// must stay comparable to the bit for years.
+/// The generator of all random numbers, PCG XSL 128/64 (MCG), fixed so that results stay
+/// comparable.
 pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
@@ -18,8 +17,7 @@ pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
     Generator::seed_from_u64(own ^ purpose as u64)
 }
 
-/// The purpose of the random numbers of one stream. Times and requests are generated separately, so
-/// that the requests do not depend on the load.
+/// The purpose of the random numbers of one stream. Requests do not depend on the load.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Purpose {
@@ -50,8 +48,7 @@ pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::once(seed).chain(others)
 }
 
-/// Returns a uniform number in `[0, bound)`: the high half of a product, off by less than
-/// `bound / 2^64` in probability.
+/// Returns a uniform number in `[0, bound)`, off by less than `bound / 2^64` in probability.
 #[inline]
 pub fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -176,7 +173,7 @@ impl<T: Copy> Alias<T> {
         Self { entries }
     }
 
-    /// Selects a value and its index. The high half of a product selects the entry, the low half
+    /// Selects a value and its index: the high half of a product selects the entry, the low half
     /// one of its two values.
     #[inline]
     pub fn take(&self, generator: &mut Generator) -> (usize, T) {
@@ -229,8 +226,7 @@ mod tests {
 
     #[test]
     fn alias_table_gives_each_value_its_weight() {
-        // Of 12 parts: 1, 0, 8 and 3; exact, because a table of four entries can represent
-        // twelfths.
+        // Exact, because a table of four entries can represent twelfths.
         let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |index| index);
         let mut shares = [0.0; 4];
         for (index, entry) in table.entries.iter().enumerate() {

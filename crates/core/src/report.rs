@@ -17,8 +17,7 @@ use crate::units::{Instant, Span};
 /// to the last completion. A request counts if it is completed within it.
 ///
 /// All requests inside the device but one are waiting: a drive's mechanism serves one at a time.
-/// (If a drive moves its arm before the completion of the previous request, [`PreSeek`], the later
-/// one still counts as waiting.)
+/// (With [`PreSeek`], the later of two requests still counts as waiting.)
 ///
 /// [`PreSeek`]: crate::spec::PreSeek
 #[derive(Clone, Debug)]
@@ -76,8 +75,7 @@ impl Report {
         self.failed
     }
 
-    /// Returns the number of reads and writes that succeeded after retries; all statistics include
-    /// them.
+    /// Returns the number of reads and writes, counted as usual, that succeeded after retries.
     pub const fn recovered_count(&self) -> u64 {
         self.recovered
     }
@@ -94,14 +92,11 @@ impl Report {
 
     /// Returns the length of the measured period.
     pub fn elapsed(&self) -> Span {
-        match self.start {
-            Some(start) => self.end.since_or_zero(start),
-            None => Span::ZERO,
-        }
+        let since = |start| self.end.since_or_zero(start);
+        self.start.map_or(Span::ZERO, since)
     }
 
-    /// Returns the share of reads that were served entirely from the buffer; `None` without reads.
-    /// Partial hits do not count.
+    /// Returns the share of reads served entirely from the buffer; `None` without reads.
     pub fn cache_hit_fraction(&self) -> Option<f64> {
         let reads = self.reads.requests_count();
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
@@ -110,18 +105,18 @@ impl Report {
     /// Returns the share of the period with some request inside; `None` when it has no length.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
-        self.occupancy.busy_fraction(self.end)
+        self.occupancy.busy.average_count(self.end)
     }
 
     /// Returns the average over time of the number of requests waiting; `None` as above.
     pub fn waiting_mean_count(&self) -> Option<f64> {
         self.start?;
-        self.occupancy.waiting_mean_count(self.end)
+        self.occupancy.waiting.average_count(self.end)
     }
 
     /// Returns the largest number of requests waiting.
     pub fn waiting_max_count(&self) -> u64 {
-        self.occupancy.waiting_max_count()
+        self.occupancy.waiting.max()
     }
 
     /// Requests counted per second of the period; `None` as above.
@@ -187,9 +182,8 @@ impl Observer for Report {
     }
 }
 
-/// An observer that reports the disks of [`SideBySide`] one by one, all over the period of the
-/// report of all: from the first arrival at any disk, or from the completion that ends the warm-up,
-/// to the last completion at any.
+/// An observer that reports the disks of [`SideBySide`] one by one, over the same period: from the
+/// first arrival, or the completion that ends the warm-up, to the last completion at any disk.
 ///
 /// [`SideBySide`]: crate::array::SideBySide
 #[derive(Clone, Debug)]
@@ -207,8 +201,7 @@ impl Disks {
         Self::after(&Report::new(warm_up_requests))
     }
 
-    /// Continues after `report`, to which only the first disk has contributed. While there is no
-    /// other, no observer is needed.
+    /// Continues after `report`, to which only the first disk has contributed.
     pub fn after(report: &Report) -> Self {
         let first = report.start.map(|_| Report {
             warm_up: 0,
@@ -293,30 +286,19 @@ impl<'r> Replications<'r> {
 
     /// Returns the sum of the measured periods.
     pub fn elapsed(&self) -> Span {
-        self.runs
-            .iter()
-            .map(|run| run.elapsed())
-            .fold(Span::ZERO, |sum, span| sum + span)
+        self.runs.iter().map(|run| run.elapsed()).sum()
     }
 
-    /// See [`Report::utilisation_fraction`]; `None` when no run has it.
-    pub fn utilisation_fraction(&self) -> Option<f64> {
-        mean(&self.each(Report::utilisation_fraction))
+    /// Returns the mean of a statistic of [`Report`] over the runs that have it; `None` if none
+    /// has.
+    pub fn mean(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
+        let values = self.each(statistic);
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// Returns half the width of its confidence interval.
-    pub fn utilisation_ci95_fraction(&self) -> Option<f64> {
-        half_width_95(&self.each(Report::utilisation_fraction))
-    }
-
-    /// See [`Report::waiting_mean_count`]; `None` when no run has it.
-    pub fn waiting_mean_count(&self) -> Option<f64> {
-        mean(&self.each(Report::waiting_mean_count))
-    }
-
-    /// Returns half the width of its confidence interval.
-    pub fn waiting_ci95_count(&self) -> Option<f64> {
-        half_width_95(&self.each(Report::waiting_mean_count))
+    /// Returns half the width of the confidence interval of [`Self::mean`].
+    pub fn half_width_95(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
+        half_width_95(&self.each(statistic))
     }
 
     /// Returns the largest number of requests waiting in any run.
@@ -325,34 +307,9 @@ impl<'r> Replications<'r> {
         counts.max().unwrap_or(0)
     }
 
-    /// See [`Report::throughput_per_s`]; `None` when no run has it.
-    pub fn throughput_per_s(&self) -> Option<f64> {
-        mean(&self.each(Report::throughput_per_s))
+    fn each(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| statistic(run)).collect()
     }
-
-    /// Returns half the width of its confidence interval.
-    pub fn throughput_ci95_per_s(&self) -> Option<f64> {
-        half_width_95(&self.each(Report::throughput_per_s))
-    }
-
-    /// See [`Report::cache_hit_fraction`]; `None` when no run has it.
-    pub fn cache_hit_fraction(&self) -> Option<f64> {
-        mean(&self.each(Report::cache_hit_fraction))
-    }
-
-    /// Returns half the width of its confidence interval.
-    pub fn cache_hit_ci95_fraction(&self) -> Option<f64> {
-        half_width_95(&self.each(Report::cache_hit_fraction))
-    }
-
-    /// Returns the value of each run that has one.
-    fn each(&self, figure: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
-        self.runs.iter().filter_map(|run| figure(run)).collect()
-    }
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Requests of one kind in each of several runs.
@@ -401,9 +358,7 @@ const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
     responses: ResponseSummary,
-    /// Sums in nanoseconds of the parts of service: all parts of the breakdown except the queue
-    /// wait. That alone could exceed 63 bits: on a saturated drive it is unbounded, while service
-    /// would take 292 years.
+    /// Sums in ns of all parts of the breakdown except the queue wait, which could exceed 63 bits.
     parts: [i64; SERVICE_PARTS],
     hits: u64,
 }
@@ -420,18 +375,13 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Creates all requests of two kinds of one run; `series` has the response times of both in
-    /// order, because the two kinds depend on each other.
-    pub(super) fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
-        let mut parts = a.parts;
-        for (sum, part) in parts.iter_mut().zip(b.parts) {
-            *sum += part;
-        }
-        Self {
-            responses: ResponseSummary::together(&a.responses, &b.responses, series),
-            parts,
-            hits: a.hits + b.hits,
-        }
+    /// Adds up two kinds of one run, which are dependent: `series` has the responses of both in
+    /// order.
+    fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
+        let mut both = a.clone();
+        both.merge(b);
+        both.responses = ResponseSummary::together(&a.responses, &b.responses, series);
+        both
     }
 
     /// Adds all requests of an independent run.
@@ -443,8 +393,7 @@ impl RequestTotals {
         self.hits += other.hits;
     }
 
-    /// Returns the number of reads that were served entirely from the buffer; partial hits do not
-    /// count.
+    /// Returns the number of reads that were served entirely from the buffer, not in part.
     pub fn hits_count(&self) -> u64 {
         self.hits
     }
@@ -459,8 +408,8 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, each part to the nearest nanosecond, which adds up to the mean
-    /// response; `None` when nothing was counted.
+    /// Returns the mean breakdown, which adds up to the mean response; `None` if nothing was
+    /// counted.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
@@ -481,8 +430,7 @@ impl RequestTotals {
         })
     }
 
-    /// Returns the mean response time without queue wait, to the nearest nanosecond; `None` when
-    /// nothing was counted.
+    /// Returns the mean response time without queue wait, rounded; `None` when nothing was counted.
     pub fn mean_service(&self) -> Option<Span> {
         self.mean_of(self.parts.iter().copied().map(i128::from).sum())
     }
@@ -509,17 +457,14 @@ pub struct Window {
     pub waiting_mean_count: f64,
 }
 
-/// An observer that divides a run into windows of equal length, starting at time zero. They include
-/// the warm-up, so that they show whether it was long enough.
+/// An observer that divides a run, with its warm-up, into windows of equal length from time zero.
 ///
-/// Memory grows by about 150 bytes per window, up to a maximum number of windows; later events are
-/// not observed.
+/// Memory grows by about 150 bytes per window, up to a maximum number; later events are ignored.
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Span,
     max: usize,
     done: Vec<Window>,
-    /// Start and end of the current window.
     start: Instant,
     end: Instant,
     arrived: u64,
@@ -564,7 +509,6 @@ impl Windows {
         self.responses.moments().count()
     }
 
-    /// Closes all windows that ended by `now`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.last = now;
@@ -573,14 +517,11 @@ impl Windows {
         }
     }
 
-    /// Ends the current window at `end` and begins another.
     #[cold]
     fn close(&mut self, end: Instant) {
-        let averages = (
-            self.occupancy.busy_fraction(end),
-            self.occupancy.waiting_mean_count(end),
-        );
-        let (Some(utilisation_fraction), Some(waiting_mean_count)) = averages else {
+        let busy = self.occupancy.busy.average_count(end);
+        let waiting = self.occupancy.waiting.average_count(end);
+        let (Some(utilisation_fraction), Some(waiting_mean_count)) = (busy, waiting) else {
             panic!("a window of no time at {end:?}");
         };
         self.is_cut |= self.done.len() == self.max;
@@ -625,8 +566,7 @@ impl Observer for Windows {
 
 /// Time averages from a start instant on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Occupancy {
-    /// Requests inside the device.
+struct Occupancy {
     inside: u64,
     /// 1 while any request is inside.
     busy: OverTime,
@@ -635,8 +575,7 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Starts with `inside` requests at `start`.
-    pub(super) fn new(start: Instant, inside: u64) -> Self {
+    fn new(start: Instant, inside: u64) -> Self {
         Self {
             inside,
             busy: OverTime::new(start, inside.min(1)),
@@ -645,34 +584,18 @@ impl Occupancy {
     }
 
     /// Continues with the same device, but averages from `now` on.
-    pub(super) fn from(&self, now: Instant) -> Self {
+    fn from(&self, now: Instant) -> Self {
         Self::new(now, self.inside)
     }
 
     #[inline]
-    pub(super) fn enter(&mut self, now: Instant) {
+    fn enter(&mut self, now: Instant) {
         self.step(now, self.inside + 1);
     }
 
     #[inline]
-    pub(super) fn leave(&mut self, now: Instant) {
+    fn leave(&mut self, now: Instant) {
         self.step(now, self.inside - 1);
-    }
-
-    /// Returns the share of time until `end` with some request inside; `None` if no time has
-    /// passed.
-    pub(super) fn busy_fraction(&self, end: Instant) -> Option<f64> {
-        self.busy.average_count(end)
-    }
-
-    /// Returns the average number waiting until `end`; `None` if no time has passed.
-    pub(super) fn waiting_mean_count(&self, end: Instant) -> Option<f64> {
-        self.waiting.average_count(end)
-    }
-
-    /// Returns the largest number waiting.
-    pub(super) fn waiting_max_count(&self) -> u64 {
-        self.waiting.max()
     }
 
     /// Sets the number inside to `inside` at `now`. This changes only one of busy and waiting.

@@ -27,8 +27,7 @@ impl Op {
 pub enum Ordering {
     /// In any order and with any path of the arm that a policy chooses.
     Simple(Stroke),
-    /// After every request that arrived before it, and before every one that arrives later, except
-    /// those at the head of the queue.
+    /// After all requests that arrived before it, before later ones not at the head of the queue.
     Ordered,
     /// Before every waiting request. Among several, the newest is first.
     HeadOfQueue,
@@ -52,8 +51,7 @@ pub enum Priority {
     Low,
 }
 
-/// The path of the arm to a request, as consecutive full seeks. Policies whose sweeps end at the
-/// edge of the disk use it.
+/// The path of the arm to a request, as full seeks, for policies that sweep to the disk's edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stroke {
     /// Straight to the request.
@@ -87,14 +85,13 @@ pub struct Request {
     pub priority: Priority,
     /// Number of its stream in a workload, from 0.
     pub stream: u16,
-    /// Number of its disk among several side by side, from 0 (SCSI: logical unit); ignored by
-    /// others.
+    /// Number of its disk among several side by side, from 0 (SCSI: logical unit).
     pub unit: u16,
 }
 
 impl Request {
-    /// The largest size: what one ATA command with 48-bit addresses can name (READ DMA EXT, a
-    /// 16-bit count of which zero means 65,536).
+    /// The largest size: that of an ATA command with 48-bit addresses (READ DMA EXT, a 16-bit
+    /// count).
     pub const MAX_SECTORS: SectorCount = SectorCount(1 << 16);
 
     /// Creates a request with default attributes, for unit 0, of stream 0.

@@ -1,14 +1,496 @@
 //! The text syntax of quantities with their units, names, and calls with parameters.
 //!
-//! Specifications, workloads and policies are written in it; their readers define the meaning.
+//! Specifications, workloads and policies are written in it: in words, and in calls such as
+//! `poisson(rate=60/s)`. This module knows the punctuation; its readers define the meaning.
 
-mod args;
-mod call;
 mod error;
 pub mod quantity;
 
-pub use args::Args;
-pub(crate) use args::{NO_PARAMETERS, no_share, percent, share};
-pub(crate) use call::words;
-pub use call::{Call, list};
 pub use error::{InputError, line_of, nearest};
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::units::Span;
+
+/// A name with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call<'t> {
+    /// The name before the parentheses.
+    pub name: &'t str,
+    /// The parameters in order; a key may occur twice.
+    pub given: Vec<(&'t str, &'t str)>,
+}
+
+impl<'t> Call<'t> {
+    /// Returns the name of a call, whatever follows it.
+    pub fn name_of(text: &'t str) -> &'t str {
+        text.split_once('(').map_or(text, |(name, _)| name).trim()
+    }
+
+    /// Parses `name` or `name(key=value, ...)`; errors call it `field`.
+    pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
+        Self::read_in_order(text, field, &[])
+    }
+
+    /// Like [`Self::read`], but the first parameters may be bare values, for `keys` in their order.
+    pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
+        let written = text.trim();
+        let Some((before_parenthesis, rest)) = written.split_once('(') else {
+            if written.contains('=') {
+                return Err(InputError::new(field, written, WRITTEN));
+            }
+            let given = Vec::new();
+            return Ok(Self {
+                name: written,
+                given,
+            });
+        };
+        let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
+            return Err(InputError::new(field, written, balanced(written)));
+        };
+        let name = before_parenthesis.trim();
+        let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
+        let parts = list(inside).into_iter();
+        for part in parts.filter(|part| !part.is_empty()) {
+            // A value alone may be a call with parameters of its own.
+            let keyed = part.split_once('=').filter(|(key, _)| !key.contains('('));
+            let (key, value) = match keyed {
+                Some(keyed) => {
+                    keys = [].iter();
+                    keyed
+                }
+                None => match keys.next() {
+                    Some(key) => (*key, part),
+                    None => {
+                        let expected = "parameters as key=value";
+                        return Err(if before.is_empty() {
+                            InputError::new(name, part, expected)
+                        } else {
+                            let found = format_args!("{part:?} after {before:?}");
+                            InputError::shown(name, found, expected)
+                        });
+                    }
+                },
+            };
+            given.push(parameter(name, key.trim(), value.trim())?);
+            before = part;
+        }
+        Ok(Self { name, given })
+    }
+}
+
+const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+
+/// Returns the expectation in the error about `text`, whose parentheses do not match.
+fn balanced(text: &str) -> String {
+    let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
+    match opened.abs_diff(closed) {
+        0 => WRITTEN.to_owned(),
+        missing if opened > closed => format!("{missing} more \")\""),
+        surplus => format!("{surplus} fewer \")\""),
+    }
+}
+
+/// Returns a parameter of the call `name`, unless another follows without a comma.
+fn parameter<'t>(
+    name: &str,
+    key: &'t str,
+    value: &'t str,
+) -> Result<(&'t str, &'t str), InputError> {
+    if words(value).iter().skip(1).any(|word| word.contains('=')) {
+        let expected = "one value, and a comma before the next parameter";
+        return Err(InputError::new(format!("{name}.{key}"), value, expected));
+    }
+    let unquoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+    Ok((key, unquoted.unwrap_or(value)))
+}
+
+/// Returns the entries of `text`, separated by commas outside parentheses.
+pub fn list(text: &str) -> Vec<&str> {
+    let entries = outside(text, |c| c == ',').into_iter();
+    entries.map(str::trim).collect()
+}
+
+/// Returns the words of `text`, separated by spaces outside parentheses.
+pub(crate) fn words(text: &str) -> Vec<&str> {
+    let mut words = outside(text, char::is_whitespace);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Returns the pieces of `text` between separators outside parentheses.
+fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut depth, mut start) = (0usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && is_mark(c) => {
+                pieces.push(&text[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0i64;
+    for c in text.chars() {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return false;
+        }
+    }
+    depth == 0
+}
+
+/// The parameters of one call and the keys read so far. All errors name the parameter.
+pub struct Args<'t, C = ()> {
+    /// Further input of the reader.
+    pub context: C,
+    name: &'t str,
+    given: Vec<(&'t str, &'t str)>,
+    known: Vec<&'static str>,
+}
+
+pub(crate) const NO_PARAMETERS: &str = "no parameters";
+
+const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
+const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
+const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
+const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
+
+impl<'t, C> Args<'t, C> {
+    /// Creates the parameters of `call`, for a reader that needs `context`.
+    pub fn new(call: &Call<'t>, context: C) -> Self {
+        Self {
+            context,
+            name: call.name,
+            given: call.given.clone(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Returns the value of `key`, parsed by `read`; `None` if it is not given.
+    pub fn maybe<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, InputError> {
+        self.maybe_read(key, |value, field| {
+            read(value).ok_or_else(|| InputError::new(field, value, expected))
+        })
+    }
+
+    /// Returns the value of `key`, if given. `read` takes value and field, and returns its own
+    /// errors.
+    pub fn maybe_read<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&str, &str) -> Result<T, InputError>,
+    ) -> Result<Option<T>, InputError> {
+        self.known.push(key);
+        let mut values = self.given.iter().filter(|(given, _)| *given == key);
+        let Some((_, value)) = values.next() else {
+            return Ok(None);
+        };
+        if let Some((_, second)) = values.next() {
+            let found = format_args!("{value:?} and {second:?}");
+            return Err(InputError::shown(self.field(key), found, "a single value"));
+        }
+        read(value, &self.field(key)).map(Some)
+    }
+
+    /// Like [`Self::maybe`], for a required key.
+    pub fn need<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, InputError> {
+        let meant = self.maybe(key, expected, read)?;
+        meant.ok_or_else(|| match self.misspelt(key) {
+            Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
+            None => InputError::missing(self.field(key), expected),
+        })
+    }
+
+    /// Returns the mean time between events, given as `mean` or as `rate`.
+    pub fn mean_or_rate(&mut self) -> Result<Span, InputError> {
+        let mean = self.maybe("mean", TIME, positive_span)?;
+        let rate = self.maybe("rate", RATE, quantity::interval)?;
+        match (mean, rate) {
+            (Some(pause), None) | (None, Some(pause)) => Ok(pause),
+            (Some(_), Some(_)) => {
+                let expected = "a rate or a mean, not both";
+                Err(InputError::new(self.field("rate"), "both", expected))
+            }
+            (None, None) => self.need("rate", RATE, quantity::interval),
+        }
+    }
+
+    /// Returns a time above zero.
+    pub fn time(&mut self, key: &'static str) -> Result<Span, InputError> {
+        self.need(key, TIME, positive_span)
+    }
+
+    /// Returns a time that may be zero; zero if not given.
+    pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
+        Ok(self.maybe_time(key)?.unwrap_or_default())
+    }
+
+    /// Returns an optional time that may be zero.
+    pub fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
+        let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
+        self.maybe(key, TIME_OR_NONE, read)
+    }
+
+    /// Returns a share from 0 to 1.
+    pub fn share(&mut self, key: &'static str) -> Result<f64, InputError> {
+        self.need(key, SHARE, share)
+    }
+
+    /// Returns a share that is neither nothing nor all.
+    pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
+        let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
+        self.need(key, "a share above 0 % and below 100 %", part)
+    }
+
+    /// Like [`Self::share`], for an optional key.
+    pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
+        self.maybe(key, SHARE, share)
+    }
+
+    /// Returns a whole number within `range`.
+    pub fn count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, InputError> {
+        self.need(key, &expected_range("a whole number", &range), |text| {
+            whole(text, &range)
+        })
+    }
+
+    /// Like [`Self::count`], for an optional key.
+    pub fn maybe_count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, InputError> {
+        self.maybe(key, &expected_range("a whole number", &range), |text| {
+            whole(text, &range)
+        })
+    }
+
+    pub(crate) fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, InputError> {
+        self.need(key, &expected_range("a number", &range), |text| {
+            number(text, &range)
+        })
+    }
+
+    pub(crate) fn maybe_number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, InputError> {
+        self.maybe(key, &expected_range("a number", &range), |text| {
+            number(text, &range)
+        })
+    }
+
+    /// Returns an optional `yes` or `no`.
+    pub fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
+        self.maybe(key, "yes or no", |text| match text {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Returns the values of a key that may be given several times.
+    pub fn several<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, InputError> {
+        self.known.push(key);
+        let values = self.given.iter().filter(|(given, _)| *given == key);
+        values
+            .map(|(_, value)| {
+                read(value).ok_or_else(|| InputError::new(self.field(key), value, expected))
+            })
+            .collect()
+    }
+
+    /// Returns the shares of a key that is given at least once.
+    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
+        match self.several(key, SHARE, share)? {
+            shares if shares.is_empty() => Err(InputError::missing(self.field(key), SHARE)),
+            shares => Ok(shares),
+        }
+    }
+
+    /// Returns all pairs as given, for calls whose keys are themselves values.
+    pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
+        std::mem::take(&mut self.given)
+    }
+
+    /// Returns the name of the parameter `key` in errors.
+    pub fn field(&self, key: &str) -> String {
+        format!("{}.{key}", self.name)
+    }
+
+    /// Ends reading: a key that was not read is an error.
+    pub fn finish(&self) -> Result<(), InputError> {
+        let mut keys = self.given.iter().map(|(key, _)| *key);
+        let Some(strange) = keys.find(|key| !self.known.contains(key)) else {
+            return Ok(());
+        };
+        let expected = match (nearest(strange, &self.known), self.known.join(", ")) {
+            (_, known) if known.is_empty() => NO_PARAMETERS.to_owned(),
+            (Some(near), known) => format!("a known parameter: \"{near}\" or one of {known}"),
+            (None, known) => format!("a known parameter: {known}"),
+        };
+        Err(InputError::new(self.name, strange, expected))
+    }
+
+    /// Returns a given key that is probably a misspelt `key`, which then is not just missing.
+    fn misspelt(&self, key: &str) -> Option<&'t str> {
+        let mut keys = self.given.iter().map(|(given, _)| *given);
+        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
+    }
+}
+
+fn positive_span(text: &str) -> Option<Span> {
+    quantity::span(text).filter(|span| *span > Span::ZERO)
+}
+
+fn expected_range<T: Display>(kind: &str, range: &RangeInclusive<T>) -> String {
+    format!("{kind} from {} to {}", range.start(), range.end())
+}
+
+fn number(text: &str, range: &RangeInclusive<f64>) -> Option<f64> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+    quantity::count(text).filter(|number| range.contains(number))
+}
+
+pub(crate) fn share(text: &str) -> Option<f64> {
+    quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// Returns a share as a percentage, without the rounding error of binary fractions.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e8).round() / 1e6)
+}
+
+/// Returns the error that `found` is not a share.
+pub(crate) fn no_share(field: &str, found: &str) -> InputError {
+    InputError::new(field, found, SHARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_part_words_outside_parentheses_only() {
+        let text = " poisson( rate = 60/s )  local(share=30%, deviation=10 sectors) reads=5% ";
+        let expected = [
+            "poisson( rate = 60/s )",
+            "local(share=30%, deviation=10 sectors)",
+            "reads=5%",
+        ];
+        assert_eq!(words(text), expected);
+    }
+
+    #[test]
+    fn calls_nest() {
+        let call = Call::read("closed(clients=4, think=erlang(k=2, mean=5 ms),)", "x");
+        let given = vec![("clients", "4"), ("think", "erlang(k=2, mean=5 ms)")];
+        let name = "closed";
+        assert_eq!(call, Ok(Call { name, given }));
+        assert_eq!(Call::read("uniform()", "x").unwrap().given, []);
+        let quoted = Call::read("f(a=\"every 5 s\", b=\", c=\"\")", "x").unwrap();
+        assert_eq!(quoted.given, [("a", "every 5 s"), ("b", "\""), ("c", "")]);
+    }
+
+    #[test]
+    fn values_alone_are_of_the_first_keys() {
+        let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
+        let given = |text| read(text).expect(text).given;
+        assert_eq!(given("f(1)"), [("a", "1")]);
+        assert_eq!(given("f(1, b=2)"), [("a", "1"), ("b", "2")]);
+        assert_eq!(
+            given("f(1 s, g(c=2), d=3)"),
+            [("a", "1 s"), ("b", "g(c=2)"), ("d", "3")]
+        );
+        for (text, expected) in [
+            (
+                "f(1, 2, 3)",
+                "f: found \"3\" after \"2\", expected parameters as key=value",
+            ),
+            (
+                "f(b=1, 2)",
+                "f: found \"2\" after \"b=1\", expected parameters as key=value",
+            ),
+        ] {
+            assert_eq!(read(text).expect_err(text).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn half_written_calls_are_faults() {
+        for text in [
+            "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)", "f a=1",
+        ] {
+            let call = Call::read(text, "x");
+            assert!(call.is_err() || text == "f)(", "{text}: {call:?}");
+        }
+    }
+
+    #[test]
+    fn errors_say_which_mark_is_missing() {
+        for (text, expected) in [
+            (
+                "f(a=g(b=1)",
+                "x: found \"f(a=g(b=1)\", expected 1 more \")\"",
+            ),
+            ("f(1)", "f: found \"1\", expected parameters as key=value"),
+            (
+                "f(a=0,,1)",
+                "f: found \"1\" after \"a=0\", expected parameters as key=value",
+            ),
+            ("f(a=1)))", "x: found \"f(a=1)))\", expected 2 fewer \")\""),
+            (
+                "f(a=1 s b=2)",
+                "f.a: found \"1 s b=2\", expected one value, and a comma before the next parameter",
+            ),
+        ] {
+            let error = Call::read(text, "x").expect_err(text);
+            assert_eq!(error.to_string(), expected);
+        }
+        assert!(
+            Call::read("f(a=1 s, b=g(c=1 d=2))", "x").is_ok(),
+            "read with g"
+        );
+    }
+}

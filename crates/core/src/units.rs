@@ -73,7 +73,7 @@ impl Sub for Instant {
     }
 }
 
-/// Separate, so that the message costs the hot path nothing.
+// This and others of its kind are separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
@@ -82,13 +82,16 @@ fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
 
 /// Implements operators on the numbers inside.
 macro_rules! operators {
-    ($($operator:ident::$function:ident($left:ident, $right:ident) = $result:expr;)+) => {$(
+    ($(
+        $operator:ident::$function:ident($left:ident, $right:ident)
+            = |$a:ident, $b:ident| $result:expr;
+    )+) => {$(
         impl $operator<$right> for $left {
             type Output = Self;
             #[inline]
             fn $function(self, other: $right) -> Self {
-                let result: fn(_, _) -> _ = $result;
-                Self(result(self.0, other.0))
+                let ($a, $b) = (self.0, other.0);
+                Self($result)
             }
         }
     )+};
@@ -99,8 +102,8 @@ operators! {
     Sub::sub(Instant, Span) = |at, span| at - span;
     Add::add(Span, Span) = |a, b| a + b;
     Sub::sub(Span, Span) = |a, b| a - b;
-    Add::add(Angle, Angle) = u64::wrapping_add;
-    Sub::sub(Angle, Angle) = u64::wrapping_sub;
+    Add::add(Angle, Angle) = |a, b| a.wrapping_add(b);
+    Sub::sub(Angle, Angle) = |a, b| a.wrapping_sub(b);
     Add::add(Lbn, SectorCount) = |at, sectors| at + sectors;
     Add::add(SectorCount, SectorCount) = |a, b| a + b;
 }
@@ -278,7 +281,6 @@ impl Sub for Lbn {
     }
 }
 
-/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn blocks_run_backwards(at: Lbn, lower: Lbn) -> ! {
@@ -302,14 +304,12 @@ pub(crate) fn elapsed_ns(span: Span) -> u64 {
     span.as_ns() as u64
 }
 
-/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn took_negative_time(span: Span) -> ! {
     panic!("took a negative time: {span:?}")
 }
 
-/// Returns the greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

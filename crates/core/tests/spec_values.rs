@@ -225,8 +225,8 @@ fn what_is_left_out_is_off_or_zero() {
             (KeyKind::Fraction, _) => Some("\"0 %\"".to_owned()),
             (KeyKind::Policy, _) => Some("\"fcfs\"".to_owned()),
             _ => None,
-        };
-        let expected = expected.filter(|_| !optional_value(key));
+        }
+        .filter(|_| !optional_value(key));
         let found = match key.get(&spec) {
             Some(Value::Text(text)) => Some(text).filter(|text| !text.is_empty()),
             value => value.map(|value| key.toml(&value)),

@@ -109,8 +109,7 @@ proptest! {
         prop_assert_eq!(histogram.count(), ns.len() as u64);
     }
 
-    /// Moments and histograms do not depend on order; batches of one keep the order, below 64 in
-    /// all.
+    /// Moments and histograms do not depend on order; up to 63 batches of one keep it.
     #[test]
     fn merging_matches_recording_everything(a in responses(), b in vec(0i64..1 << 36, 0..20)) {
         let mut merged = summary_of(&a);

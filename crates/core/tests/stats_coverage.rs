@@ -75,8 +75,7 @@ fn intervals_cover_the_mean_of_independent_values() {
     check(0.0);
 }
 
-/// Taken for independent, the values would give a third of the true width and cover half of the
-/// time.
+/// Taken for independent, the values would give a third of the true width and cover half.
 #[test]
 fn intervals_cover_the_mean_of_correlated_values() {
     check(0.8);

@@ -1,5 +1,4 @@
-//! The catalogue of drive specifications, one TOML file per drive in `data/`, and [`text`], which
-//! edits and writes such files.
+//! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
 //!
 //! `diskarm_core::spec` reads specifications. A new drive is one file and one line of
 //! [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
@@ -66,11 +65,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     all.find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
-/// Returns up to three drives that a mistyped or shortened name may mean, the most likely first;
-/// empty if none is similar.
+/// Returns up to three drives that a mistyped or shortened name may mean, the most likely first.
 ///
-/// Similarity is the share of pairs of neighbouring letters that two names have in common, in any
-/// order, so that `c2247` and `cheetah seagate` find their drives.
+/// Similar names share pairs of letters in any order: `c2247` and `cheetah seagate` find their
+/// drives.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = letter_pairs(name);
     let mut alike: Vec<(f64, &'static str)> = CATALOGUE
@@ -93,8 +91,7 @@ fn letter_pairs(name: &str) -> Vec<(char, char)> {
         .collect()
 }
 
-/// Returns twice the number of common pairs divided by the number of all pairs: 1 for equal names,
-/// 0 for names without a common pair.
+/// Returns the share of common pairs: 1 for equal names, 0 for names without any.
 fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
     let mut left = known.to_vec();
     let mut common = 0;

@@ -1,16 +1,13 @@
 //! Specifications as text: sets values in a text and keeps the rest as written (comments, order,
 //! spaces), or writes a whole one ([`specification`]), also from a data sheet ([`Datasheet`]).
 //!
-//! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports what is
-//! wrong with it.
+//! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports errors.
 
 mod datasheet;
-pub mod figure;
-mod whole;
 mod write;
 
-pub use datasheet::{Datasheet, Sectors};
-pub use whole::specification;
+pub use datasheet::{Datasheet, Sectors, parse_rate_per_s, parse_size};
+pub use write::specification;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,18 +30,13 @@ pub struct Edit {
 impl fmt::Display for Edit {
     /// Formats it as a line of TOML with a dotted key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} = {}",
-            self.key,
-            write::to_toml(&self.key, &self.value, false)
-        )
+        let value = write::to_toml(&self.key, &self.value, false);
+        write!(f, "{} = {value}", self.key)
     }
 }
 
 impl Edit {
-    /// Parses `key=value` from a command line: a value that is not valid TOML, such as `8.5 ms`, is
-    /// taken as text.
+    /// Parses `key=value` from a command line; a value that is not TOML, such as `8.5 ms`, is text.
     ///
     /// # Errors
     /// Without a key or a value; reported for `field`.
@@ -84,8 +76,7 @@ impl Edit {
 /// The kinds of new values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. All of it is replaced
-    /// by these pairs of distance in cylinders and time.
+    /// The key is a seek curve, replaced by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
     /// One line or several. In a string of several lines, or if a single line is too long, a line
     /// of 100 columns or more is broken at spaces.
@@ -101,8 +92,7 @@ pub enum Value {
 /// the last line is terminated too.
 ///
 /// # Errors
-/// If `base` is not TOML, or has a value where an edit needs a table, or a table where it needs a
-/// value.
+/// If `base` is not TOML, or has a value where an edit needs a table, or vice versa.
 pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     let mut document: DocumentMut = base.parse().map_err(|error| not_toml(base, &error))?;
     for edit in edits {
@@ -110,19 +100,14 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     }
     // `toml_edit` ends every line with a line feed alone.
     let unix = document.to_string().replace("\r\n", "\n");
-    let windows = base
-        .lines()
-        .next()
-        .is_some_and(|first| base[first.len()..].starts_with('\r'));
-    Ok(if windows {
-        unix.replace('\n', "\r\n")
-    } else {
-        unix
-    })
+    let first = base.lines().next().unwrap_or_default();
+    if base[first.len()..].starts_with('\r') {
+        return Ok(unix.replace('\n', "\r\n"));
+    }
+    Ok(unix)
 }
 
-/// Returns the comments above the values of a specification by the paths of their keys, each joined
-/// to one line.
+/// Returns the comments above the values of a specification, each as one line, by their keys.
 ///
 /// # Errors
 /// If `text` is not TOML.
@@ -136,10 +121,8 @@ pub fn remarks(text: &str) -> Result<BTreeMap<&'static str, String>, InputError>
         }
         let (found, _) = table.get_key_value(name)?;
         let above = found.leaf_decor().prefix()?.as_str()?;
-        let lines = above
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix('#'));
-        let remark = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+        let text = |line: &str| Some(line.trim().strip_prefix('#')?.trim().to_owned());
+        let remark = above.lines().filter_map(text).collect::<Vec<_>>().join(" ");
         (!remark.is_empty()).then_some((key.path, remark))
     };
     Ok(Key::all().iter().filter_map(remark).collect())
@@ -172,8 +155,7 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// Returns the table at the end of a dotted path, created if absent; `None` if a value is in
-/// the way.
+/// Returns the table at a dotted path, created if absent; `None` if a value is in the way.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
     for step in path.split('.').filter(|step| !step.is_empty()) {
@@ -191,8 +173,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets one value and keeps the spaces and comments around the old one; `None` if a
-/// table with a heading is in its place.
+/// Sets a value, with the spaces and comments of the old one; `None` if a table is in its place.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {
         Some(item) => {

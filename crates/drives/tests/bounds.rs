@@ -123,8 +123,7 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// Returns the milliseconds that a policy needs for requests that all arrive together, after
-/// `before`.
+/// Returns the milliseconds that a policy needs for simultaneous requests after `before`.
 fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: Chooser) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));

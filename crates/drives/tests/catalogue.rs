@@ -187,7 +187,7 @@ fn zones_add_up_to_the_capacity() {
 /// A trace determines neither the size of a drive nor its layout, and a spindle does not
 /// rotate a thousandth faster than its specification says.
 #[test]
-fn fitted_variants_differ_in_what_a_trace_tells_only() {
+fn fitted_variants_differ_only_in_fitted_keys() {
     let mut variants = 0;
     for entry in CATALOGUE {
         let Some(base) = base(entry) else { continue };

@@ -162,7 +162,7 @@ fn check_mechanics(name: &str, mechanics: &Mechanics, set: &Set<'_>) {
     assert_eq!(mechanics.write_seek, None, "{name}");
     match &mechanics.seek {
         SeekCurve::Table(points) => {
-            let set = set.list("seek_curve_ms").iter().map(|point| {
+            let measured = set.list("seek_curve_ms").iter().map(|point| {
                 let ms = point[1].as_f64().unwrap_or(f64::NAN);
                 (point[0].as_u64().unwrap_or(0) as u32, Span::from_ms(ms))
             });
@@ -172,8 +172,8 @@ fn check_mechanics(name: &str, mechanics: &Mechanics, set: &Set<'_>) {
                 "quantum-atlas-10k" => &[4700],
                 _ => &[],
             };
-            let set: Vec<_> = set.filter(|(d, _)| !left_out.contains(d)).collect();
-            assert_eq!(*points, set, "{name}");
+            let kept: Vec<_> = measured.filter(|(d, _)| !left_out.contains(d)).collect();
+            assert_eq!(*points, kept, "{name}");
         }
         SeekCurve::TwoPieceAndTable(piece, first) => {
             let formula = Set(&set.0["seek_formula"]);

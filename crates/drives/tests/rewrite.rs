@@ -67,8 +67,7 @@ fn by_hand(base: &str, path: &str, written: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns the text before a section, and the text from the next heading (with its comments)
-/// onwards.
+/// Returns the text before a section, and the text from the next heading and its comments on.
 fn around<'t>(text: &'t str, heading: &str) -> (&'t str, &'t str) {
     let (before, rest) = text.split_once(heading).expect("the heading");
     let after = rest.find("\n\n").map_or("", |at| &rest[at..]);
@@ -88,8 +87,7 @@ fn any_time() -> impl Strategy<Value = i64> {
     prop_oneof![0..20_000_i64, 0..=1_000_000_000_i64]
 }
 
-/// Keys at the top of a section whose single value does not have to be consistent with the
-/// geometry.
+/// Keys at the top of a section whose single value need not be consistent with the geometry.
 fn keys() -> Vec<&'static Key> {
     let alone = |key: &&Key| {
         let written = !matches!(
@@ -462,8 +460,7 @@ fn typed_values_are_toml_or_text() {
     }
 }
 
-/// The comments written above the values of a specification are found again, even if they have
-/// several lines.
+/// Comments above the values of a specification are found again, even those of several lines.
 #[test]
 fn remarks_are_those_that_were_written() {
     let spec = parsed(find("hp-c2247").text);

@@ -34,9 +34,7 @@ pub trait Backing: Device {
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
     /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
-    ///
-    /// # Errors
-    /// If the geometry contradicts itself, or the device has no geometry of its own.
+    /// Fails if the geometry contradicts itself, or the device has no geometry of its own.
     fn set_geometry(
         &mut self,
         _now: Instant,
@@ -59,9 +57,7 @@ pub struct Single {
 impl Single {
     /// Creates the drive of `spec`, with its platter at angle `origin` when the clock begins and a
     /// seed for its random behaviour.
-    ///
-    /// # Errors
-    /// If the specification contradicts itself.
+    /// Fails if the specification contradicts itself.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
             drive: Drive::new(spec, origin)?.seeded(seed),
@@ -107,21 +103,12 @@ impl Backing for Single {
 /// Holds the data of blocks. Blocks that were never written are zeros.
 pub trait Store: Send {
     /// Fills `data`, whole blocks that are zeros, with those from `at` on.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Stores `data`, whole blocks, at `at`.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable>;
 
     /// Makes all blocks zeros.
-    ///
-    /// # Errors
-    /// If that is not possible.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
     /// Returns true if the store wants the notifications below.

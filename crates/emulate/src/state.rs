@@ -219,7 +219,6 @@ impl State {
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
-    /// Returns sense data with the progress of formatting, if it is in progress.
     pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
         let (begin, end) = self.formatting?;
         let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
@@ -398,7 +397,6 @@ pub(crate) enum Action {
     ConditionMet,
     /// Wait for the device to perform this operation.
     Wait(Operation),
-    /// Wait until this instant.
     Until(Instant),
 }
 

@@ -185,9 +185,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Sets the number of logical blocks in a physical one, for devices that do not report it.
-    ///
-    /// # Panics
-    /// If that is not a power of two.
+    /// Panics if that is not a power of two.
     pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
         assert!(
             blocks.0.is_power_of_two(),

@@ -12,7 +12,7 @@ use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
 
 use crate::Estimate;
-use crate::line::Line;
+use crate::estimate::Line;
 use crate::rotation::Rotation;
 use crate::threshold::span;
 

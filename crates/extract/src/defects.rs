@@ -42,25 +42,23 @@ pub const WHOLE_TRACK: u32 = u32::MAX;
 pub struct Defects {
     /// Defects known when the drive was made.
     pub primary: Vec<PhysicalAddress>,
-    /// Defects found since.
     pub grown: Vec<PhysicalAddress>,
 }
 
 impl Defects {
     /// Returns the distinct defects of both lists in ascending order.
     pub fn all(&self) -> Vec<PhysicalAddress> {
-        let all: BTreeSet<PhysicalAddress> =
-            self.primary.iter().chain(&self.grown).copied().collect();
-        all.into_iter().collect()
+        let mut all = [&self.primary[..], &self.grown].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 
 /// Numbers of defects by their effect on a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefectCounts {
-    /// Skipped by blocks.
     pub slipped: u64,
-    /// Blocks are elsewhere.
     pub reallocated: u64,
     /// In spare or reserved space, or beyond all blocks.
     pub unused: u64,
@@ -72,15 +70,12 @@ pub struct DefectCounts {
 
 /// Above any drive's number of defects.
 const DEFECTS_MAX: usize = 1_000_000;
-/// Addresses per request.
+/// Number of addresses per request.
 const AT_ONCE: usize = 8_000;
 /// Bytes per address in the requested formats.
 const ADDRESS: usize = 8;
 
-/// Reads both lists.
-///
-/// # Errors
-/// The drive refuses, or its answer is malformed.
+/// Reads both lists of defects.
 pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     Ok(Defects {
         primary: list(disk, true)?,
@@ -198,10 +193,7 @@ fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> 
     })
 }
 
-/// Classifies defects by their effect on a layout.
-///
-/// # Errors
-/// The geometry is not consistent.
+/// Classifies defects by their effect on a layout. Fails if the geometry is not consistent.
 pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slipped().collect();
@@ -221,10 +213,7 @@ pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectC
             counts.slipped += 1;
         } else if reallocated.contains(&unit) {
             counts.reallocated += 1;
-        } else if layout
-            .lbn(at)
-            .is_none_or(|block| layout.is_reallocated(block))
-        {
+        } else if (layout.lbn(at)).is_none_or(|block| layout.is_reallocated(block)) {
             counts.unused += 1;
         } else {
             counts.contradicted += 1;

@@ -77,8 +77,7 @@ const MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, to 10^-6. If no method leads to a layout, the error lists the
-/// reasons.
+/// `period_ns` is the rotation period, to 10^-6. If no method does, the error lists the reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;

@@ -12,7 +12,6 @@ mod estimate;
 pub mod hits;
 pub mod idle;
 pub mod layout;
-mod line;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;

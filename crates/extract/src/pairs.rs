@@ -31,9 +31,9 @@ pub(crate) struct Trial {
     pub bounds: (f64, f64),
     /// Host delay: from the end of the first command to the sending of the second, without rest.
     pub host: f64,
-    /// From the end of the first command to that of the second, if the second caught its sector.
+    /// From the end of the first command to the end of the second, if it caught its sector.
     pub between: f64,
-    /// From the pass of the first command's first sector to that of the second's.
+    /// From the pass of the first command's first sector to the pass of the second's.
     pub distance: f64,
     pub lead: f64,
     /// Deviation of the completion time from the nearest possible pass.
@@ -67,9 +67,8 @@ struct Last {
     access: Access,
     at: Lbn,
     sectors: u16,
-    /// When it ended, in nanoseconds.
+    /// Its end and the rest since then, in nanoseconds.
     ended: f64,
-    /// Rest since then.
     rested: f64,
 }
 
@@ -142,15 +141,17 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Records a command.
+    /// Records that a command was sent.
     pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command has no predecessor.
         let is_first = self.last.ended == 0.0;
-        self.delay = match is_first {
-            true => 0.0,
-            false if self.delay == 0.0 => host,
-            false => self.delay + 0.05 * (host - self.delay),
+        self.delay = if is_first {
+            0.0
+        } else if self.delay == 0.0 {
+            host
+        } else {
+            self.delay + 0.05 * (host - self.delay)
         };
         // Delays count as uneven until some have been observed, unless that would widen intervals.
         if !(is_first && self.scatters) {
@@ -165,9 +166,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         };
     }
 
-    /// Moves the head to `track`, by a read of one of its first blocks, so that read-ahead stays on
-    /// the track until the next command has been processed (section 5.2), or by a write of any
-    /// block.
+    /// Moves the head to `track` by a write of any block, or by a read of one of the first, so that
+    /// read-ahead stays on the track until the next command has been processed (section 5.2).
     pub fn bring(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
         let min = u64::from(sectors);
@@ -212,17 +212,15 @@ impl<'a, 'd> Pairs<'a, 'd> {
     ) -> Result<Option<Trial>, Error> {
         let wanted = self.soonest(lead);
         let Some((at, passes)) = self.next_pass(track, sectors, wanted) else {
-            let reason = format!(
-                "cylinder {} head {}: no run of {sectors} sectors",
-                track.cylinder(),
-                track.head()
-            );
-            return Err(Error::Undecided(reason));
+            let (cylinder, head) = (track.cylinder(), track.head());
+            return Err(Error::Undecided(format!(
+                "cylinder {cylinder} head {head}: no run of {sectors} sectors"
+            )));
         };
-        self.catch_at(access, (at, sectors), passes, lead)
+        self.catch_at(access, at, sectors, passes, lead)
     }
 
-    /// Like [`Self::catch`], but to the blocks that follow those of the first command.
+    /// Like [`Self::catch`], but to the blocks after the first command's.
     pub fn catch_next(
         &mut self,
         access: Access,
@@ -232,13 +230,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let at = Lbn(self.last.at.0 + u64::from(self.last.sectors));
         let turns = self.layout.extent(at).start.as_revolutions();
         let passes = self.clock.pass(turns, self.soonest(lead));
-        self.catch_at(access, (at, sectors), passes, lead)
+        self.catch_at(access, at, sectors, passes, lead)
     }
 
     /// Returns true if a command failed at a bad block, which is tolerated while there are few.
-    ///
-    /// # Errors
-    /// The command failed for another reason, or too many have failed.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_medium_error() && self.unreadable < UNREADABLE => {
@@ -268,7 +263,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
     fn catch_at(
         &mut self,
         access: Access,
-        (at, sectors): (Lbn, u16),
+        at: Lbn,
+        sectors: u16,
         passes: f64,
         lead: f64,
     ) -> Result<Option<Trial>, Error> {
@@ -280,11 +276,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let timed = self.send(access, at, sectors)?;
         let (sent, ended) = (timed.sent.as_ns() as f64, timed.ended.as_ns() as f64);
         let later = match access {
-            Access::Read => Some(0.0),
-            Access::Write => self.clock.write_later(first.access),
+            Access::Read => 0.0,
+            Access::Write => self.clock.write_later(first.access).unwrap_or(0.0),
         };
-        let transfer = self.passing(at, sectors);
-        let late = ended - passes - transfer - later.unwrap_or(0.0);
+        let late = ended - passes - self.passing(at, sectors) - later;
         let turns = (late / period).round();
         let off = late - turns * period;
         // The completion overhead of a write may depend on the arm.
@@ -307,17 +302,17 @@ impl<'a, 'd> Pairs<'a, 'd> {
     pub fn passing(&self, at: Lbn, sectors: u16) -> f64 {
         let (mut at, end) = (at, at + SectorCount(u64::from(sectors)));
         let mut turns = 0.0;
-        let mut behind = None;
+        let mut last_end = None;
         while at < end {
             let extent = self.layout.extent(at);
-            let (start, sector) = (extent.start, extent.sector_angle.as_revolutions());
-            let before = behind.unwrap_or(start.as_revolutions());
+            let start = extent.start.as_revolutions();
             let count = extent.sectors.min(end - at);
-            let pause = (start.as_revolutions() - before).rem_euclid(1.0);
+            let angle = count.0 as f64 * extent.sector_angle.as_revolutions();
+            let gap = (start - last_end.unwrap_or(start)).rem_euclid(1.0);
             // Contiguous extents may be off by a rounding error.
-            let pause = if pause > 1.0 - 1e-6 { 0.0 } else { pause };
-            turns += pause + count.0 as f64 * sector;
-            behind = Some(start.as_revolutions() + count.0 as f64 * sector);
+            let pause = if gap > 1.0 - 1e-6 { 0.0 } else { gap };
+            turns += pause + angle;
+            last_end = Some(start + angle);
             at = at + count;
         }
         turns * self.clock.period()
@@ -331,18 +326,17 @@ impl<'a, 'd> Pairs<'a, 'd> {
         end - sector - self.clock.off(end, &extent)
     }
 
-    /// Returns the first block of the run of `sectors` on `track` that passes next after `from`,
-    /// and its pass.
+    /// Returns the first block and the pass of the next run of `sectors` on `track` after `from`.
     fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
         let period = self.clock.period();
         let of_run = |(first, extent): &(Lbn, Extent)| {
             let room = extent.sectors.0.checked_sub(u64::from(sectors))?;
             let sector = extent.sector_angle.as_revolutions() * period;
             let pass = self.clock.pass(extent.start.as_revolutions(), from);
-            let behind = ((from - (pass - period)) / sector).ceil().max(0.0);
-            if behind <= room as f64 {
-                let at = Lbn(first.0 + behind as u64);
-                return Some((at, pass - period + behind * sector));
+            let passed = ((from - (pass - period)) / sector).ceil().max(0.0);
+            if passed <= room as f64 {
+                let at = Lbn(first.0 + passed as u64);
+                return Some((at, pass - period + passed * sector));
             }
             Some((*first, pass))
         };
@@ -350,43 +344,43 @@ impl<'a, 'd> Pairs<'a, 'd> {
         runs.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Sends pairs until the threshold of their leads is known to half an interval of `wanted`
-    /// nanoseconds, at most `most` pairs. If the host's delay is so uneven that leads come at
-    /// random, five times as many are sent; or, where ends scatter, the interval may be as wide as
-    /// `most` leave it. `pair` gives the track that a pair leaves and the one
-    /// that it goes to, and by how much the lead differs from the threshold's.
+    /// Sends pairs of commands with these accesses and sectors until the threshold of their leads is
+    /// known. `goal` is half an interval in nanoseconds and the maximum number of pairs for it. If
+    /// the host delay is so uneven that leads are random, five times as many are sent; or, where
+    /// completions scatter, the interval may be wider. `pair` returns the tracks of both commands,
+    /// and the difference of the lead from that of the threshold.
     pub fn search(
         &mut self,
-        (first, second): (Access, Access),
-        (sectors_of_first, sectors): (u16, u16),
+        accesses: (Access, Access),
+        sectors: (u16, u16),
         mut threshold: Threshold,
-        (wanted, max): (f64, u32),
+        goal: (f64, u32),
         mut pair: impl FnMut(&mut Self, u32) -> Result<(Track, Track, f64), Error>,
     ) -> Result<Search, Error> {
         let mut trials = Vec::new();
         let uneven = 5.0 * self.jitter;
+        let (half, count) = goal;
         let (wanted, max) = if self.scatters {
-            (wanted.max(uneven / f64::from(max)), max)
+            (half.max(uneven / f64::from(count)), count)
         } else {
-            (wanted, max.max((5 * max).min((uneven / wanted) as u32)))
+            (half, count.max((5 * count).min((uneven / half) as u32)))
         };
         for k in 0..max {
             let (from, to, differs) = pair(self, k)?;
-            if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {
-                let brought = self.bring(first, &from, sectors_of_first);
+            if accesses.0 == Access::Read || !self.is_behind_write(&from, sectors.0) {
+                let brought = self.bring(accesses.0, &from, sectors.0);
                 if self.is_unreadable(&brought)? {
                     continue;
                 }
             }
             let uniform = self.uniform();
-            let lead = threshold.aim(wanted, uniform) + differs;
             // A drive that needs more than the lead is a revolution late, never early.
-            let lead = lead.max(1e3);
-            let trial = self.catch(second, &to, sectors, lead);
-            if self.is_unreadable(&trial)? {
+            let lead = (threshold.aim(wanted, uniform) + differs).max(1e3);
+            let caught = self.catch(accesses.1, &to, sectors.1, lead);
+            if self.is_unreadable(&caught)? {
                 continue;
             }
-            if let Some(trial) = trial? {
+            if let Some(trial) = caught? {
                 let (missed, caught) = trial.bounds;
                 threshold.add(missed - differs, caught - differs);
                 trials.push(trial);
@@ -396,10 +390,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
             }
         }
         if trials.len() < 3 {
-            let reason = format!(
-                "of {max} pairs only {} were served by the media",
-                trials.len()
-            );
+            let count = trials.len();
+            let reason = format!("of {max} pairs only {count} were served by the media");
             return Err(Error::Undecided(reason));
         }
         Ok(Search {

@@ -34,7 +34,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
-use crate::line::Line;
+use crate::estimate::Line;
 use crate::{Disk, Effort, Error};
 
 /// The rotation of a drive, and its uncertainty.

@@ -180,9 +180,13 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
         Outcome::Skipped(why) => Some(why.clone()),
     };
     let is_forbidden = measurement.writes && !checkpoint.options.writes;
-    let why = measurement.needs.iter().find_map(missing);
-    let why = why.or(is_forbidden.then(|| "needs writes".to_owned()));
-    why.map(Outcome::Skipped)
+    let forbidden = || is_forbidden.then(|| "needs writes".to_owned());
+    let why = measurement
+        .needs
+        .iter()
+        .find_map(missing)
+        .or_else(forbidden)?;
+    Some(Outcome::Skipped(why))
 }
 
 /// Fraction of each measurement's share of time that earlier measurements cannot use.
@@ -285,17 +289,20 @@ mod tests {
     use super::*;
     use crate::rotation::{Rereads, Rotation};
 
+    fn options(effort: Effort) -> Options {
+        Options {
+            effort,
+            writes: true,
+            seed: 1,
+        }
+    }
+
     /// Even if every measurement uses up its limit, the run stays within its time, and each
     /// measurement has time left.
     #[test]
     fn no_measurement_takes_the_time_of_the_others() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
-            let options = Options {
-                effort,
-                writes: true,
-                seed: 1,
-            };
-            let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
+            let mut checkpoint = Checkpoint::new("any", Identity::default(), options(effort));
             for measurement in MEASUREMENTS {
                 let time = limits(&checkpoint, measurement).time;
                 let min = measurement.usual(effort).as_s() / 2.0;
@@ -317,11 +324,7 @@ mod tests {
     /// A run may take longer if completion times scatter, as means of many samples are needed.
     #[test]
     fn where_ends_scatter_a_run_may_take_three_times_as_long() {
-        let options = Options {
-            effort: Effort::Normal,
-            writes: true,
-            seed: 1,
-        };
+        let options = options(Effort::Normal);
         let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
         let minutes = |checkpoint: &Checkpoint| {
             let last = MEASUREMENTS.last().expect("some");

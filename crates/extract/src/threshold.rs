@@ -78,13 +78,10 @@ impl Threshold {
         Self { demanded, ..self }
     }
 
-    /// Expects the threshold to vary, as similar ones do: consistent trials must be too many for
-    /// chance.
-    pub fn doubted(self) -> Self {
-        Self {
-            doubted: true,
-            ..self
-        }
+    /// Expects the threshold to vary, as similar ones do: trials must not agree by chance.
+    pub fn doubted(mut self) -> Self {
+        self.doubted = true;
+        self
     }
 
     /// Starts at a guess with an error of about `width`.
@@ -127,24 +124,21 @@ impl Threshold {
         };
         let outliers = if self.doubted { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
-        // Leaves out as few trials as possible: `k` of one side, the rest of the other.
-        for left_out in 1..=allowed {
-            for k in 0..=left_out {
-                let low = missed[missed.len() - 1 - k];
-                let high = caught[left_out - k];
-                if low < high {
-                    return (low, high);
-                }
-            }
-        }
-        (low, high)
+        // The fewest trials to leave out, `k` that missed and the others that caught.
+        let mut choices = (1..=allowed).flat_map(|all| (0..=all).map(move |k| (k, all - k)));
+        choices
+            .find_map(|(k, others)| {
+                let (low, high) = (missed[missed.len() - 1 - k], caught[others]);
+                (low < high).then_some((low, high))
+            })
+            .unwrap_or((low, high))
     }
 
     /// Returns true if half the interval is as narrow as `wanted`.
     ///
     /// Trials between those that missed and those that caught never contradict any, so some just
     /// outside the interval, on either side, must confirm it. If trials do contradict each other,
-    /// they must be many before they tell how wide the interval is.
+    /// only many of them determine how wide the interval is.
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();
         if low >= high {
@@ -162,8 +156,7 @@ impl Threshold {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// Returns the minimum number of trials that contradict a value by more than `apart`
-    /// nanoseconds.
+    /// Returns the minimum number of trials that contradict a value by more than `apart`.
     pub fn contradictions(&self, apart: f64) -> usize {
         let at = |value: f64| {
             let late = self.missed.iter().filter(|missed| **missed > value + apart);
@@ -174,19 +167,18 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for a half interval of `wanted`; `uniform` is random in [0,
-    /// 1).
+    /// Returns the next value to try for a half interval of `wanted`, given a random number below 1.
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
             if self.doubted {
                 return low.midpoint(high) + (uniform - 0.5) * JUST / 3.0;
             }
-            let lacks = self.confirmed.map(|trials| trials < self.demanded);
-            match lacks {
-                [true, _] => return low - JUST / 2.0,
-                [_, true] => return high + JUST / 2.0,
-                _ => {}
+            if self.confirmed[0] < self.demanded {
+                return low - JUST / 2.0;
+            }
+            if self.confirmed[1] < self.demanded {
+                return high + JUST / 2.0;
             }
         }
         match self.guess {
@@ -194,12 +186,8 @@ impl Threshold {
             Some((guess, _)) if self.missed.is_empty() => guess,
             // Outward from the guess, while it may be correct.
             Some((guess, width)) if high - low > 4.0 * width && low < guess && guess < high => {
-                let (below, above) = (guess - low, high - guess);
-                if below > above {
-                    guess - width
-                } else {
-                    guess + width
-                }
+                let is_above = guess - low > high - guess;
+                guess + if is_above { -width } else { width }
             }
             _ if low < high => low.midpoint(high),
             _ => {
@@ -214,14 +202,11 @@ impl Threshold {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
         if low < high {
-            let chance = if self.doubted && !self.missed.is_empty() {
-                self.by_chance((low, high)).interval()
-            } else {
-                0.0
-            };
+            let may_vary = self.doubted && !self.missed.is_empty();
+            let by_chance = may_vary.then(|| self.by_chance((low, high)).interval());
             return Found {
                 median: low.midpoint(high),
-                uncertainty: ((high - low) / 2.0).max(chance),
+                uncertainty: ((high - low) / 2.0).max(by_chance.unwrap_or(0.0)),
                 upper: high,
                 samples,
                 scatters: false,
@@ -254,20 +239,27 @@ const INITIAL_SCALE_NS: f64 = 2.5e4;
 /// Half the 95th percentile of the chi-square distribution: the difference of the log-likelihood
 /// between the median and the ends of its 95 % interval.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
-/// The same for consistent trials, which may agree by chance and are evaluated after each one.
+/// Twice that for consistent trials, which may agree by chance and are evaluated after each one.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
 /// A median with a larger error, in scales, is unknown: trials that are all so far away are equally
 /// likely for any median between them.
 const MAX_ERROR_SCALES: f64 = 40.0;
 
-/// The logistic distribution of a threshold that varies. Trials are values, and true for those that
-/// caught.
+/// Returns the logarithm of the probability of a trial at `x` scales above the median.
+fn log_probability(x: f64, caught: bool) -> f64 {
+    let score = if caught { x } else { -x };
+    -(-score).exp().ln_1p().min(1e9)
+}
+
+/// The logistic distribution of a threshold that varies.
 #[derive(Clone, Debug)]
 struct Logistic {
+    /// Values, with true for those that caught.
     trials: Vec<(f64, bool)>,
-    pub median: f64,
-    pub spread: f64,
-    less: f64,
+    median: f64,
+    spread: f64,
+    /// Difference of the log-likelihood between the median and the ends of its interval.
+    drop: f64,
 }
 
 impl Logistic {
@@ -279,12 +271,10 @@ impl Logistic {
         // A trial at middle + x unit catches with probability 1 / (1 + exp(-(a + b x))).
         let (mut a, mut b) = (0.0, 1.0);
         let likelihood = |a: f64, b: f64| -> f64 {
-            let of = |&(at, caught): &(f64, bool)| {
-                let score = a + b * (at - middle) / unit;
-                let score = if caught { score } else { -score };
-                -(-score).exp().ln_1p().min(1e9)
-            };
-            trials.iter().map(of).sum()
+            let trials = trials.iter();
+            trials
+                .map(|&(at, caught)| log_probability(a + b * (at - middle) / unit, caught))
+                .sum()
         };
         for _ in 0..30 {
             let mut gradient = (0.0, 0.0);
@@ -318,23 +308,22 @@ impl Logistic {
             }
         }
         // Trials that do not support a rising curve result in a flat one.
-        let b = b.max(0.05);
+        let slope = b.max(0.05);
         Self {
             trials,
-            median: middle - (a / b).clamp(-20.0, 20.0) * unit,
-            spread: unit / b,
-            less: LOG_LIKELIHOOD_DROP,
+            median: middle - (a / slope).clamp(-20.0, 20.0) * unit,
+            spread: unit / slope,
+            drop: LOG_LIKELIHOOD_DROP,
         }
     }
 
-    /// Fits trials that do not contradict each other, for which a smaller scale is always more
-    /// likely.
+    /// Fits trials that do not contradict each other: smaller scales are always more likely.
     pub fn around(trials: Vec<(f64, bool)>, median: f64) -> Self {
         Self {
             trials,
             median,
             spread: INITIAL_SCALE_NS,
-            less: LOG_LIKELIHOOD_DROP_IF_AGREED,
+            drop: LOG_LIKELIHOOD_DROP_IF_AGREED,
         }
     }
 
@@ -345,7 +334,7 @@ impl Logistic {
         let top = self.likelihood(self.median);
         let max = MAX_ERROR_SCALES * self.spread;
         let side = |sign: f64| {
-            let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.less;
+            let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.drop;
             if !is_out(max) {
                 return f64::INFINITY;
             }
@@ -368,7 +357,7 @@ impl Logistic {
 
     /// Returns true if [`Self::interval`] is at most `wanted`.
     pub fn is_within(&self, wanted: f64) -> bool {
-        let min = self.likelihood(self.median) - self.less;
+        let min = self.likelihood(self.median) - self.drop;
         let is_out = |apart: f64| self.likelihood(self.median + apart) < min;
         is_out(-wanted) && is_out(wanted)
     }
@@ -378,12 +367,10 @@ impl Logistic {
     fn likelihood(&self, median: f64) -> f64 {
         let with = |log: f64| {
             let spread = self.spread * f64::exp(log);
-            let of = |&(at, caught): &(f64, bool)| {
-                let score = (at - median) / spread;
-                let score = if caught { score } else { -score };
-                -(-score).exp().ln_1p().min(1e9)
-            };
-            self.trials.iter().map(of).sum::<f64>()
+            let trials = self.trials.iter();
+            trials
+                .map(|&(at, caught)| log_probability((at - median) / spread, caught))
+                .sum::<f64>()
         };
         let (mut low, mut high) = (-2.5, 2.5);
         for _ in 0..16 {
@@ -440,30 +427,27 @@ mod tests {
     fn a_sharp_threshold_is_bracketed() {
         for guess in [None, Some((2_340.0, 20.0)), Some((100.0, 20.0))] {
             let found = tried(2_345.0, 0.0, 30, guess);
+            let off = (found.median - 2_345.0).abs();
             assert!(
-                (found.median - 2_345.0).abs() <= found.uncertainty,
+                off <= found.uncertainty && found.uncertainty < 2.0,
                 "{found:?}"
             );
-            assert!(found.uncertainty < 2.0, "{found:?}");
         }
     }
 
     #[test]
     fn a_threshold_that_scatters_has_its_percentiles() {
         let found = tried(2_345.0, 30.0, 1_000, None);
+        let off = (found.median - 2_345.0).abs();
         assert!(
-            (found.median - 2_345.0).abs() < found.uncertainty,
+            off < found.uncertainty && found.uncertainty < 6.0,
             "{found:?}"
         );
-        assert!(found.uncertainty < 6.0, "{found:?}");
-        assert!(
-            (found.upper - (2_345.0 + 2.944 * 30.0)).abs() < 20.0,
-            "{found:?}"
-        );
+        let off_upper = (found.upper - (2_345.0 + 2.944 * 30.0)).abs();
+        assert!(off_upper < 20.0, "{found:?}");
     }
 
-    /// A threshold that is doubted scatters or not; either way the interval says how far off it is,
-    /// though it was looked at after each trial.
+    /// The interval of a doubted threshold bounds its error, although evaluated after each trial.
     #[test]
     fn agreement_by_chance_is_not_believed() {
         let mut generator = Pcg64Mcg::seed_from_u64(11);
@@ -479,9 +463,9 @@ mod tests {
                     let late = ((needed - at) / 1e7).ceil();
                     found.add(at + (late - 1.0) * 1e7, at + late * 1e7);
                 }
-                let found = found.found();
-                outside += u32::from(found.median.abs() > found.uncertainty);
-                trials += found.samples;
+                let result = found.found();
+                outside += u32::from(result.median.abs() > result.uncertainty);
+                trials += result.samples;
             }
             assert!(outside <= 16, "spread {spread}: {outside} of 200 outside");
             assert!(trials > 200 * 12, "{trials}");
@@ -489,7 +473,7 @@ mod tests {
     }
 
     /// Trials that all missed, or all caught, leave a revolution in which a threshold that is
-    /// doubted may be; so do few on each side of it. Many of both beside it do not.
+    /// doubted may be; so do few on each side of it. Many close to it on both sides do not.
     #[test]
     fn what_has_no_bound_is_not_found() {
         for revolution in [4e6, 6e6, 11e6, 17e6] {

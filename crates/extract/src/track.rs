@@ -100,11 +100,12 @@ impl Track {
         self.runs.len() == 1
     }
 
-    /// Sectors per revolution.
+    /// Returns the number of sectors per revolution.
     pub fn sectors(&self) -> u64 {
         (1.0 / self.runs[0].1.sector_angle.as_revolutions()).round() as u64
     }
 }
+
 /// Maximum distance of equivalent cylinders, where the disk has room on both sides.
 const AROUND: u32 = 30;
 /// Minimum number of cylinders between two successive visits.
@@ -122,10 +123,8 @@ pub(crate) struct EquivalentCylinders {
 impl EquivalentCylinders {
     /// Returns the first track of the next equivalent cylinder.
     pub fn next(&mut self, layout: &Layout, place: &Track) -> Track {
-        let cylinders = self
-            .around
-            .entry(place.cylinder())
-            .or_insert_with(|| around(layout, place));
+        let known = self.around.entry(place.cylinder());
+        let cylinders = known.or_insert_with(|| around(layout, place));
         self.visits += 1;
         let all = cylinders.len();
         let apart = (APART..APART + all).find(|apart| are_coprime(*apart, all));
@@ -150,8 +149,8 @@ fn around(layout: &Layout, place: &Track) -> Vec<u32> {
     let last = layout.cylinders().saturating_sub(width);
     let first = place.cylinder().saturating_sub(AROUND).min(last);
     let is_equivalent = |cylinder: &u32| {
-        Track::first_in_cylinder(layout, *cylinder)
-            .is_some_and(|track| track.sectors() == place.sectors())
+        let track = Track::first_in_cylinder(layout, *cylinder);
+        track.is_some_and(|track| track.sectors() == place.sectors())
     };
     (first..first + width).filter(is_equivalent).collect()
 }
@@ -215,8 +214,7 @@ mod tests {
     use diskarm_core::spec::{Geometry, Zone};
     use diskarm_core::units::{Lbn, SectorCount};
 
-    /// At the start of a disk and in a small zone, too, no cylinder is visited twice before all
-    /// have been.
+    /// No cylinder is visited twice before all have been, even in a small zone.
     #[test]
     fn no_cylinder_is_soon_visited_again() {
         let zone = |first: u32, end: u32, sectors| Zone {

@@ -18,48 +18,41 @@
 
 mod candidate;
 mod certainty;
-mod held;
 mod likelihood;
 mod objective;
-mod parameter;
 mod search;
 mod switch;
-mod trace;
 
 use std::sync::Arc;
 
-use crate::validate::{Locked, LockedFigures, Measured};
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::{Key, KeyKind, Spec};
-use diskarm_core::units::Angle;
+use diskarm_core::stats::{SortedSpans, demerit};
+use diskarm_core::units::{Angle, Span};
 use diskarm_drives::text::Edit;
 
-pub use candidate::Coordinate;
+use crate::validate::{Locked, LockedFigures, Measured, Validation, Variant};
 use candidate::{Candidate, Direction};
+pub use candidate::{Coordinate, edits};
 use certainty::Certainty;
 pub use certainty::{Covariance, Fitted, Pair, Quantity};
-pub use held::{Held, Kept, ROWS_A_NUMBER};
+use likelihood::Trace;
 pub use objective::Class;
 use objective::Objective;
-pub use parameter::edits;
 use search::Search;
-use trace::Trace;
 
 /// The result of fitting a drive to a trace.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The fitted specification. Its name and its source are those of the given one.
+    /// Its name and its source are those of the given one.
     pub spec: Spec,
-    /// The layout of its blocks.
     pub layout: Arc<Layout>,
-    /// The kind of clock that the trace has.
     pub clock: Clock,
     /// Behaviours that replace the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
-    /// The covariance of these numbers.
     pub covariance: Covariance,
     /// Numbers that the trace does not determine: keys stay as given, seek times follow their
     /// neighbours.
@@ -67,7 +60,6 @@ pub struct Calibration {
     /// Share of the requests that the fitted drive explains: their responses are more likely under
     /// its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
-    /// The number of requests that it does not explain.
     pub unexplained_requests: u64,
     /// The classes in which it leaves at least ten requests, and a tenth of the class, unexplained;
     /// the largest number first.
@@ -93,36 +85,22 @@ pub enum Clock {
         breaks: u64,
     },
     /// They were not measured, or the layout belongs to another drive: no angle is known.
-    Nominal {
-        /// See [`Self::Unbroken`].
-        concentration: f64,
-    },
+    Nominal { concentration: f64 },
 }
 
 /// The reason that a drive cannot be fitted to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfit {
     /// The trace has fewer rows than the specification has numbers to fit.
-    TooShort {
-        /// The number of rows.
-        rows: usize,
-        /// The number of numbers to fit.
-        numbers: usize,
-    },
-    /// The drive explains so few requests, with any numbers, that the trace must
-    /// come from another drive.
-    OtherDrive {
-        /// The share that it explains.
-        explained_fraction: f64,
-    },
+    TooShort { rows: usize, numbers: usize },
+    /// The drive explains so few requests, with any numbers, that the trace must come from another.
+    OtherDrive { explained_fraction: f64 },
 }
 
-/// The progress of a search.
+/// The stages of a search that are done, and all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The number of stages done.
     pub done: u64,
-    /// The number of all stages.
     pub stages: u64,
 }
 
@@ -150,28 +128,37 @@ pub fn calibrate(
         return Err(Unfit::TooShort { rows, numbers });
     }
     let (continuity, concentration, _) = clock(given, layout, rows);
-    let (training, held) = held::split(rows, numbers);
+    let (training, held) = split(rows, numbers);
     let training = Trace::new(training.to_vec(), layout);
     let search = run(&training, &first, continuity, &mut progress);
     let found = search.candidate;
     let mut evaluations = search.objective.evaluations.get();
-    let held = held.map(|rows| held::compare(&first, found.clone(), rows, continuity));
     let (held, found) = match held {
-        Some((held, kept)) => (Some(held), kept),
+        Some(rows) => {
+            let (held, kept) = compare(&first, found, rows, continuity);
+            (Some(held), kept)
+        }
         None => (None, found),
     };
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), found);
     search.learn_noise();
     if held.is_none_or(|held| held.kept == Kept::All) {
-        progress(Progress {
-            done: STAGES.len() as u64 + 1,
-            stages: STAGES.len() as u64 + 2,
-        });
+        let done = STAGES.len() as u64 + 1;
+        let stages = done + 1;
+        progress(Progress { done, stages });
         finish(&mut search);
     }
     let keeps_nothing = held.is_some_and(|held| held.kept == Kept::Nothing);
-    let (mut spec, certainty) = settle(&mut search, keeps_nothing);
+    let certainty = if keeps_nothing {
+        Certainty::as_given(&search.candidate)
+    } else {
+        certainty::weigh(&mut search)
+    };
+    let mut spec = search.candidate.build();
+    if !keeps_nothing {
+        search.objective.set_chance(&mut spec, &search.candidate);
+    }
     evaluations += search.objective.evaluations.get();
     let layout = Arc::clone(&search.candidate.layout);
     let predictor = trace.follow(&spec, &layout, continuity, |_, _| {});
@@ -194,14 +181,18 @@ pub fn calibrate(
     if explained_fraction < MIN_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
-    let changes = edits(given, &spec);
-    let behaviours = changes.iter().filter(|edit| !is_number(edit));
-    let behaviours = behaviours.map(Edit::to_string).collect();
+    let is_number = |edit: &Edit| {
+        let kind = Key::find(&edit.key).map(|key| key.kind);
+        use KeyKind::{Rotation, SeekCurve, Time};
+        matches!(kind, Some(Time { .. } | Rotation | SeekCurve))
+    };
+    let changes = edits(given, &spec).into_iter();
+    let behaviours = changes.filter(|edit| !is_number(edit));
     Ok(Calibration {
         spec,
         layout,
         clock,
-        behaviours,
+        behaviours: behaviours.map(|edit| edit.to_string()).collect(),
         fitted: certainty.fitted,
         covariance: certainty.covariance,
         left: certainty.left,
@@ -213,37 +204,15 @@ pub fn calibrate(
     })
 }
 
-/// Returns the specification found and the certainty of its numbers; the given one if nothing is
-/// kept.
-fn settle(search: &mut Search<'_>, keeps_nothing: bool) -> (Spec, Certainty) {
-    if keeps_nothing {
-        let given = &search.candidate;
-        return (given.build(), Certainty::as_given(given));
-    }
-    let certainty = certainty::weigh(search);
-    let mut spec = search.candidate.build();
-    search.objective.set_chance(&mut spec, &search.candidate);
-    (spec, certainty)
-}
-
-/// Returns true if an edit sets a time, the period or a curve.
-fn is_number(edit: &Edit) -> bool {
-    let kind = Key::find(&edit.key).map(|key| key.kind);
-    matches!(
-        kind,
-        Some(KeyKind::Time { .. } | KeyKind::Rotation | KeyKind::SeekCurve)
-    )
-}
-
 /// Returns the clock of the trace, the concentration of its angles, and the number of its breaks.
 fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, f64, u64) {
-    let nothing = (Continuity::Unknown, 0.0, 0);
-    let layout = Arc::clone(layout);
-    let Ok(locked) = Locked::follow(given, layout, rows, Continuity::Unbroken) else {
-        return nothing;
-    };
-    let Some(figures) = LockedFigures::of(&locked, 0..rows.len()) else {
-        return nothing;
+    let locked = Locked::follow(given, Arc::clone(layout), rows, Continuity::Unbroken);
+    let judged = locked.ok().and_then(|locked| {
+        let figures = LockedFigures::of(&locked, 0..rows.len())?;
+        Some((locked, figures))
+    });
+    let Some((locked, figures)) = judged else {
+        return (Continuity::Unknown, 0.0, 0);
     };
     let concentration = figures.phase_concentration_ratio.unwrap_or(0.0);
     if figures.clock_is_unbroken() != Some(true) {
@@ -330,4 +299,179 @@ fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
     let is_key = |(at, _): &(Coordinate, f64)| matches!(at, Coordinate::Parameter(_));
     let all = candidate.directions().into_iter();
     all.filter(|along| along.iter().all(is_key)).collect()
+}
+
+/// The comparison of a fit to the first rows of a trace with the given drive, on the last fifth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    pub rows: usize,
+    /// The demerit of a replay by the given drive.
+    pub given_demerit: Span,
+    /// The demerit of a replay by the fitted drive.
+    pub fitted_demerit: Span,
+    /// Logarithm of the ratio of the likelihoods of these rows under the fitted and the given
+    /// drive, each with the scatter that it leaves.
+    pub ln_gain: f64,
+    pub kept: Kept,
+}
+
+/// The part of a fit that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All of it: it makes the held-back rows more likely than the given drive.
+    All,
+    /// All but the seek times, which stay as given: with them it made these rows less likely.
+    Keys,
+    /// Only the seek times: the rest made these rows less likely.
+    Seeks,
+    Nothing,
+}
+
+/// The share of the rows that is held back is one over this.
+const PARTS: usize = 5;
+
+/// With fewer rows per fitted number than this a fit is poor, and no rows are held back.
+pub const ROWS_A_NUMBER: usize = 10;
+
+/// The rows to fit to, and those to hold back: the last, so that drift counts.
+fn split(rows: &[Measured], numbers: usize) -> (&[Measured], Option<&[Measured]>) {
+    if rows.len() < numbers * ROWS_A_NUMBER {
+        return (rows, None);
+    }
+    let (first, held) = rows.split_at(rows.len() - rows.len() / PARTS);
+    (first, Some(held))
+}
+
+/// Compares the `found` candidate with the given one on `rows`, and returns the part to keep.
+fn compare(
+    given: &Candidate,
+    found: Candidate,
+    rows: &[Measured],
+    continuity: Continuity,
+) -> (Held, Candidate) {
+    let trace = Trace::new(rows.to_vec(), &given.layout);
+    let score = |candidate: &Candidate| {
+        let mut objective = Objective::new(&trace, &given.spec, continuity);
+        objective.learn_noise(candidate);
+        objective.ln_likelihood(candidate)
+    };
+    let (as_given, as_found) = (score(given), score(&found));
+    let held = Held {
+        rows: rows.len(),
+        given_demerit: replay_demerit(given, rows),
+        fitted_demerit: replay_demerit(&found, rows),
+        ln_gain: as_found - as_given,
+        kept: Kept::All,
+    };
+    if as_found > as_given {
+        return (held, found);
+    }
+    let keys = Candidate {
+        read_seek: given.read_seek.clone(),
+        write_seek: given.write_seek.clone(),
+        ..found.clone()
+    };
+    let seeks = Candidate {
+        spec: given.spec.clone(),
+        layout: Arc::clone(&given.layout),
+        ..found
+    };
+    let options = [
+        (Kept::Nothing, as_given, given.clone()),
+        (Kept::Keys, score(&keys), keys),
+        (Kept::Seeks, score(&seeks), seeks),
+    ];
+    let best = options.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (kept, _, candidate) = best.expect("three options");
+    (Held { kept, ..held }, candidate)
+}
+
+/// The initial state of the replays that compare a fit with the given drive.
+const FROM_ZERO: Variant = Variant::From {
+    angle: Angle::ZERO,
+    seed: 0,
+};
+
+/// Returns the demerit of a replay of `rows`.
+fn replay_demerit(candidate: &Candidate, rows: &[Measured]) -> Span {
+    let spec = candidate.build();
+    let validation = Validation::new(&spec, Arc::clone(&candidate.layout), rows.to_vec());
+    let replayed = validation.replay(FROM_ZERO);
+    let replayed = replayed.expect("a drive that has served these requests");
+    let responses: SortedSpans = replayed.responses.into_iter().collect();
+    demerit(&validation.measured(), &responses).expect("as many responses as rows")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_core::engine::ReplayStep;
+    use diskarm_core::request::{Op, Request};
+    use diskarm_core::spec;
+    use diskarm_core::units::{Lbn, SectorCount};
+
+    fn row(request: Request, think: Span) -> Measured {
+        Measured {
+            step: ReplayStep { request, think },
+            response: Span::ZERO,
+        }
+    }
+
+    /// Rows that the given drive measured itself: of a fit that only makes them less likely, the
+    /// part that does so is dropped.
+    #[test]
+    fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
+        let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
+        let spec = spec::parse(text, "hp-c2247").expect("a specification");
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
+        let sectors = layout.sectors().0;
+        // Multiples of an odd number are spread over the disk.
+        let row = |id: u64| {
+            let op = [Op::Write, Op::Read, Op::Read][id as usize % 3];
+            let start = Lbn(id * 7_654_321 % (sectors - 8));
+            row(
+                Request::new(id, op, start, SectorCount(8)),
+                Span::from_ms(13.7),
+            )
+        };
+        let mut rows: Vec<Measured> = (0..400).map(row).collect();
+        let replay = Validation::new(&spec, Arc::clone(&layout), rows.clone());
+        let replayed = replay.replay(FROM_ZERO).expect("requests within the disk");
+        for (row, response) in rows.iter_mut().zip(replayed.responses) {
+            row.response = response;
+        }
+        let given = Candidate::new(&spec, layout);
+        let late = Span::from_ms(1.5);
+        let mut keys = given.clone();
+        keys.spec.overheads.read_miss_after_read += late;
+        keys.spec.overheads.read_miss_after_write += late;
+        let mut seeks = given.clone();
+        seeks.read_seek.added_ms.fill(1.5);
+        let both = Candidate {
+            read_seek: seeks.read_seek.clone(),
+            ..keys.clone()
+        };
+        for (found, kept) in [
+            (&keys, Kept::Seeks),
+            (&seeks, Kept::Keys),
+            (&both, Kept::Nothing),
+        ] {
+            let (held, candidate) = compare(&given, found.clone(), &rows, Continuity::Unbroken);
+            assert_eq!(held.kept, kept);
+            assert!(held.ln_gain < 0.0 && held.fitted_demerit > held.given_demerit);
+            assert_eq!(candidate.build(), spec, "all that was wrong is dropped");
+        }
+        let (held, candidate) = compare(&both, given.clone(), &rows, Continuity::Unbroken);
+        assert_eq!(held.kept, Kept::All);
+        assert_eq!(candidate.build(), spec);
+    }
+
+    #[test]
+    fn the_last_fifth_is_held_back_of_traces_that_are_long_enough() {
+        let request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
+        let rows = vec![row(request, Span::ZERO); 103];
+        let (first, held) = split(&rows, 10);
+        assert_eq!((first.len(), held.map(<[_]>::len)), (83, Some(20)));
+        assert_eq!(split(&rows, 11), (&rows[..], None));
+    }
 }

@@ -28,36 +28,32 @@
 
 mod locked;
 mod replay;
-mod residuals;
 
 pub use locked::{
     Accuracy, FIRST, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO, follow,
 };
-pub use replay::{ANGLES, Measured, PHASE_SEEDS, Replayed, Validation, Variant};
-pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
+pub use replay::{
+    ANGLES, Distances, Measured, NEAR, PHASE_SEEDS, Relation, Replayed, Residual, Residuals, Sizes,
+    Validation, Variant,
+};
 
 use diskarm_core::request::Op;
 use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::Span;
-use residuals::{mean, moments};
+use replay::{mean, moments};
 
 /// All results of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
-    /// All requests.
     pub all: Comparison,
-    /// The reads, if any.
     pub reads: Option<Comparison>,
-    /// The writes, if any.
     pub writes: Option<Comparison>,
-    /// The sources of the distance.
     pub residuals: Residuals,
 }
 
 /// Measured and simulated response times of a set of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The number of requests.
     pub count: u64,
     /// Mean response of the real drive.
     pub measured_mean: Span,
@@ -108,15 +104,17 @@ impl Figures {
         assert!(replays.iter().all(|r| r.responses.len() == rows.len()));
         let compare = |keep: fn(&Measured) -> bool| {
             let measured = rows.iter().filter(|row| keep(row)).map(|row| row.response);
-            let sorted: Vec<SortedSpans> = replays.iter().map(|r| kept(rows, r, keep)).collect();
+            let sorted = replays.iter().map(|replay| {
+                let pairs = rows.iter().zip(&replay.responses);
+                let kept = pairs.filter(|(row, _)| keep(row));
+                kept.map(|(_, &response)| response).collect()
+            });
+            let sorted: Vec<SortedSpans> = sorted.collect();
             let (angles, phases) = sorted.split_at(ANGLES as usize);
             Comparison::of(&measured.collect(), angles, phases)
         };
-        let Some(all) = compare(|_| true) else {
-            panic!("a validation without rows");
-        };
         Self {
-            all,
+            all: compare(|_| true).expect("a validation has rows"),
             reads: compare(|row| row.step.request.op == Op::Read),
             writes: compare(|row| row.step.request.op == Op::Write),
             residuals: Residuals::of(rows, &validation.mechanism.layout, &replays[0]),
@@ -124,20 +122,10 @@ impl Figures {
     }
 }
 
-fn kept(rows: &[Measured], replay: &Replayed, keep: fn(&Measured) -> bool) -> SortedSpans {
-    let pairs = rows.iter().zip(&replay.responses);
-    pairs
-        .filter(|(row, _)| keep(row))
-        .map(|(_, &response)| response)
-        .collect()
-}
-
 /// Mean demerit over all pairs.
 fn between(samples: &[SortedSpans]) -> Option<Span> {
-    let pairs = samples
-        .iter()
-        .enumerate()
-        .flat_map(|(i, a)| samples[..i].iter().map(move |b| (a, b)));
+    let numbered = samples.iter().enumerate();
+    let pairs = numbered.flat_map(|(i, a)| samples[..i].iter().map(move |b| (a, b)));
     mean(pairs.filter_map(|(a, b)| demerit(a, b)))
 }
 

@@ -15,8 +15,8 @@ use diskarm_core::units::{Bytes, Instant, SectorCount};
 
 use crate::background::Background;
 use crate::external::ExternalScheduler;
-use crate::run::{Progress, QUEUE, Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
-use crate::watch::{Model, Observations};
+use crate::run::{Progress, Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
+use crate::watch::Model;
 
 /// A function that creates a disk of an array from its mechanism and its seed.
 pub type DiskFactory<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
@@ -64,7 +64,7 @@ impl Scan<'_> {
             scan: self,
             model: Model::new(self.model)?,
             tasks,
-            progress: Arc::new(Mutex::new(Progress::for_disks(sectors))),
+            progress: Progress::for_disks(sectors),
             disks: RefCell::default(),
         };
         let mut array = build(&|mechanism, seed| builder.scanned(mechanism, seed))?;
@@ -80,37 +80,37 @@ impl Scan<'_> {
 }
 
 impl DiskBuilder<'_> {
-    /// Creates a disk that is scanned.
     fn scanned(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         lock(&self.progress).add_disk();
         let progress = Arc::clone(&self.progress);
         let sink = move |delivered: &Delivery| lock(&progress).record(delivered);
         let tasks = self.tasks.clone();
-        let Scan {
-            model, settings, ..
-        } = *self.scan;
+        let (model, settings) = (self.scan.model, self.scan.settings);
         match self.scan.location {
             SchedulerLocation::Outside(depth) => {
                 let background = Background::new(tasks, model, settings, sink);
                 let external = self.external(mechanism, seed, depth);
-                let external = Arc::new(Mutex::new(external.with_background(background)));
-                let disk = MemberDisk::Outside(Arc::clone(&external));
-                self.disks.borrow_mut().push(disk);
-                BoxedDevice::opaque(Shared(external))
+                self.share(external.with_background(background), MemberDisk::Outside)
             }
             SchedulerLocation::InFirmware => {
                 let gaps = GapReader::new(tasks, settings.conservatism, sink);
                 let drive = self.in_firmware(mechanism, seed).with_gap_reader(gaps);
-                let drive = Arc::new(Mutex::new(drive));
-                self.disks
-                    .borrow_mut()
-                    .push(MemberDisk::InFirmware(Arc::clone(&drive)));
-                BoxedDevice::opaque(Shared(drive))
+                self.share(drive, MemberDisk::InFirmware)
             }
         }
     }
 
-    /// Creates a disk that is not scanned.
+    /// Keeps a disk for its statistics, and returns it as a member of the array.
+    fn share<D: Device + Send + 'static>(
+        &self,
+        disk: D,
+        member: fn(Arc<Mutex<D>>) -> MemberDisk,
+    ) -> BoxedDevice {
+        let disk = Arc::new(Mutex::new(disk));
+        self.disks.borrow_mut().push(member(Arc::clone(&disk)));
+        BoxedDevice::opaque(Shared(disk))
+    }
+
     fn plain(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         match self.scan.location {
             SchedulerLocation::Outside(depth) => {
@@ -126,10 +126,7 @@ impl DiskBuilder<'_> {
     }
 
     fn in_firmware(&self, mechanism: Mechanism, seed: u64) -> Drive {
-        let mut spec = self.scan.spec.clone();
-        spec.queue.policy = self.scan.policy.clone();
-        spec.queue.depth = QUEUE;
-        Drive::with_mechanism(&spec, mechanism).seeded(seed)
+        Drive::with_mechanism(&self.scan.spec_with_policy(), mechanism).seeded(seed)
     }
 
     /// Returns the statistics of all disks, and the largest conservatism.
@@ -138,25 +135,21 @@ impl DiskBuilder<'_> {
             conservatism: self.scan.settings.conservatism,
             ..ScanReport::default()
         };
-        let mut observations: Option<Observations> = None;
         for disk in self.disks.borrow().iter() {
             let stats = match disk {
                 MemberDisk::Outside(external) => {
                     let external = lock(external);
-                    *observations.get_or_insert_default() += *external.observations();
-                    let background = external.background();
-                    let found = background.map(Background::conservatism);
-                    sum.conservatism = sum.conservatism.max(found.unwrap_or_default());
-                    background.map(|background| *background.stats())
+                    *sum.observations.get_or_insert_default() += *external.observations();
+                    external.background().map(|background| {
+                        sum.conservatism = sum.conservatism.max(background.conservatism());
+                        *background.stats()
+                    })
                 }
                 MemberDisk::InFirmware(drive) => lock(drive).in_gaps().map(|gaps| *gaps.stats()),
             };
             sum.stats += stats.unwrap_or_default();
         }
-        ScanReport {
-            observations,
-            ..sum
-        }
+        sum
     }
 }
 

@@ -1,15 +1,18 @@
-//! The background tasks of a scheduler, statistics of their reads, and the control of conservatism.
+//! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
+//! foreground requests, with rehearsals of what is read in them.
 
-use diskarm_core::device::Completion;
+use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::drive::Core;
 use diskarm_core::freeblock::{
-    BackgroundStats, BlockSet, Claim, Delivery, GapPlan, SearchLimits, TaskId, Tasks,
+    BackgroundStats, BlockSet, Claim, Delivery, Gap, GapPlan, GapPlanner, LeadTarget, PlanOutcome,
+    SearchLimits, TaskId, Tasks,
 };
-use diskarm_core::request::{Op, Priority};
+use diskarm_core::request::{Op, Priority, Request};
+use diskarm_core::sched::Estimate;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::gap::Undelayed;
-use crate::watch::Observations;
+use crate::watch::{Lag, Observations};
 
 /// Pause of an idle device after a failure other than of a block.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
@@ -17,10 +20,9 @@ const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Number of used gaps after which conservatism is adjusted.
+/// Number of used gaps after which conservatism is adjusted, in general and while more is lost than
+/// allowed.
 const ADJUST_GAPS: u64 = 250;
-
-/// Like [`ADJUST_GAPS`], while more is lost than allowed.
 const ADJUST_GAPS_SOON: u64 = 50;
 
 /// Number of foreground requests after which it is adjusted however few gaps were used.
@@ -90,19 +92,14 @@ pub struct Background {
     stats: BackgroundStats,
     /// The block at which reads in idle time continue.
     next: Lbn,
-    served: Service,
+    /// The number of foreground requests served, and the time in which they were.
+    served: u64,
+    busy: Span,
+    /// The end of the last of them.
+    until: Instant,
     /// The counts at the last adjustment of conservatism.
     adjusted: Counts,
     is_paused: bool,
-}
-
-/// The service of the foreground so far.
-#[derive(Clone, Copy, Default)]
-struct Service {
-    requests: u64,
-    busy: Span,
-    /// The end of the last request.
-    until: Instant,
 }
 
 /// A background read that is a command of its own.
@@ -130,7 +127,9 @@ impl Background {
             max: spec.buffer.segment,
             stats: BackgroundStats::default(),
             next: Lbn(0),
-            served: Service::default(),
+            served: 0,
+            busy: Span::ZERO,
+            until: Instant::START,
             adjusted: Counts::default(),
             is_paused: false,
         }
@@ -146,17 +145,14 @@ impl Background {
         &self.tasks
     }
 
-    /// Returns statistics of the background reads.
     pub fn stats(&self) -> &BackgroundStats {
         &self.stats
     }
 
-    /// Returns the current conservatism.
     pub fn conservatism(&self) -> Span {
         self.settings.conservatism
     }
 
-    /// Stops or resumes reading.
     pub(crate) fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
     }
@@ -193,15 +189,21 @@ impl Background {
         self.stats.gaps += 1;
         self.stats.reads += plan.reads.len() as u64;
         self.stats.merged += u64::from(plan.lead.is_some());
-        let reads = plan.reads.iter().map(|read| FreeRead {
-            first: read.first,
-            sectors: read.sectors,
-            claim: self.tasks.claim(read.first, read.sectors),
-        });
-        let reads = reads.collect();
+        let mut free_reads = Vec::with_capacity(plan.reads.len());
+        for read in &plan.reads {
+            free_reads.push(self.free_read(read.first, read.sectors));
+        }
         let lead = plan.lead.as_ref();
         let claim = lead.map(|lead| self.tasks.claim(lead.first, lead.sectors));
-        (reads, claim.unwrap_or_default())
+        (free_reads, claim.unwrap_or_default())
+    }
+
+    fn free_read(&mut self, first: Lbn, sectors: SectorCount) -> FreeRead {
+        FreeRead {
+            first,
+            sectors,
+            claim: self.tasks.claim(first, sectors),
+        }
     }
 
     pub(crate) fn restore(&mut self, claim: &Claim) {
@@ -211,15 +213,15 @@ impl Background {
     /// Delivers the blocks that a command has read; the others are wanted again, except a bad
     /// block.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
-        let bad = completion.bad_block();
-        let (read, rest) = match bad {
-            Some(bad) => claim.split(bad),
-            None if completion.status.is_success() => (claim, Claim::default()),
-            None => (Claim::default(), claim),
-        };
-        let (lost, rest) = match bad {
-            Some(bad) => rest.split(Lbn(bad.0 + 1)),
-            None => (Claim::default(), rest),
+        let none = Claim::default;
+        let (read, lost, rest) = match completion.bad_block() {
+            Some(bad) => {
+                let (read, rest) = claim.split(bad);
+                let (lost, rest) = rest.split(Lbn(bad.0 + 1));
+                (read, lost, rest)
+            }
+            None if completion.status.is_success() => (claim, none(), none()),
+            None => (none(), none(), claim),
         };
         self.stats.sectors += read.sectors().0;
         self.stats.unreadable += lost.sectors().0;
@@ -246,19 +248,14 @@ impl Background {
     /// Records a foreground request that arrived at `arrived` and was served by `now`, and adjusts
     /// conservatism to the cost of reads in gaps.
     pub(crate) fn record_service(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
-        let Service {
-            requests,
-            busy,
-            until,
-        } = &mut self.served;
-        *requests += 1;
-        *busy += now.since_or_zero((*until).max(arrived));
-        *until = now;
+        self.served += 1;
+        self.busy += now.since_or_zero(self.until.max(arrived));
+        self.until = now;
         if let Some(max) = self.settings.max_slowdown {
             let counts = Counts {
-                requests: self.served.requests,
+                requests: self.served,
                 gaps: self.stats.gaps,
-                busy: self.served.busy,
+                busy: self.busy,
                 delay: self.stats.delay,
                 right: seen.right,
                 predicted: seen.predicted,
@@ -297,7 +294,6 @@ impl Background {
         self.adjusted = counts;
     }
 
-    /// Returns true if there is anything to read.
     pub(crate) fn wants_any(&self) -> bool {
         !self.is_paused && !self.tasks.is_done()
     }
@@ -323,10 +319,157 @@ impl Background {
         let sectors = SectorCount(end.0 - first.0 + 1);
         self.next = first + sectors;
         self.stats.reads += 1;
-        Some(FreeRead {
-            first,
-            sectors,
-            claim: self.tasks.claim(first, sectors),
+        Some(self.free_read(first, sectors))
+    }
+}
+
+/// Maximum number of reads in a gap, besides the foreground's own command.
+const READS: usize = 2;
+
+/// The behaviour of a foreground request without background reads in its gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Undelayed {
+    /// When it would complete, or with `is_of_media`, when its media transfer would end.
+    pub at: Instant,
+    /// It is a write that the cache takes while other requests wait for the media.
+    pub is_of_media: bool,
+    /// Maximum difference of times that count as equal.
+    pub rounding: Span,
+}
+
+/// The drive, according to its model, when a foreground request is chosen.
+#[derive(Clone, Copy)]
+pub(crate) struct ModelState<'a> {
+    pub core: &'a Core,
+    /// The instant from which the drive can start another command.
+    pub open: Instant,
+    /// The answer to the command inside the drive; `None` if there is none.
+    pub answer: Option<Instant>,
+    /// Maximum number of commands inside the drive.
+    pub depth: usize,
+    pub lag: Lag,
+}
+
+/// The gap in front of a foreground request.
+pub(crate) struct ForegroundGap<'a> {
+    drive: ModelState<'a>,
+    /// The instant at which the first command reaches the drive.
+    sent: Instant,
+    request: Request,
+    /// Other requests of the foreground wait.
+    others_wait: bool,
+    gap: Gap,
+    /// The completion of the request without background reads.
+    alone: Completion,
+    /// The end of its media transfer without background reads.
+    transferred: Instant,
+}
+
+impl<'a> ForegroundGap<'a> {
+    /// Returns the gap of a request that is chosen at `now`; `None` if it does not need the media.
+    pub fn new(
+        drive: ModelState<'a>,
+        now: Instant,
+        request: Request,
+        others_wait: bool,
+    ) -> Option<Self> {
+        let sent = now + drive.lag.max();
+        let gap = drive.core.gap(&request, sent, drive.open.max(sent))?;
+        let mut trial = drive.core.clone();
+        let (alone, _) = trial.serve_queued(request, sent, drive.open);
+        let transferred = trial.transferred();
+        (alone.outcome != Outcome::Hit).then_some(Self {
+            drive,
+            sent,
+            request,
+            others_wait,
+            gap,
+            alone,
+            transferred,
         })
+    }
+
+    pub fn undelayed(&self) -> Undelayed {
+        let is_of_media = self.is_absorbed_for_others();
+        let at = if is_of_media {
+            self.transferred
+        } else {
+            self.alone.at
+        };
+        Undelayed {
+            at,
+            is_of_media,
+            rounding: self.drive.core.rotation().rounding(),
+        }
+    }
+
+    /// Returns true if the write cache takes the request while others wait for the media: then the
+    /// foreground waits for the media, which the cache needs later. Otherwise it waits for the
+    /// completion.
+    fn is_absorbed_for_others(&self) -> bool {
+        self.alone.outcome == Outcome::Absorbed && self.others_wait
+    }
+
+    /// Plans the reads that gain most of `tasks`; also returns the turn after them.
+    pub fn plan(&self, tasks: &Tasks, limits: SearchLimits) -> (GapPlan, Span) {
+        let core = self.drive.core;
+        let planner = GapPlanner {
+            tasks,
+            mechanism: core.mechanism(),
+            gap: self.gap,
+            limits,
+        };
+        let request = &self.request;
+        let is_short = request.sectors < limits.max;
+        let can_lead = request.op.is_read() && is_short && !request.force_unit_access;
+        let target = can_lead.then(|| LeadTarget {
+            start: request.start,
+            max: SectorCount(limits.max.0 - request.sectors.0),
+        });
+        let rounding = core.rotation().rounding();
+        planner.plan_commands(READS, target, rounding, |plan| self.rehearse(plan))
+    }
+
+    /// Returns the delay of the foreground request if everything happens as predicted. A longer
+    /// answer because of a lead does not count as a delay.
+    fn rehearse(&self, plan: &GapPlan) -> PlanOutcome {
+        let (mut open, depth, lag) = (self.drive.open, self.drive.depth, self.drive.lag);
+        let mut core = self.drive.core.clone();
+        let mut answers = Vec::from_iter(self.drive.answer);
+        // A command is sent when the one `depth` before it has been answered.
+        let sent = |answers: &[Instant]| {
+            let before = answers.len().checked_sub(depth);
+            before.map_or(self.sent, |before| answers[before] + lag.max())
+        };
+        let mut read_until = None;
+        for transfer in &plan.reads {
+            let read = Request::new(0, Op::Read, transfer.first, transfer.sectors);
+            let (done, next) = core.serve_queued(read, sent(&answers), open);
+            answers.push(done.at + lag.of_data(&read));
+            open = next;
+            // A buffer hit needs no media.
+            read_until = (done.outcome == Outcome::Miss).then(|| core.transferred());
+        }
+        let mut command = self.request;
+        if let Some(lead) = &plan.lead {
+            command.start = lead.first;
+            command.sectors = command.sectors + lead.sectors;
+        }
+        let at = sent(&answers);
+        let location = core.locate(&self.request);
+        let turn = read_until.map(|until| {
+            let view = core.view(at, open.max(at));
+            let (arm, _) = view.called(&self.request, &location);
+            arm.since.since_or_zero(until)
+        });
+        let (done, _) = core.serve_queued(command, at, open);
+        let media_delay = core.transferred().after(self.transferred);
+        let delay = if self.is_absorbed_for_others() {
+            media_delay
+        } else {
+            media_delay.max(done.at.after(self.alone.at))
+        };
+        let delay = delay.or_zero();
+        PlanOutcome { delay, turn }
     }
 }

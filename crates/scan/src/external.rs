@@ -34,8 +34,7 @@ use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::{Knowledge, Pending, PolicyConfig};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
-use crate::background::{Background, FreeRead};
-use crate::gap::{ForegroundGap, ModelState, Undelayed};
+use crate::background::{Background, ForegroundGap, FreeRead, ModelState, Undelayed};
 use crate::watch::{Model, Observations, OnPrediction, Prediction, Watch};
 
 /// A scheduler in front of a device; see the module's documentation.
@@ -136,7 +135,6 @@ impl<D: Device> ExternalScheduler<D> {
         }
     }
 
-    /// Returns the observations of the device.
     pub fn observations(&self) -> &Observations {
         &self.watch.seen
     }
@@ -146,7 +144,6 @@ impl<D: Device> ExternalScheduler<D> {
         self.watch.is_confident(now)
     }
 
-    /// Returns the background tasks.
     pub fn background(&self) -> Option<&Background> {
         self.background.as_ref()
     }
@@ -187,7 +184,7 @@ impl<D: Device> ExternalScheduler<D> {
         if self.fence.is_some() || self.foreground.is_empty() {
             return false;
         }
-        if self.foreground.next_is_ordered() && !self.children.is_empty() {
+        if self.foreground.queue.next_is_ordered() && !self.children.is_empty() {
             return false;
         }
         let is_known = self.watch.is_confident(now);
@@ -205,14 +202,14 @@ impl<D: Device> ExternalScheduler<D> {
 
     /// Plans a foreground request, with background reads in its gap.
     fn plan(&mut self, now: Instant, pending: Pending) {
-        if self.plan_gap(now, pending).is_none() {
-            let alone = ForegroundCommand::alone(pending);
-            self.planned.push_back(Command::Foreground(alone));
-        }
+        let with_reads = self.plan_gap(now, pending);
+        let command = with_reads.unwrap_or_else(|| ForegroundCommand::alone(pending));
+        self.planned.push_back(Command::Foreground(command));
     }
 
-    /// Plans a foreground request with background reads; `None` if nothing can be read in its gap.
-    fn plan_gap(&mut self, now: Instant, pending: Pending) -> Option<()> {
+    /// Plans background reads in the gap of a foreground request, and returns its command; `None`
+    /// if nothing can be read there.
+    fn plan_gap(&mut self, now: Instant, pending: Pending) -> Option<ForegroundCommand> {
         let watch = &self.watch;
         let background = self.background.as_mut()?;
         let is_known = watch.is_confident(now) && watch.is_complete(self.children.len());
@@ -235,14 +232,12 @@ impl<D: Device> ExternalScheduler<D> {
         }
         let (reads, claim) = background.start(&plan);
         self.planned.extend(reads.into_iter().map(Command::Free));
-        self.planned
-            .push_back(Command::Foreground(ForegroundCommand {
-                pending,
-                lead: plan.lead.map_or(SectorCount(0), |lead| lead.sectors),
-                claim,
-                undelayed: Some(gap.undelayed()),
-            }));
-        Some(())
+        Some(ForegroundCommand {
+            pending,
+            lead: plan.lead.map_or(SectorCount(0), |lead| lead.sectors),
+            claim,
+            undelayed: Some(gap.undelayed()),
+        })
     }
 
     fn send(&mut self, now: Instant, command: Command) {
@@ -361,14 +356,14 @@ impl<D: Device> Device for ExternalScheduler<D> {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
-        let pending = Pending {
-            request,
-            arrived: now,
-        };
+        let arrived = now;
+        let pending = Pending { request, arrived };
         let is_first = self.foreground.is_empty() && self.planned.is_empty();
         let can_go = self.fence.is_none() && self.has_room() && request.is_simple_transfer();
         if is_first && can_go {
-            self.foreground.note_bypass(&request, &self.watch.predictor);
+            self.foreground
+                .queue
+                .note_bypass(&request, &self.watch.predictor);
             self.plan(now, pending);
         } else {
             self.foreground.add(pending, &self.watch.predictor);
@@ -381,10 +376,8 @@ impl<D: Device> Device for ExternalScheduler<D> {
         if let Some(due) = self.due.front() {
             return Some(due.at);
         }
-        [self.device.next_event(), self.idle]
-            .into_iter()
-            .flatten()
-            .min()
+        let events = [self.device.next_event(), self.idle];
+        events.into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
@@ -404,10 +397,11 @@ impl<D: Device> Device for ExternalScheduler<D> {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        let serves = |command: &Command| match command {
-            Command::Foreground(foreground) => foreground.pending.request.id == id,
-            Command::Free(_) => false,
+        let lead_of = |command: &Command| match command {
+            Command::Foreground(command) if command.pending.request.id == id => Some(command.lead),
+            _ => None,
         };
+        let serves = |command: &Command| lead_of(command).is_some();
         let index = self.planned.iter().position(serves);
         let mut taken = self.foreground.take(id, &self.watch.predictor);
         if let Some(index) = index
@@ -419,12 +413,7 @@ impl<D: Device> Device for ExternalScheduler<D> {
             taken = Some(foreground.pending);
         }
         let Some(Pending { request, arrived }) = taken else {
-            let serves_alone = |command: &Command| match command {
-                Command::Foreground(ForegroundCommand { pending, lead, .. }) => {
-                    pending.request.id == id && lead.0 == 0
-                }
-                Command::Free(_) => false,
-            };
+            let serves_alone = |command: &Command| lead_of(command) == Some(SectorCount(0));
             let child = self.children.find(serves_alone);
             return child.is_some_and(|child| self.device.abort(now, child));
         };
@@ -465,10 +454,6 @@ impl ForegroundQueue {
         self.waiting.is_empty()
     }
 
-    fn next_is_ordered(&self) -> bool {
-        self.queue.next_is_ordered()
-    }
-
     fn add(&mut self, pending: Pending, drive: &Predictor) {
         self.waiting.push(pending);
         add(&mut self.queue, pending, drive);
@@ -480,11 +465,8 @@ impl ForegroundQueue {
         let is_blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
         if is_blind != self.is_blind {
             self.is_blind = is_blind;
-            let policy = if is_blind {
-                &self.fallback
-            } else {
-                &self.policy
-            };
+            let policies = [&self.policy, &self.fallback];
+            let policy = policies[usize::from(is_blind)];
             self.queue = CommandQueue::new(policy.policy(drive));
             for pending in &self.waiting {
                 add(&mut self.queue, *pending, drive);
@@ -496,11 +478,6 @@ impl ForegroundQueue {
             self.queue.note_served(&pending.request, drive);
         }
         (next, is_blind && next.is_some())
-    }
-
-    /// Records a request that is sent without waiting.
-    fn note_bypass(&mut self, request: &Request, drive: &Predictor) {
-        self.queue.note_bypass(request, drive);
     }
 
     fn take(&mut self, id: u64, drive: &Predictor) -> Option<Pending> {

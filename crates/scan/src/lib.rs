@@ -28,7 +28,6 @@
 mod array;
 mod background;
 mod external;
-mod gap;
 pub mod live;
 mod rebuild;
 mod record;

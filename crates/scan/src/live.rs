@@ -7,14 +7,11 @@
 mod device;
 mod file;
 mod inbox;
-mod pass;
 mod run;
-mod worker;
 
 pub use device::Live;
 pub use diskarm_transport::nbd::NbdSource;
 pub use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 pub use file::FileSource;
 pub use inbox::{Inbox, ReadData};
-pub use pass::SequentialPass;
-pub use run::{ReadOnly, run};
+pub use run::{ReadOnly, SequentialPass, run};

@@ -26,7 +26,7 @@ use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 
 use crate::background::Background;
 use crate::external::ExternalScheduler;
-use crate::run::{Progress, Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
+use crate::run::{Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
 use crate::watch::Model;
 
 /// Maximum number of blocks of a write to the spare: 256 KiB in sectors of 512 bytes.
@@ -124,18 +124,14 @@ impl<D: Device> Rebuild<D> {
 
     /// Writes waiting data if the spare is idle.
     fn write(&mut self, now: Instant) {
-        if self.at_spare > 0 {
-            return;
+        if self.at_spare == 0
+            && let Some((first, sectors)) = self.nearest(now)
+        {
+            self.waiting.remove(first, sectors);
+            let (request, left) = (None, 1);
+            let id = self.children.insert(Parent { request, left });
+            self.send(1, now, Request::new(id, Op::Write, first, sectors));
         }
-        let Some((first, sectors)) = self.nearest(now) else {
-            return;
-        };
-        self.waiting.remove(first, sectors);
-        let id = self.children.insert(Parent {
-            request: None,
-            left: 1,
-        });
-        self.send(1, now, Request::new(id, Op::Write, first, sectors));
     }
 
     /// Returns the run that the spare reaches first, among the next waiting runs from the last
@@ -167,16 +163,7 @@ impl<D: Device> Rebuild<D> {
         self.at_spare -= member;
         assert!(completion.status.is_success(), "a drive without faults");
         if member == 1 && completion.request.op == Op::Write {
-            let Request { start, sectors, .. } = completion.request;
-            let delivered = Delivery {
-                task: 0,
-                first: start,
-                sectors,
-                at: completion.at,
-                is_readable: true,
-            };
-            self.next = start + sectors;
-            count_rebuilt(&mut self.rebuilt, &self.progress, &delivered);
+            self.count_rebuilt(&completion);
         }
         let parent = &mut self.children[id];
         parent.left -= 1;
@@ -190,23 +177,28 @@ impl<D: Device> Rebuild<D> {
         })
     }
 
+    /// Counts the blocks that are on the spare for the first time.
+    fn count_rebuilt(&mut self, completion: &Completion) {
+        let Request { start, sectors, .. } = completion.request;
+        self.next = start + sectors;
+        let before = self.rebuilt.count();
+        self.rebuilt.insert(start, sectors);
+        let sectors = SectorCount(self.rebuilt.count().0 - before.0);
+        if sectors.0 > 0 {
+            lock(&self.progress).record(&Delivery {
+                task: 0,
+                first: start,
+                sectors,
+                at: completion.at,
+                is_readable: true,
+            });
+        }
+    }
+
     /// Returns the next event and its member.
     fn earliest(&self) -> Option<(Instant, usize)> {
         let events = [0, 1].map(|member| Some((self.members[member].next_event()?, member)));
         events.into_iter().flatten().min()
-    }
-}
-
-/// Counts the blocks that are on the spare for the first time.
-fn count_rebuilt(rebuilt: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivery) {
-    let before = rebuilt.count();
-    rebuilt.insert(delivered.first, delivered.sectors);
-    let sectors = SectorCount(rebuilt.count().0 - before.0);
-    if sectors.0 > 0 {
-        lock(progress).record(&Delivery {
-            sectors,
-            ..*delivered
-        });
     }
 }
 
@@ -316,6 +308,7 @@ mod tests {
 
     use super::*;
     use crate::background::BackgroundSettings;
+    use crate::run::Progress;
 
     /// A drive that logs writes when they are submitted.
     struct LoggingDrive {
@@ -373,23 +366,18 @@ mod tests {
         tasks.add(wanted, Priority::Normal);
         let delivered: Arc<Mutex<Vec<Delivery>>> = Arc::default();
         let sink = Arc::clone(&delivered);
-        let background = Background::new(
-            tasks,
-            spec,
-            BackgroundSettings::default(),
-            move |delivered| {
-                lock(&sink).push(*delivered);
-            },
-        );
+        let settings = BackgroundSettings::default();
+        let background = Background::new(tasks, spec, settings, move |delivered| {
+            lock(&sink).push(*delivered);
+        });
         let policy: PolicyConfig = "sptf".parse().expect("a policy");
         let logs: [Log; 2] = Default::default();
-        let members = [0, 1].map(|member| {
+        let [left, spare] = [0, 1].map(|member| {
             let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
             let writes = Arc::clone(&logs[member]);
             let model = Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
             ExternalScheduler::new(LoggingDrive { drive, writes }, model, &policy, 1)
         });
-        let [left, spare] = members;
         let members = [left.with_background(background), spare];
         let pair = Rebuild::new(members, delivered, Arc::clone(&progress));
         (pair, logs, progress)
@@ -484,12 +472,8 @@ mod tests {
         let (own, rebuilt): (Vec<Request>, Vec<Request>) =
             spare.iter().partition(|write| write.force_unit_access);
         assert_eq!(own.len(), left.len());
-        assert!(
-            rebuilt.len() > 50 && own.len() > 200,
-            "{} {}",
-            rebuilt.len(),
-            own.len()
-        );
+        let (few, many) = (rebuilt.len(), own.len());
+        assert!(few > 50 && many > 200, "{few} {many}");
         let mut times = vec![(0, 0); pair.capacity().0 as usize];
         for write in &spare {
             for block in write.start.0..write.start.0 + write.sectors.0 {

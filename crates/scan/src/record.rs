@@ -33,7 +33,6 @@ impl ScanRecord {
         }
     }
 
-    /// Returns the size of the device.
     pub fn size(&self) -> Size {
         self.size
     }
@@ -111,7 +110,7 @@ impl ScanRecord {
             put(&mut out, 0);
         }
         out.push(u8::from(self.sums.is_some()));
-        let differences = self.sums.iter().flat_map(Checksums::differences);
+        let differences = self.sums.iter().flat_map(|sums| &sums.differences);
         differences.for_each(|difference| out.extend(difference.to_le_bytes()));
         let sum = crc32fast::hash(&out);
         out.extend(sum.to_le_bytes());
@@ -133,23 +132,19 @@ impl ScanRecord {
             return Err(damaged());
         }
         let mut rest = &rest[..rest.len() - sum.len()];
-        let length = take(&mut rest).ok_or_else(damaged)?;
-        let length = usize::try_from(length).map_err(|_| damaged())?;
-        let (found, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
+        let length = take(&mut rest).and_then(|length| usize::try_from(length).ok());
+        let name_and_fields = length.and_then(|length| rest.split_at_checked(length));
+        let (found, mut fields) = name_and_fields.ok_or_else(damaged)?;
         if found != name.as_bytes() {
             let found = String::from_utf8_lossy(found);
             let why = format!("the checkpoint belongs to a scan of {found}, not of {name}");
             return Err(InvalidCheckpoint(why));
         }
-        let mut fields = after;
         let record = Self::parse_fields(&mut fields).ok_or_else(damaged)?;
         if record.sums.is_some() != sums {
-            let why = if sums {
-                "the checkpoint belongs to a scan without checksums"
-            } else {
-                "the checkpoint belongs to a scan with checksums"
-            };
-            return Err(InvalidCheckpoint(why.to_owned()));
+            let with = if sums { "without" } else { "with" };
+            let why = format!("the checkpoint belongs to a scan {with} checksums");
+            return Err(InvalidCheckpoint(why));
         }
         Ok(record)
     }
@@ -178,16 +173,17 @@ impl ScanRecord {
         }
         let [remaining, unreadable] = sets;
         let (has_sums, after) = rest.split_first()?;
-        let words = after
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         let sums = match has_sums {
             0 => None,
-            _ => Some(Checksums::from_differences(
-                bytes(size),
-                CHUNK,
-                words.collect(),
-            )?),
+            _ => {
+                let (words, _) = after.as_chunks::<4>();
+                let mut sums = Checksums::new(bytes(size), CHUNK);
+                if words.len() != sums.differences.len() {
+                    return None;
+                }
+                sums.differences = words.iter().copied().map(u32::from_le_bytes).collect();
+                Some(sums)
+            }
         };
         Some(Self {
             size,
@@ -273,20 +269,6 @@ impl Checksums {
             bytes,
             differences: vec![0; bytes.div_ceil(chunk) as usize],
         }
-    }
-
-    /// Restores checksums from their [`Self::differences`]; `None` if their number is wrong.
-    fn from_differences(bytes: u64, chunk: u64, differences: Vec<u32>) -> Option<Self> {
-        let is_complete = differences.len() as u64 == bytes.div_ceil(chunk);
-        is_complete.then_some(Self {
-            chunk,
-            bytes,
-            differences,
-        })
-    }
-
-    fn differences(&self) -> &[u32] {
-        &self.differences
     }
 
     /// Adds bytes, each of which may be added once.

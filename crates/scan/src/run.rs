@@ -28,7 +28,7 @@ use crate::watch::{Model, Observations, OnPrediction};
 pub const PARTS: usize = 10;
 
 /// Depth of the queue of a drive that schedules commands itself.
-pub(crate) const QUEUE: u32 = 256;
+const QUEUE: u32 = 256;
 
 /// A scan of a drive.
 #[derive(Clone, Debug)]
@@ -41,9 +41,7 @@ pub struct Scan<'a> {
     pub requests: Requests<'a>,
     /// The policy of the foreground.
     pub policy: &'a PolicyConfig,
-    /// The location of the scheduler.
     pub location: SchedulerLocation,
-    /// Parameters of the choice of background reads.
     pub settings: BackgroundSettings,
     /// The seed of the foreground and of random behaviour of the drive.
     pub seed: u64,
@@ -67,9 +65,7 @@ const REPORT_EVERY: u64 = 1 << 10;
 
 impl fmt::Debug for OnProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnProgress")
-            .field(&self.0.is_some())
-            .finish()
+        write!(f, "OnProgress({})", self.0.is_some())
     }
 }
 
@@ -112,7 +108,6 @@ pub struct ScanReport {
     /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
     /// been read, up to the end of the run.
     pub by_part: Vec<[f64; PARTS]>,
-    /// Statistics of the background reads.
     pub stats: BackgroundStats,
     /// Observations of the drive by a scheduler outside it.
     pub observations: Option<Observations>,
@@ -168,13 +163,13 @@ impl ScanReport {
         foreground: ForegroundReport,
     ) -> Self {
         let background = external.background();
-        let stats = background.map(|background| *background.stats());
-        let conservatism = background.map(Background::conservatism);
+        let background = background.map(|found| (*found.stats(), found.conservatism()));
+        let (stats, conservatism) = background.unwrap_or_default();
         Self {
             foreground,
-            stats: stats.unwrap_or_default(),
+            stats,
             observations: Some(*external.observations()),
-            conservatism: conservatism.unwrap_or_default(),
+            conservatism,
             ..Self::default()
         }
     }
@@ -290,26 +285,33 @@ impl Scan<'_> {
         Drive::with_mechanism(spec, mechanism).seeded(self.seed)
     }
 
+    /// Returns the specification of a drive that orders commands by the policy itself.
+    pub(crate) fn spec_with_policy(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        spec.queue.policy = self.policy.clone();
+        spec.queue.depth = QUEUE;
+        spec
+    }
+
     fn run_in_firmware(
         &self,
         layout: &Arc<Layout>,
         gaps: GapReader,
         progress: &SharedProgress,
     ) -> ScanReport {
-        let mut spec = self.spec.clone();
-        spec.queue.policy = self.policy.clone();
-        spec.queue.depth = QUEUE;
+        let spec = self.spec_with_policy();
         let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
             unreachable!("the table of policies has it");
         };
-        let drive = self.drive(&spec, layout).with_gap_reader(gaps);
-        let policy = fcfs.policy(&drive);
-        let mut host = Host::new(drive, policy);
-        let foreground = self.serve(&mut host, Some(progress), self.max_requests);
-        let stats = host.device().in_gaps().map(GapReader::stats);
-        let drive = self.drive(&spec, layout);
-        let policy = fcfs.policy(&drive);
-        let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
+        let host = |drive: Drive| {
+            let policy = fcfs.policy(&drive);
+            Host::new(drive, policy)
+        };
+        let mut scanned = host(self.drive(&spec, layout).with_gap_reader(gaps));
+        let foreground = self.serve(&mut scanned, Some(progress), self.max_requests);
+        let stats = scanned.device().in_gaps().map(GapReader::stats);
+        let mut plain = host(self.drive(&spec, layout));
+        let alone = self.serve(&mut plain, None, foreground.requests);
         ScanReport {
             foreground,
             alone,
@@ -334,10 +336,8 @@ impl Scan<'_> {
         let mut load = self.requests.load(disk, self.seed);
         let mut observer = ScanObserver::new(progress, self.requests.limit(max));
         observer.on_progress = self.on_progress;
-        if let Err(RejectedRequest { request, why }) = engine::run(device, &mut load, &mut observer)
-        {
-            panic!("{request:?}: {why}");
-        }
+        let served = engine::run(device, &mut load, &mut observer);
+        served.unwrap_or_else(|RejectedRequest { request, why }| panic!("{request:?}: {why}"));
         observer.foreground()
     }
 }
@@ -406,7 +406,7 @@ impl Load for ForegroundLoad<'_> {
 pub(crate) type SharedProgress = Arc<Mutex<Progress>>;
 
 /// The progress of a scan.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Number of blocks of a disk.
     disk: u64,
@@ -422,31 +422,23 @@ impl Progress {
     /// Creates the progress of a scan of these blocks.
     pub fn shared(wanted: &BlockSet) -> SharedProgress {
         let (sectors, left) = (wanted.sectors().0, wanted.count().0);
-        let percents = if left == sectors {
-            vec![Instant::START]
-        } else {
-            Vec::new()
-        };
+        let is_complete_scan = left == sectors;
         Arc::new(Mutex::new(Self {
             disk: sectors,
             sectors,
             read: sectors - left,
-            of_parts: [0; PARTS],
-            percents,
-            by_part: Vec::new(),
+            percents: Vec::from_iter(is_complete_scan.then_some(Instant::START)),
+            ..Self::default()
         }))
     }
 
     /// Creates the progress of a scan of several disks of `sectors` blocks each, but of none yet.
-    pub fn for_disks(sectors: SectorCount) -> Self {
-        Self {
+    pub fn for_disks(sectors: SectorCount) -> SharedProgress {
+        Arc::new(Mutex::new(Self {
             disk: sectors.0,
-            sectors: 0,
-            read: 0,
-            of_parts: [0; PARTS],
             percents: vec![Instant::START],
-            by_part: Vec::new(),
-        }
+            ..Self::default()
+        }))
     }
 
     /// Adds a disk, of which all blocks are wanted.

@@ -154,11 +154,9 @@ impl Watch {
     /// the prediction could be relied on.
     pub fn record_completion(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
         let id = completion.request.id;
-        let of_data = if completion.status.is_success() {
-            self.lag.of_data(&completion.request)
-        } else {
-            Span::ZERO
-        };
+        let is_success = completion.status.is_success();
+        let of_data = self.lag.of_data(&completion.request);
+        let of_data = if is_success { of_data } else { Span::ZERO };
         let at = completion.at.shifted(-of_data);
         match self.outstanding.iter().position(|sent| sent.0 == id) {
             // Sent before the model lost track of the device.
@@ -174,7 +172,7 @@ impl Watch {
         if let Some((_, decided)) = self.outstanding.pop_front() {
             self.lag.record_sent(decided, completion.arrived);
         }
-        if !completion.status.is_success() {
+        if !is_success {
             let expected = self.predictor.next_completion().map(|next| next.at);
             self.seen.surprises.failures += 1;
             self.predictor.dismiss(at);
@@ -189,13 +187,13 @@ impl Watch {
         };
         self.expected_angles += (share - self.expected_angles) * ANGLE_WEIGHT;
         if was_known {
-            let outcome = seen.explained.outcome;
+            let (predicted, explained) = (seen.predicted.outcome, seen.explained.outcome);
             let half = self.predictor.clock().period().as_ns() / 2;
-            if outcome == seen.predicted.outcome && seen.error.as_ns().abs() < half {
-                let is_hit = outcome == Outcome::Hit;
+            if explained == predicted && seen.error.as_ns().abs() < half {
+                let is_hit = explained == Outcome::Hit;
                 (self.lag).record_answer(&completion.request, seen.error, is_hit);
             }
-            self.count(seen.predicted.outcome, seen.explained.outcome, seen.error);
+            self.count(predicted, explained, seen.error);
         }
         (Some(seen.predicted.at + of_data), was_known)
     }
@@ -236,9 +234,7 @@ pub struct Prediction {
     pub command: Request,
     /// True if it serves a request of the foreground, false if it only reads for the background.
     pub is_foreground: bool,
-    /// When it was sent.
     pub sent: Instant,
-    /// When it ended.
     pub ended: Instant,
     /// When it was predicted to end, once the previous command had ended; `None` if the model had
     /// lost track of the device.
@@ -268,7 +264,6 @@ pub struct OnPrediction(pub(crate) Option<Arc<Call>>);
 type Call = dyn Fn(&Prediction) + Send + Sync;
 
 impl OnPrediction {
-    /// Wraps a function.
     pub fn new(function: impl Fn(&Prediction) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(function)))
     }
@@ -276,9 +271,7 @@ impl OnPrediction {
 
 impl fmt::Debug for OnPrediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnPrediction")
-            .field(&self.0.is_some())
-            .finish()
+        write!(f, "OnPrediction({})", self.0.is_some())
     }
 }
 
@@ -384,13 +377,11 @@ impl Lag {
 
     /// Returns the delay of a request's answer because of its data.
     pub fn of_data(&self, request: &Request) -> Span {
-        match request.op {
-            Op::Read => {
-                let ns = self.data.per_block_ns() * request.sectors.0 as f64;
-                Span::from_ns(ns.round() as i64)
-            }
-            _ => Span::ZERO,
+        if request.op != Op::Read {
+            return Span::ZERO;
         }
+        let ns = self.data.per_block_ns() * request.sectors.0 as f64;
+        Span::from_ns(ns.round() as i64)
     }
 
     /// Learns from a command that was decided at `decided` and sent at `sent`.

@@ -61,17 +61,13 @@ pub trait PowerControl {
 
     /// Reverts the writes that do not survive and drops all requests in progress without replies.
     /// The device is replaced by one that has just been switched on.
-    ///
-    /// # Errors
-    /// If the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; then some writes that should be lost survive.
     fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses>;
 
     fn statistics(&mut self) -> &mut Statistics;
 
     /// Cuts the power.
-    ///
-    /// # Errors
-    /// If the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; then some writes that should be lost survive.
     fn cut_power(&mut self, cut: &PowerCut) -> Result<Reply, String> {
         let losses = self.revert_writes(cut);
         self.switch()
@@ -193,7 +189,6 @@ impl ExportHandle {
 /// Converts the statistics of the export with an index to their printable form.
 pub type StatisticsFormatter = Box<dyn Fn(usize, &Statistics) -> ExportStatistics + Send + Sync>;
 
-/// The server of a control socket.
 pub struct ControlServer {
     pub handles: Arc<[ExportHandle]>,
     pub statistics: StatisticsFormatter,

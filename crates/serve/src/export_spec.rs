@@ -92,9 +92,7 @@ impl ExportSpec {
     }
 
     /// Builds the export; `seed` seeds the device's random behaviour.
-    ///
-    /// # Errors
-    /// If a part is invalid, or the file cannot be opened.
+    /// Fails if a part is invalid, or the file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
         self.build_over(pace, move |system, policy, _| system.queued(policy, seed))
     }

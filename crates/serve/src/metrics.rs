@@ -22,7 +22,6 @@ struct Family {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    /// The samples of an export.
     samples: fn(&ExportStatistics) -> Vec<Sample>,
 }
 

@@ -50,9 +50,7 @@ impl AsFd for WakeReceiver {
 }
 
 /// Waits until one of `sockets` is ready, or until the time `until`.
-///
-/// # Panics
-/// If the operating system is out of memory.
+/// Panics if the operating system is out of memory.
 pub fn wait(sockets: &mut [PollFd<'_>], until: Option<Instant>) {
     let timeout = until.map(|until| {
         let left = until.saturating_duration_since(Instant::now());

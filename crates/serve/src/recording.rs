@@ -132,9 +132,7 @@ const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 impl Recorder {
     /// Starts to write a trace of a device with these blocks in `format` to `output`, which errors
     /// call `name`. Also returns the tap for the device.
-    ///
-    /// # Errors
-    /// If `format` is not a writable format.
+    /// Fails if `format` is not a writable format.
     pub fn start(
         output: File,
         name: &str,
@@ -164,9 +162,7 @@ impl Recorder {
     }
 
     /// Waits until the tap is dropped and everything is written.
-    ///
-    /// # Errors
-    /// If the format cannot represent a request, or the output cannot be written.
+    /// Fails if the format cannot represent a request, or the output cannot be written.
     pub fn finish(self) -> Result<RecordingSummary, TraceError> {
         let written = self.thread.join();
         written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -263,7 +263,6 @@ enum Chunk {
     Zero,
 }
 
-/// The part of a range in one chunk.
 struct ChunkPart {
     chunk: u64,
     /// Offset in the chunk.

@@ -419,9 +419,7 @@ pub trait Service: PowerControl + Send + 'static {
     }
 
     /// Handles the next message that has arrived at a connection; returns false if there is none.
-    ///
-    /// # Errors
-    /// If the client has violated the protocol in a way that requires closing the connection.
+    /// Fails if the client has violated the protocol in a way that requires closing the connection.
     fn handle_next(
         &mut self,
         number: usize,
@@ -438,9 +436,7 @@ pub trait Service: PowerControl + Send + 'static {
     }
 
     /// Moves replies to the output of a session while there is room.
-    ///
-    /// # Errors
-    /// If data could not be read after the start of a reply that cannot report an error.
+    /// Fails if data could not be read after the start of a reply that cannot report an error.
     fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
     /// Removes a connection and aborts its requests.

@@ -3,39 +3,34 @@
 //! Each adapter is an iterator of records that wraps another one, so they can be stacked in any
 //! order. It describes its changes in [`Notes`].
 
-mod merged;
-
-pub use merged::Merged;
+pub use crate::time::{Factor, parse_instant};
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::digits::digits;
 use crate::error::{TraceError, quantity};
+use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
-use crate::time::TimeUnit;
 
 /// An iterator of records that describes them in notes.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` by the next one; `None` at the end. Like [`Iterator::next`], but without a
-    /// copy in each adapter.
+    /// Replaces `record` by the next one; `None` at the end. Saves a copy in each adapter.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
 
-    /// The name of the trace, as in its errors.
+    /// Returns the name of the trace, as in its errors.
     fn name(&self) -> &str;
 
-    /// The traces that the records come from.
+    /// Returns the traces that the records come from.
     fn readers(&self) -> Vec<&Reader>;
 
-    /// The changes that were made, one line each; complete when all records are read.
+    /// Returns the changes that were made, one line each; complete when all records are read.
     fn changes(&self) -> Vec<String>;
 
-    /// Remarks for users of the records, one line each: the notes of the readers, then the changes.
+    /// Returns remarks for users, one line each: the notes of the readers, then the changes.
     fn notes(&self) -> Vec<String> {
         let readers = self.readers();
         let mut notes: Vec<String> = readers.iter().flat_map(|reader| reader.notes()).collect();
@@ -100,6 +95,11 @@ fn with(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes
 }
 
+/// Returns the error of a record that lacks a field.
+fn lacks(trace: &impl Notes, record: &Record, field: &str, expected: &str) -> TraceError {
+    TraceError::value(trace.name(), record.location, field, "", expected)
+}
+
 /// Keeps only the requests of the given devices.
 pub struct DeviceFilter<I> {
     inner: I,
@@ -108,7 +108,7 @@ pub struct DeviceFilter<I> {
 }
 
 impl<I: Notes> DeviceFilter<I> {
-    /// Wraps `inner`; keeps the requests of `devices`.
+    /// Wraps `inner` and keeps the requests of `devices`.
     pub fn new(inner: I, devices: impl IntoIterator<Item = u32>) -> Self {
         Self {
             inner,
@@ -149,7 +149,7 @@ pub struct Disks<I> {
 }
 
 impl<I: Notes> Disks<I> {
-    /// Wraps `inner`.
+    /// Wraps `inner`, before its first record is read.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -157,12 +157,12 @@ impl<I: Notes> Disks<I> {
         }
     }
 
-    /// The wrapped iterator.
+    /// Returns the iterator that it wraps.
     pub fn inner(&self) -> &I {
         &self.inner
     }
 
-    /// The device of each disk, in the records read so far.
+    /// Returns the device of each disk, in the records read so far.
     pub fn devices(&self) -> &[u32] {
         &self.devices
     }
@@ -181,11 +181,11 @@ impl<I: Notes> Iterator for Disks<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.inner.next()?;
-        Some(record.map(|record| Record {
-            device: self.disk(record.device),
-            ..record
-        }))
+        let mut next = self.inner.next()?;
+        if let Ok(record) = &mut next {
+            record.device = self.disk(record.device);
+        }
+        Some(next)
     }
 }
 
@@ -249,19 +249,16 @@ impl<I: Notes> Fitted<I> {
         let size = self.size.0;
         let start = record.start.0;
         if record.sectors > self.size {
-            let expected = format!("at most the {size} blocks of the disk");
-            return Err(self.wrong(record, &expected));
+            return Err(self.wrong(record, format!("at most the {size} blocks of the disk")));
         }
         let (disk, start) = match self.fit {
             Fit::Refuse if record.end().0 > size => {
-                let expected =
-                    format!("at most {size} blocks, or another `fit`: scale, fold or spread");
-                return Err(self.wrong(record, &expected));
+                let others = "another `fit`: scale, fold or spread";
+                return Err(self.wrong(record, format!("at most {size} blocks, or {others}")));
             }
             Fit::Refuse => return Ok(()),
             Fit::Scale(traced) if record.end().0 > traced.0 => {
-                let expected = format!("at most the {} traced blocks", traced.0);
-                return Err(self.wrong(record, &expected));
+                return Err(self.wrong(record, format!("at most the {} traced blocks", traced.0)));
             }
             Fit::Scale(traced) => {
                 let scaled = u128::from(start) * u128::from(size) / u128::from(traced.0);
@@ -272,14 +269,13 @@ impl<I: Notes> Fitted<I> {
                 let disk = start / size;
                 if disk >= disks.into() {
                     let expected = format!("at most {disks} disks of {size} blocks");
-                    return Err(self.wrong(record, &expected));
+                    return Err(self.wrong(record, expected));
                 }
                 let first = record.device.checked_mul(disks);
-                let disk = first.and_then(|first| first.checked_add(disk as u32));
-                let Some(disk) = disk else {
+                let Some(disk) = first.and_then(|first| first.checked_add(disk as u32)) else {
                     let expected =
                         format!("a device number that leaves room for {disks} disks per device");
-                    return Err(self.wrong(record, &expected));
+                    return Err(self.wrong(record, expected));
                 };
                 (disk, start % size)
             }
@@ -293,10 +289,10 @@ impl<I: Notes> Fitted<I> {
     }
 
     #[cold]
-    fn wrong(&self, record: &Record, expected: &str) -> TraceError {
+    fn wrong(&self, record: &Record, expected: String) -> TraceError {
         let sectors = quantity(record.sectors.0, "sector");
         let found = format!("{sectors} from {}", record.start.0);
-        TraceError::value(self.inner.name(), record.location, "lbn", &found, expected)
+        TraceError::value(self.inner.name(), record.location, "lbn", &found, &expected)
     }
 }
 
@@ -361,26 +357,22 @@ impl<I: Notes> Iterator for Window<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
-            let record = match self.inner.next()? {
+            let mut record = match self.inner.next()? {
                 Ok(record) => record,
-                Err(error) => return Some(Err(error)),
+                error => return Some(error),
             };
             let Some(arrival) = record.arrival else {
                 self.is_over = true;
                 let expected = "arrivals, to select an interval";
-                let name = self.inner.name();
-                let error = TraceError::value(name, record.location, "arrival", "", expected);
-                return Some(Err(error));
+                return Some(Err(lacks(&self.inner, &record, "arrival", expected)));
             };
             // Arrivals are in ascending order, so nothing after the end needs to be read.
             self.is_over = arrival >= self.until;
             if arrival < self.from {
                 self.before += 1;
             } else if !self.is_over {
-                return Some(Ok(Record {
-                    arrival: Some(Instant::START + (arrival - self.from)),
-                    ..record
-                }));
+                record.arrival = Some(Instant::START + (arrival - self.from));
+                return Some(Ok(record));
             }
         }
         None
@@ -391,11 +383,8 @@ impl<I: Notes> Notes for Window<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let mut note = format!(
-            "{} before {} s removed; times are relative to it",
-            quantity(self.before, "request"),
-            self.from.as_s()
-        );
+        let (requests, from_s) = (quantity(self.before, "request"), self.from.as_s());
+        let mut note = format!("{requests} before {from_s} s removed; times are relative to it");
         if self.is_over {
             note += &format!("; and all from {} s on", self.until.as_s());
         }
@@ -403,78 +392,8 @@ impl<I: Notes> Notes for Window<I> {
     }
 }
 
-/// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
-/// `s`, `min` or `h`; `None` for anything else, and from 2^63 ns on.
-///
-/// ```
-/// use diskarm_trace::adapt::parse_instant;
-/// assert_eq!(parse_instant("1.5 min"), parse_instant("90s"));
-/// assert_eq!(parse_instant("90"), None);
-/// ```
-pub fn parse_instant(text: &str) -> Option<Instant> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(end);
-    let (unit, times) = match unit.trim_start() {
-        "ns" => (TimeUnit::Nanoseconds, 1),
-        "us" => (TimeUnit::Microseconds, 1),
-        "ms" => (TimeUnit::Milliseconds, 1),
-        "s" => (TimeUnit::Seconds, 1),
-        "min" => (TimeUnit::Seconds, 60),
-        "h" => (TimeUnit::Seconds, 3_600),
-        _ => return None,
-    };
-    let ns = unit.parse_ns(number.as_bytes()).ok()?.checked_mul(times)?;
-    Some(Instant::from_ns(ns.unsigned_abs()))
-}
-
-/// A factor for the arrival rate of a trace: an exact decimal number above 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Factor {
-    /// In units of 10^-9.
-    billionths: u64,
-}
-
-const BILLION: u64 = 1_000_000_000;
-
-impl Factor {
-    /// Parses a number from 0.000000001 to 1000000000 with at most nine decimals; `None` for
-    /// anything else.
-    ///
-    /// ```
-    /// use diskarm_trace::adapt::Factor;
-    /// assert_eq!(Factor::parse("0.50").map(|half| half.to_string()), Some("0.5".to_owned()));
-    /// assert_eq!(Factor::parse("0"), None);
-    /// ```
-    pub fn parse(text: &str) -> Option<Self> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let missing = 9usize.checked_sub(fraction.len())?;
-        let parts = digits(fraction.as_bytes())? * 10u64.pow(missing as u32);
-        let whole = digits(whole.as_bytes()).filter(|whole| *whole <= BILLION)?;
-        let billionths = whole * BILLION + parts;
-        (1..=BILLION * BILLION)
-            .contains(&billionths)
-            .then_some(Self { billionths })
-    }
-
-    /// `ns` divided by the factor, rounded to the nearest; `None` from 2^63 on.
-    fn divide(self, ns: u64) -> Option<i64> {
-        let divisor = u128::from(self.billionths);
-        let scaled = u128::from(ns) * u128::from(BILLION);
-        i64::try_from((scaled + divisor / 2) / divisor).ok()
-    }
-}
-
-impl fmt::Display for Factor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, parts) = (self.billionths / BILLION, self.billionths % BILLION);
-        let digits = format!("{whole}.{parts:09}");
-        f.write_str(digits.trim_end_matches('0').trim_end_matches('.'))
-    }
-}
-
 /// Divides the times between arrivals, and the pauses between requests, by a factor:
-/// worthington94 section 4.3 and, with a factor below 1, liu05 section 4.2.2. Measured responses
-/// do not change.
+/// worthington94 section 4.3; liu05 section 4.2.2 for factors below 1. Responses stay as measured.
 pub struct Paced<I> {
     inner: I,
     factor: Factor,
@@ -496,13 +415,12 @@ impl<I: Notes> Paced<I> {
             let ns = self.factor.divide(span.or_zero().as_ns().unsigned_abs());
             ns.map(Span::from_ns).ok_or_else(|| late(field, span))
         };
-        let arrival = match record.arrival {
-            Some(arrival) => Some(Instant::START + divide("arrival", arrival - Instant::START)?),
-            None => None,
-        };
+        let arrival = record
+            .arrival
+            .map(|arrival| divide("arrival", arrival - Instant::START));
         let think = record.think.map(|think| divide("think", think));
         Ok(Record {
-            arrival,
+            arrival: arrival.transpose()?.map(|arrival| Instant::START + arrival),
             think: think.transpose()?,
             ..record
         })
@@ -540,7 +458,7 @@ pub struct ClosedLoop<I> {
 }
 
 impl<I: Notes> ClosedLoop<I> {
-    /// Wraps `inner`.
+    /// Wraps `inner`, before its first record is read.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -558,14 +476,7 @@ impl<I: Notes> ClosedLoop<I> {
         let (Some(arrival), Some(response)) = (held.arrival, held.response) else {
             self.is_over = true;
             let expected = "an arrival and a response, to compute the pause";
-            let name = self.inner.name();
-            return Err(TraceError::value(
-                name,
-                held.location,
-                "response",
-                "",
-                expected,
-            ));
+            return Err(lacks(&self.inner, &held, "response", expected));
         };
         let gap = match next.and_then(|next| next.arrival) {
             Some(next) => next.after(arrival),
@@ -586,10 +497,9 @@ impl<I: Notes> Iterator for ClosedLoop<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
-            let next = match self.inner.next() {
-                Some(Ok(next)) => Some(next),
-                Some(Err(error)) => return Some(Err(error)),
-                None => None,
+            let next = match self.inner.next().transpose() {
+                Ok(next) => next,
+                Err(error) => return Some(Err(error)),
             };
             self.is_over = next.is_none();
             let held = std::mem::replace(&mut self.held, next);
@@ -605,12 +515,168 @@ impl<I: Notes> Notes for ClosedLoop<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let note = self.overlapping.map(|requests| {
-            format!(
-                "one request at a time; {} arrived before the previous one completed",
-                quantity(requests, "request")
-            )
+        let note = self.overlapping.map(|overlapping| {
+            let requests = quantity(overlapping, "request");
+            format!("one request at a time; {requests} arrived before the previous one completed")
         });
         with(self.inner.changes(), note)
+    }
+}
+
+/// Merges traces in order of arrival; ties keep the order of the traces. Device `d` of trace `i`
+/// of `n` becomes device `d * n + i`.
+///
+/// If the times of all traces are relative to the Unix epoch, each keeps its offset from the
+/// earliest; otherwise all start at the same time. [`Notes::changes`] describes the alignment.
+pub struct Merged<I> {
+    /// The names of all traces, in order.
+    name: String,
+    lanes: Vec<Lane<I>>,
+    has_begun: bool,
+    is_over: bool,
+    /// True if the offsets of the traces are known.
+    is_aligned: bool,
+}
+
+/// One of the merged traces.
+struct Lane<I> {
+    inner: I,
+    head: Option<Record>,
+    /// The offset of its times.
+    offset: Span,
+}
+
+impl<I: Notes> Merged<I> {
+    /// Merges `traces`, before their first records are read.
+    pub fn new(traces: impl IntoIterator<Item = I>) -> Self {
+        let lane = |inner| Lane {
+            inner,
+            head: None,
+            offset: Span::ZERO,
+        };
+        let lanes: Vec<Lane<I>> = traces.into_iter().map(lane).collect();
+        let names: Vec<&str> = lanes.iter().map(|lane| lane.inner.name()).collect();
+        Self {
+            name: names.join(" and "),
+            lanes,
+            has_begun: false,
+            is_over: false,
+            is_aligned: false,
+        }
+    }
+
+    /// Reads the first record of each trace.
+    fn begin(&mut self) -> Result<(), TraceError> {
+        for lane in &mut self.lanes {
+            lane.head = lane.inner.next().transpose()?;
+        }
+        let origins: Option<Vec<Instant>> = self.lanes.iter().map(Lane::origin).collect();
+        if let Some(origins) = origins
+            && let Some(first) = origins.iter().min()
+        {
+            for (lane, origin) in self.lanes.iter_mut().zip(&origins) {
+                lane.offset = *origin - *first;
+            }
+            self.is_aligned = true;
+        }
+        for number in 0..self.lanes.len() {
+            self.prepare(number)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the device and the time of the next record of a trace.
+    fn prepare(&mut self, number: usize) -> Result<(), TraceError> {
+        let of = self.lanes.len() as u64;
+        let lane = &mut self.lanes[number];
+        let Some(record) = &mut lane.head else {
+            return Ok(());
+        };
+        let wrong = |field, found: &str, expected: &str| {
+            TraceError::value(lane.inner.name(), record.location, field, found, expected)
+        };
+        let device = u64::from(record.device) * of + number as u64;
+        let Ok(device) = u32::try_from(device) else {
+            let expected = format!("a device number that leaves room for {of} traces");
+            return Err(wrong("device", &record.device.to_string(), &expected));
+        };
+        let Some(arrival) = record.arrival else {
+            return Err(wrong("arrival", "", "arrivals, to merge traces"));
+        };
+        let since_start = arrival - Instant::START;
+        let Some(ns) = since_start.as_ns().checked_add(lane.offset.as_ns()) else {
+            let expected = "a time below 2^63 ns when traces are merged";
+            return Err(wrong("arrival", &format!("{} s", arrival.as_s()), expected));
+        };
+        record.device = device;
+        record.arrival = Some(Instant::START + Span::from_ns(ns));
+        Ok(())
+    }
+
+    /// Returns the next record of all traces.
+    fn take(&mut self) -> Result<Option<Record>, TraceError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.begin()?;
+        }
+        let lanes = self.lanes.iter().enumerate();
+        let heads = lanes.filter_map(|(number, lane)| Some((lane.head?.arrival, number)));
+        let Some((_, number)) = heads.min() else {
+            return Ok(None);
+        };
+        let lane = &mut self.lanes[number];
+        let next = lane.inner.next().transpose()?;
+        let taken = std::mem::replace(&mut lane.head, next);
+        self.prepare(number)?;
+        Ok(taken)
+    }
+}
+
+impl<I: Notes> Lane<I> {
+    /// Returns its start, if its times are relative to the Unix epoch.
+    fn origin(&self) -> Option<Instant> {
+        match self.inner.readers()[..] {
+            [reader] if reader.format().time_origin == TimeOrigin::Unix => reader.origin(),
+            _ => None,
+        }
+    }
+}
+
+impl<I: Notes> Iterator for Merged<I> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let taken = self.take().transpose();
+        self.is_over = !matches!(taken, Some(Ok(_)));
+        taken
+    }
+}
+
+impl<I: Notes> Notes for Merged<I> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn readers(&self) -> Vec<&Reader> {
+        let lanes = self.lanes.iter();
+        lanes.flat_map(|lane| lane.inner.readers()).collect()
+    }
+
+    fn changes(&self) -> Vec<String> {
+        let how = if self.is_aligned {
+            "aligned by their common clock"
+        } else {
+            "with a common start, as they have no common clock"
+        };
+        let note = format!("{} traces merged, {how}", self.lanes.len());
+        let changes = self.lanes.iter().flat_map(|lane| {
+            let name = lane.inner.name();
+            let changes = lane.inner.changes().into_iter();
+            changes.map(move |change| format!("{name}: {change}"))
+        });
+        with(changes.collect(), Some(note))
     }
 }

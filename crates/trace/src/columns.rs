@@ -77,7 +77,7 @@ impl Column {
         }
     }
 
-    /// The declaration of the column in a new file.
+    /// Returns the declaration of the column in a new file.
     pub(crate) fn field(&self) -> Field {
         Field::new(self.name, self.data_type.clone(), self.is_nullable)
     }
@@ -107,12 +107,9 @@ fn is_text(found: &DataType) -> bool {
 pub(crate) struct Columns([Option<usize>; COUNT]);
 
 impl Columns {
-    /// Finds them in the `schema` of the file called `name`.
-    ///
-    /// # Errors
-    ///
-    /// A column that is missing, of the wrong type, duplicated or unknown. If unknown columns were
-    /// ignored, a misspelt `response_ns` would look absent.
+    /// Finds them in the `schema` of the file called `name`. An error if a column is missing, of
+    /// the wrong type, duplicated or unknown: if unknown columns were ignored, a misspelt
+    /// `response_ns` would look absent.
     pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
         let wrong = |column: &str, found: &str, expected: &str| {
             let column = Quoted(column);
@@ -150,15 +147,11 @@ impl Columns {
 
 /// Returns the rows of a file, in batches of any size.
 pub(crate) trait Batches: Send {
-    /// The next rows, `None` at the end.
-    ///
-    /// # Errors
-    ///
-    /// Rows that cannot be decoded.
+    /// Returns the next rows, `None` at the end.
     fn next(&mut self) -> Result<Option<RecordBatch>, TraceError>;
 }
 
-/// Rows unpacked at a time.
+/// The number of rows unpacked at a time.
 pub(crate) const PIECE: usize = 8192;
 
 /// The rows of a file in columns as records.
@@ -177,11 +170,7 @@ pub(crate) struct ColumnRows<B> {
 }
 
 impl<B: Batches + 'static> ColumnRows<B> {
-    /// The rows of `batches`, with the columns of `schema`, of the file called `name`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Columns::find`].
+    /// Returns the rows of `batches`, of the file called `name`; fails like [`Columns::find`].
     pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> OpenResult {
         Ok(Box::new(Self {
             name: name.to_owned(),
@@ -200,11 +189,11 @@ impl<B: Batches> ColumnRows<B> {
     /// Unpacks more rows; false if there are none.
     fn fill(&mut self) -> Result<bool, TraceError> {
         let batch = match self.rest.take() {
-            Some(batch) => batch,
-            None => match self.batches.next()? {
-                Some(batch) => batch,
-                None => return Ok(false),
-            },
+            Some(batch) => Some(batch),
+            None => self.batches.next()?,
+        };
+        let Some(batch) = batch else {
+            return Ok(false);
         };
         let count = batch.num_rows().min(PIECE);
         let left = batch.num_rows() - count;
@@ -258,9 +247,8 @@ impl Chunk {
     fn new(batch: &RecordBatch, columns: &Columns) -> Self {
         Self {
             rows: batch.num_rows(),
-            values: columns.0.map(|index| match index {
-                Some(index) => Values::new(batch.column(index)),
-                None => Values::Absent,
+            values: columns.0.map(|index| {
+                index.map_or(Values::Absent, |index| Values::new(batch.column(index)))
             }),
         }
     }
@@ -292,11 +280,8 @@ impl Values {
             DataType::Dictionary(..) => {
                 let coded = array.as_any_dictionary();
                 // An empty dictionary has no keys to normalise.
-                let keys = if coded.values().is_empty() {
-                    Vec::new()
-                } else {
-                    coded.normalized_keys()
-                };
+                let has_keys = !coded.values().is_empty();
+                let keys = has_keys.then(|| coded.normalized_keys()).unwrap_or_default();
                 Self::Coded(array.clone(), keys, Box::new(Self::new(coded.values())))
             },
             _ => Self::Text(array.as_string().clone()),
@@ -376,18 +361,13 @@ impl RowView<'_> {
     }
 
     fn observed(&self, op: Op) -> Result<Option<Observed>, TraceError> {
-        Ok(match (op, self.string(OBSERVED)) {
-            (_, None) => None,
-            (Op::Read, Some("hit")) => Some(Observed::Hit),
-            (Op::Read, Some("miss")) => Some(Observed::Miss),
-            (Op::Write, Some("two_disconnects")) => Some(Observed::Disconnects(2)),
-            (Op::Write, Some("three_disconnects")) => Some(Observed::Disconnects(3)),
-            (Op::Read, Some(_)) => return Err(self.reject(OBSERVED, "hit or miss for a read")),
-            (Op::Write | Op::Flush, Some(_)) => {
-                let expected = "two_disconnects or three_disconnects for a write";
-                return Err(self.reject(OBSERVED, expected));
-            }
-        })
+        let Some(word) = self.string(OBSERVED) else {
+            return Ok(None);
+        };
+        let observed = Observed::parse(op, word.as_bytes());
+        observed
+            .map(Some)
+            .map_err(|expected| self.reject(OBSERVED, expected))
     }
 
     /// Checks what [`Record`] guarantees about its times.
@@ -416,14 +396,14 @@ impl RowView<'_> {
         Ok(())
     }
 
-    /// A time span, if the row has it.
+    /// Returns a time span, if the row has it.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
         let ns = self.whole(column, 0, i64::MAX.unsigned_abs())?;
         // In the requested range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 
-    /// A whole number in the range, if the row has it.
+    /// Returns a whole number in the range, if the row has it.
     fn whole(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
         let values = &self.piece.values[column];
         let value = values.whole(self.index);
@@ -450,17 +430,12 @@ impl RowView<'_> {
         let whole = values.whole(self.index).map(|value| value.to_string());
         let value = whole.or_else(|| self.string(column).map(str::to_owned));
         let found = value.as_deref().unwrap_or("null");
-        TraceError::value(
-            self.name,
-            self.location,
-            COLUMNS[column].name,
-            found,
-            expected,
-        )
+        let column = COLUMNS[column].name;
+        TraceError::value(self.name, self.location, column, found, expected)
     }
 }
 
-/// An error of the Arrow library as one line.
+/// Returns an error of the Arrow library as one line.
 pub(crate) fn undecoded(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
     let why = error.to_string().replace('\n', " ");
     let detail = format!("{what}: cannot be read: {why}");

@@ -66,7 +66,7 @@ pub(crate) struct Words<'a> {
     rest: &'a [u8],
 }
 
-/// The words of `text`, separated by white space.
+/// Splits `text` at white space.
 #[inline]
 pub(crate) fn words(text: &[u8]) -> Words<'_> {
     Words { rest: text }
@@ -164,7 +164,7 @@ impl<'a> Front<'a> {
         self.rest
     }
 
-    /// The next eight bytes, the first in the lowest byte.
+    /// Returns the next eight bytes, the first in the lowest byte.
     #[inline]
     pub(crate) fn word(&self) -> Option<u64> {
         self.rest.first_chunk().copied().map(u64::from_le_bytes)
@@ -210,9 +210,8 @@ impl<'a> Front<'a> {
             let (digits, count) = leading_digits(self.word()?);
             self.advance(count);
             // Overflows only in a number that is too long.
-            value = value
-                .wrapping_mul(POWERS_OF_TEN[count])
-                .wrapping_add(digits);
+            let scaled = value.wrapping_mul(POWERS_OF_TEN[count]);
+            value = scaled.wrapping_add(digits);
             length += count;
             if count < 8 {
                 break;
@@ -222,19 +221,18 @@ impl<'a> Front<'a> {
     }
 }
 
-const POWERS_OF_TEN: [u64; 9] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-];
+/// From 10^0 to 10^9.
+pub(crate) const POWERS_OF_TEN: [u64; 10] = {
+    let mut powers = [1; 10];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = 10 * powers[exponent - 1];
+        exponent += 1;
+    }
+    powers
+};
 
-/// The value and the number of the digits that a word begins with, in its lowest byte.
+/// Returns the value and the number of the digits that a word begins with, in its lowest byte.
 #[inline]
 fn leading_digits(word: u64) -> (u64, usize) {
     let values = word ^ (LOW * u64::from(b'0'));
@@ -268,14 +266,15 @@ mod tests {
 
     #[test]
     fn parses_up_to_the_largest_u64() {
-        assert_eq!(digits(b"0"), Some(0));
-        assert_eq!(
-            digits(b"9999999999999999999"),
-            Some(9_999_999_999_999_999_999)
-        );
-        assert_eq!(digits(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(digits(b"18446744073709551616"), None);
-        assert_eq!(digits(b"0000000000000000000000007"), Some(7));
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("9999999999999999999", Some(9_999_999_999_999_999_999)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("0000000000000000000000007", Some(7)),
+        ] {
+            assert_eq!(digits(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]
@@ -318,11 +317,8 @@ mod tests {
     /// The standard library's parser is the oracle; it accepts a plus sign, too.
     fn parse_slowly(text: &[u8]) -> Option<u64> {
         let is_signed = text.first() == Some(&b'+');
-        str::from_utf8(text)
-            .ok()?
-            .parse()
-            .ok()
-            .filter(|_| !is_signed)
+        let number = str::from_utf8(text).ok()?.parse().ok();
+        number.filter(|_| !is_signed)
     }
 
     proptest! {

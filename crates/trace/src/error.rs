@@ -28,7 +28,7 @@ struct Inner {
 /// The kinds of [`TraceError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The file cannot be opened, read or written, is a directory, or ends within compressed data.
+    /// The file is a directory, ends in compressed data, or cannot be opened, read or written.
     Io,
     /// It has no requests.
     Empty,
@@ -38,8 +38,7 @@ pub enum ErrorKind {
     Undetected,
     /// Bytes that are not UTF-8, or a blank line between rows.
     Text,
-    /// An invalid header: a column is missing, unknown, duplicated or of the wrong type, or a
-    /// version is unknown.
+    /// A header with a missing, unknown, duplicated or mistyped column, or an unknown version.
     Header,
     /// A row has too few or too many fields.
     FieldCount,
@@ -47,8 +46,7 @@ pub enum ErrorKind {
     Value,
     /// The file ends within a binary record.
     Truncated,
-    /// The start of the next record is unknown: after a line of absurd length, or within a binary
-    /// file; or a block of records cannot be decoded.
+    /// The start of the next record is unknown, or a block of records cannot be decoded.
     Framing,
     /// A record lacks something that the output format needs.
     Unwritable,
@@ -102,11 +100,8 @@ impl TraceError {
 
     /// All rows were skipped, for the reasons in `skipped`.
     pub(crate) fn all_skipped(name: &str, skipped: impl Iterator<Item = String>) -> Self {
-        let skipped: Vec<String> = skipped.collect();
-        let detail = format!(
-            "found no valid row, expected at least one ({})",
-            skipped.join("; ")
-        );
+        let reasons = skipped.collect::<Vec<_>>().join("; ");
+        let detail = format!("found no valid row, expected at least one ({reasons})");
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
@@ -123,22 +118,22 @@ impl TraceError {
         Self::with(ErrorKind::Value, name, Some(location), error)
     }
 
-    /// The kind of error.
+    /// Returns the kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The trace's name, as it was opened.
+    /// Returns the trace's name, as it was opened.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The location in the file, if known.
+    /// Returns the location in the file, if known.
     pub fn location(&self) -> Option<Location> {
         self.0.location
     }
 
-    /// The invalid field, if the error concerns a single one.
+    /// Returns the invalid field, if the error concerns a single one.
     pub fn field(&self) -> Option<&str> {
         Some(self.0.error.field.as_str()).filter(|field| !field.is_empty())
     }
@@ -154,16 +149,39 @@ impl fmt::Display for TraceError {
             None => {}
         }
         write!(f, ": {}", inner.error.problem())?;
-        match &inner.source {
-            Some(source) => write!(f, ": {source}"),
-            None => Ok(()),
-        }
+        let source = inner.source.as_ref();
+        source.map_or(Ok(()), |source| write!(f, ": {source}"))
     }
 }
 
 impl Error for TraceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.0.source.as_ref().map(|source| source as _)
+    }
+}
+
+/// An invalid field of a binary record.
+pub(crate) struct InvalidField {
+    field: &'static str,
+    found: u64,
+    expected: String,
+}
+
+impl InvalidField {
+    /// Boxed, because it is rare.
+    #[cold]
+    pub(crate) fn new(field: &'static str, found: u64, expected: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            field,
+            found,
+            expected: expected.into(),
+        })
+    }
+
+    #[cold]
+    pub(crate) fn at(&self, name: &str, location: Location) -> TraceError {
+        let found = self.found.to_string();
+        TraceError::value(name, location, self.field, &found, &self.expected)
     }
 }
 
@@ -208,21 +226,20 @@ pub struct SkipReason {
 }
 
 impl Skipped {
-    /// The reasons in order of first appearance.
+    /// Returns the reasons in order of first appearance.
     pub fn reasons(&self) -> &[SkipReason] {
         &self.reasons
     }
 
     pub(crate) fn count(&mut self, error: &TraceError) {
-        let known = self
-            .reasons
-            .iter_mut()
-            .find(|reason| reason.kind == error.kind() && reason.field.as_deref() == error.field());
-        match known {
+        let (kind, field) = (error.kind(), error.field());
+        let is_same =
+            |reason: &&mut SkipReason| reason.kind == kind && reason.field.as_deref() == field;
+        match self.reasons.iter_mut().find(is_same) {
             Some(reason) => reason.count += 1,
             None => self.reasons.push(SkipReason {
-                kind: error.kind(),
-                field: error.field().map(str::to_owned),
+                kind,
+                field: field.map(str::to_owned),
                 count: 1,
                 first: error.to_string(),
             }),
@@ -238,11 +255,8 @@ impl Skipped {
                 (None, ErrorKind::Truncated) => "truncated record".to_owned(),
                 (None, _) => "invalid text".to_owned(),
             };
-            let SkipReason { count, first, .. } = reason;
-            format!(
-                "{} skipped: {what}; the first: {first}",
-                quantity(*count, "invalid row")
-            )
+            let (rows, first) = (quantity(reason.count, "invalid row"), &reason.first);
+            format!("{rows} skipped: {what}; the first: {first}")
         })
     }
 }

@@ -2,21 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use diskarm_core::units::Instant;
+use diskarm_core::units::{Instant, Span};
 
 use crate::error::TraceError;
-use crate::record::Record;
+use crate::record::{BLOCK_BYTES, Record};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// Parses the rows of a trace, in file order.
 pub trait RowReader: Send {
-    /// The next record, or `None` at the end. After an error that [is
-    /// skippable](crate::ErrorKind::is_skippable) the next call continues with the next row.
-    ///
-    /// # Errors
-    ///
-    /// An invalid row.
+    /// Returns the next record, or `None` at the end; an error for an invalid row. After an error
+    /// that [is skippable](crate::ErrorKind::is_skippable) the next call continues with the next
+    /// row.
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError>;
 }
 
@@ -29,8 +26,7 @@ pub struct TraceMetadata {
     /// Valid rows that are not reads or writes of data (flushes, trims, file names), by kind, in
     /// order of first appearance.
     pub ignored: Vec<(String, u64)>,
-    /// Requests that did not begin and end at 512-byte block boundaries and were widened to whole
-    /// blocks.
+    /// Requests that were widened to whole 512-byte blocks.
     pub widened: u64,
     /// Device names, indexed by device number, where the format has names.
     pub device_names: Vec<String>,
@@ -51,7 +47,7 @@ impl TraceMetadata {
         }
     }
 
-    /// The number of the device called `name`.
+    /// Returns the number of the device called `name`.
     #[inline]
     pub(crate) fn device(&mut self, name: &[u8]) -> u32 {
         // Traces have few devices, and most rows have the same device as the previous row.
@@ -59,8 +55,8 @@ impl TraceMetadata {
         known.unwrap_or_else(|| self.new_device(name)) as u32
     }
 
-    /// The number of the device with this number in the Linux kernel: 12 bits of major above 20
-    /// bits of minor. Its name is `major,minor`.
+    /// Returns the number of the device `major,minor`, which the Linux kernel numbers with 12 bits
+    /// of major above 20 bits of minor.
     #[inline]
     pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
         match self.block_devices.iter().position(|known| *known == kernel) {
@@ -123,12 +119,12 @@ pub enum OnError {
     Skip,
 }
 
-/// Describes a format.
+/// The description of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatInfo {
-    /// Its name.
+    /// Its name in options and messages.
     pub name: &'static str,
-    /// A one-line summary.
+    /// A summary in one line.
     pub summary: &'static str,
     /// An example of its first line, for users whose file was not recognised.
     pub first_line: &'static str,
@@ -140,9 +136,9 @@ pub struct FormatInfo {
     pub carries: &'static str,
 }
 
-/// A trace format.
+/// A trace format, which is one type.
 pub trait Format {
-    /// Its description.
+    /// Its name and its properties.
     const INFO: FormatInfo;
 
     /// Makes its writer, if it can be written.
@@ -153,15 +149,10 @@ pub trait Format {
     /// precise error. `head` is all of a short file and ends anywhere in a long one.
     fn sniff(head: &[u8]) -> bool;
 
-    /// Starts reading.
-    ///
-    /// # Errors
-    ///
-    /// An error before the first record, such as an invalid header.
+    /// Starts reading; an error before the first record, such as an invalid header, is returned.
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
-    /// All files of the trace that the file at `path` belongs to, in order; empty where a trace is
-    /// one file.
+    /// Returns all files of the trace of the file at `path`, in order; none if it is only that one.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -170,20 +161,20 @@ pub trait Format {
 /// A [`Format`] in the table [`FORMATS`](crate::FORMATS).
 #[derive(Clone, Copy, Debug)]
 pub struct FormatEntry {
-    /// [`Format::INFO`].
+    /// The format's [`Format::INFO`].
     pub info: FormatInfo,
-    /// [`Format::WRITER`].
+    /// The format's [`Format::WRITER`].
     pub writer: Option<fn() -> Box<dyn RowWriter>>,
-    /// [`Format::sniff`].
+    /// The format's [`Format::sniff`].
     pub sniff: fn(&[u8]) -> bool,
-    /// [`Format::open`].
+    /// The format's [`Format::open`].
     pub open: fn(ByteSource, &Options<'_>) -> OpenResult,
-    /// [`Format::parts`].
+    /// The format's [`Format::parts`].
     pub parts: fn(&Path) -> Vec<PathBuf>,
 }
 
 impl FormatEntry {
-    /// The table entry of the format `F`.
+    /// Returns the table entry of the format `F`.
     pub const fn new<F: Format>() -> Self {
         Self {
             info: F::INFO,
@@ -197,23 +188,17 @@ impl FormatEntry {
 
 /// Writes the records of one trace in one format.
 pub trait RowWriter: Send {
-    /// Appends the record's row to `out`, after anything that must precede it.
-    ///
-    /// # Errors
-    ///
-    /// A record that the format cannot hold.
+    /// Appends the record's row to `out`, after anything that must precede it; an error for a
+    /// record that the format cannot hold.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
 
-    /// Appends anything that follows the last row.
-    ///
-    /// # Errors
-    ///
-    /// A pending record that the format cannot hold.
+    /// Appends anything that follows the last row; an error for a pending record that the format
+    /// cannot hold.
     fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
         Ok(())
     }
 
-    /// The number of times rounded so far to the resolution of the format.
+    /// Returns the number of times rounded so far to the resolution of the format.
     fn rounded_count(&self) -> u64 {
         0
     }
@@ -223,18 +208,35 @@ pub trait RowWriter: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritable(pub String);
 
-/// Returns the arrival of a record, for a format that needs it.
-pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
-    record
-        .arrival
-        .ok_or_else(|| Unwritable("it has no arrival".to_owned()))
+impl From<&str> for Unwritable {
+    fn from(reason: &str) -> Self {
+        Self(reason.to_owned())
+    }
 }
 
-/// A format that needs the feature `parquet` and is not supported by this build. Its name and its
-/// first bytes are known, so that the error message can say how to enable it.
+/// Returns the arrival of a record, for a format that needs it.
+pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
+    record.arrival.ok_or("it has no arrival".into())
+}
+
+/// Returns the response of a record, for a format that needs it.
+pub(crate) fn response_of(record: &Record) -> Result<Span, Unwritable> {
+    record.response.ok_or("it has no response".into())
+}
+
+/// Returns the offset and the length of a record in bytes.
+pub(crate) fn bytes_of(record: &Record) -> Result<[u64; 2], Unwritable> {
+    let end = record.end().0.checked_mul(BLOCK_BYTES);
+    let end = end.ok_or(Unwritable::from("it ends beyond byte 2^64"))?;
+    let length = record.sectors.0 * BLOCK_BYTES;
+    Ok([end - length, length])
+}
+
+/// A format that this build lacks, as it needs the feature `parquet`. It is recognised, so that the
+/// error message can name the feature.
 #[derive(Clone, Copy, Debug)]
 pub struct DisabledFormat {
-    /// Its name.
+    /// Its name in options and messages.
     pub name: &'static str,
     /// Recognises a file by its first bytes, as [`crate::Format::sniff`] does.
     pub(crate) sniff: fn(&[u8]) -> bool,
@@ -251,7 +253,7 @@ static OPTIONAL: [DisabledFormat; 2] = [
     },
 ];
 
-/// The formats that this build does not support.
+/// Returns the formats that this build does not support.
 pub fn disabled_formats() -> &'static [DisabledFormat] {
     if cfg!(feature = "parquet") {
         &[]
@@ -260,7 +262,7 @@ pub fn disabled_formats() -> &'static [DisabledFormat] {
     }
 }
 
-/// The message for a file in such a format, or a request for one.
+/// Returns the message for a file in such a format, or a request for one.
 pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     let name = format.name;
     format!(
@@ -281,11 +283,10 @@ pub(crate) fn is_arrow(head: &[u8]) -> bool {
 /// Arrow files begin and end with it (Columnar Format, IPC File Format).
 pub(crate) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 
-/// A continuation marker and the length of the first message, a multiple of 8 (Encapsulated
-/// message format).
+/// Checks for a continuation marker and a length that is a multiple of 8 (Encapsulated message
+/// format).
 fn is_arrow_stream(head: &[u8]) -> bool {
     let length = head.strip_prefix(&[0xff; 4]).and_then(<[u8]>::first_chunk);
-    length
-        .map(|bytes| i32::from_le_bytes(*bytes))
-        .is_some_and(|length| length > 0 && length % 8 == 0)
+    let length = length.map(|bytes| i32::from_le_bytes(*bytes));
+    length.is_some_and(|length| length > 0 && length % 8 == 0)
 }

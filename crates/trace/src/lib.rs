@@ -13,8 +13,8 @@
 //! The modules form layers; each imports only modules to its left:
 //!
 //! ```text
-//! digits < time < record < error < compression < source < format < lines < text < pairing <
-//! columns < formats < order < plausible < reader < writer < summary < adapt
+//! digits < time < record < error < source < format < lines < text < pairing <
+//! columns < formats < plausible < reader < writer < summary < adapt
 //! ```
 
 #![warn(missing_docs)]
@@ -22,13 +22,11 @@
 pub mod adapt;
 #[cfg(feature = "parquet")]
 mod columns;
-mod compression;
 mod digits;
 mod error;
 mod format;
 pub mod formats;
 mod lines;
-mod order;
 mod pairing;
 mod plausible;
 mod reader;

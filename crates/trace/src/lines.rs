@@ -9,7 +9,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use crate::digits::{Split, Words, digits, words};
 use crate::error::{ErrorKind, Quoted, TraceError};
 use crate::format::TraceMetadata;
-use crate::record::Location;
+use crate::record::{BLOCK_BYTES, Location};
 use crate::source::{self, ByteSource};
 use crate::time::{InvalidTime, TimeUnit};
 
@@ -18,8 +18,6 @@ const MAX_LINE: usize = 65_536;
 
 /// The maximum number of blocks of a request. A row with more is broken.
 pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
-
-pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// The lines of a file. Blank lines are allowed at the end only.
 pub(crate) struct Lines {
@@ -48,18 +46,18 @@ impl Lines {
         &self.source
     }
 
-    /// The last line, if it lacks its newline and the end was reached.
+    /// Returns the last line, if it lacks its newline and the end was reached.
     pub(crate) fn cut(&self) -> Option<u64> {
         self.cut
     }
 
-    /// The line after the blank lines that were just refused.
+    /// Returns the line after the blank lines that were just refused.
     pub(crate) fn pending(&self) -> Option<&[u8]> {
         self.pending.as_deref()
     }
 
-    /// The buffered bytes from the next line on and its location; `None` before the first line,
-    /// which may be a header, and after blank lines.
+    /// Returns the buffered bytes from the next line on and its location; `None` before the first
+    /// line, which may be a header, and after blank lines.
     #[inline]
     pub(crate) fn ahead(&self) -> Option<(&[u8], Location)> {
         let is_within = self.line > 0 && self.pending.is_none();
@@ -73,8 +71,8 @@ impl Lines {
         self.source.consume(length);
     }
 
-    /// The next line that is not blank; `None` at the end of the file. After an error in a line
-    /// the next call continues with the next line.
+    /// Returns the next line that is not blank; `None` at the end of the file. After an error in a
+    /// line the next call continues with the next line.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         if self.pending.is_some() {
@@ -149,7 +147,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// The row of the line `text`, which must be UTF-8.
+/// Returns the row of the line `text`, which must be UTF-8.
 #[inline]
 fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
     let (text, is_ended) = match text {
@@ -191,8 +189,8 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// Returns the `fields`, one for each of `names`, at most `N`; an error if their number
-    /// differs.
+    /// Returns the `fields`, one for each of `names`, at most `N`; an error if there are more or
+    /// less.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -208,8 +206,7 @@ impl<'a> Row<'a> {
         Ok(array)
     }
 
-    /// Returns the first `fields`, one for each of `names`; an error if there are fewer. More may
-    /// follow.
+    /// Returns the first of `fields`, one for each of `names`; an error if there are fewer.
     #[inline(always)]
     pub(crate) fn first_fields<const N: usize>(
         &'a self,
@@ -242,19 +239,18 @@ impl<'a> Row<'a> {
         (array, count)
     }
 
-    /// The fields, separated by `separator`.
+    /// Splits the fields at `separator`.
     #[inline(always)]
     pub(crate) fn split(&self, separator: u8) -> Split<'a> {
         Split::new(self.text, separator)
     }
 
-    /// The fields, separated by white space.
+    /// Splits the fields at white space.
     #[inline(always)]
     pub(crate) fn words(&self) -> Words<'a> {
         words(self.text)
     }
 
-    /// A field with the name and text.
     #[inline(always)]
     pub(crate) fn field(&'a self, name: &'static str, text: &'a [u8]) -> Field<'a> {
         Field {
@@ -279,7 +275,6 @@ impl<'a> Row<'a> {
         self.error(ErrorKind::FieldCount, detail)
     }
 
-    /// An error about a column of the header.
     #[cold]
     pub(crate) fn reject_column(&self, what: &str, column: &str, expected: &str) -> TraceError {
         let detail = format!(
@@ -295,8 +290,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from byte `first` overlap; `None` if they are not a valid
-/// request.
+/// Returns the blocks that `count` bytes from `first` overlap; `None` without a valid request.
 #[inline]
 pub(crate) fn touched(
     first: u64,
@@ -350,7 +344,7 @@ impl Field<'_> {
         }
     }
 
-    /// The blocks of a request; this is the first block, `count` the number of blocks.
+    /// Parses the blocks of a request; this is the first block, `count` the number of blocks.
     #[inline]
     pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole(u64::MAX)?;
@@ -361,7 +355,7 @@ impl Field<'_> {
         self.ending(start, sectors)
     }
 
-    /// The blocks of a request; this is the first block, `length` the length in bytes.
+    /// Parses the blocks of a request; this is the first block, `length` the length in bytes.
     #[inline]
     pub(crate) fn blocks_and_bytes(
         &self,
@@ -376,7 +370,8 @@ impl Field<'_> {
         self.ending(start, bytes.div_ceil(BLOCK_BYTES))
     }
 
-    /// The blocks that a request overlaps; this is its byte offset, `length` its length in bytes.
+    /// Parses the blocks that a request overlaps; this is its byte offset, `length` its length in
+    /// bytes.
     #[inline]
     pub(crate) fn bytes(
         &self,
@@ -439,7 +434,6 @@ impl Field<'_> {
         })
     }
 
-    /// An error about the value of this field.
     #[cold]
     pub(crate) fn reject(&self, expected: &str) -> TraceError {
         let found = String::from_utf8_lossy(self.text);
@@ -453,12 +447,12 @@ impl Field<'_> {
     }
 }
 
-/// The lines of a file's head, without newlines; the last may be incomplete.
+/// Splits the lines of a file's head, without newlines; the last may be incomplete.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
 }
 
-/// The first `N` fields of a file's first line; `None` if it has fewer.
+/// Returns the first `N` fields of a file's first line; `None` if it has fewer.
 pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option<[&[u8]; N]> {
     let line = head_lines(head).next()?;
     let mut fields = line.split(|byte| *byte == separator);

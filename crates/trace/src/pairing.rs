@@ -81,7 +81,6 @@ impl Waiting {
 }
 
 impl Pairing {
-    /// For requests that begin when they are issued, or when they are queued.
     pub(crate) fn new(begins_at: ArrivalEvent) -> Self {
         Self {
             begins: match begins_at {
@@ -170,8 +169,8 @@ impl Pairing {
         }
     }
 
-    /// Returns the oldest request, if it is completed or its completion was lost; at the end of the
-    /// events, any request.
+    /// Returns the oldest request, if it is completed, its completion was lost, or events have
+    /// ended.
     #[inline]
     pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {
@@ -189,8 +188,8 @@ impl Pairing {
     }
 }
 
-/// The slot of an event in the hash table: the high bits of the product with 2^64 over the golden
-/// ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
+/// Returns the slot of an event in the hash table: the high bits of the product with 2^64 over the
+/// golden ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
 #[inline]
 fn hash(event: &Event) -> usize {
     let key = event.start.0 ^ u64::from(event.device) << 40;

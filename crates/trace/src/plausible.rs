@@ -118,16 +118,16 @@ impl Gaps {
             Location::Line(line) => format!("line {line}"),
             other => other.to_string(),
         };
+        let (gap_s, length_s) = (Short(jump.gap.as_s()), Short(jump.length.as_s()));
         Some(format!(
-            "{place}: the time jumps by {} s after {} s of the trace{more}: a digit may be wrong",
-            Short(jump.gap.as_s()),
-            Short(jump.length.as_s()),
+            "{place}: the time jumps by {gap_s} s after {length_s} s of the trace{more}: \
+             a digit may be wrong"
         ))
     }
 }
 
-/// A warning if `unit`, in which the times of a trace were read, is probably wrong. `is_dated` says
-/// that times are relative to a known date, which confirms the unit, as do responses.
+/// Returns a warning if `unit`, in which the times of a trace were read, is probably wrong. Times
+/// relative to a known date (`is_dated`) confirm the unit, as do responses.
 pub(crate) fn unit_warning(
     unit: TimeUnit,
     is_dated: bool,
@@ -150,26 +150,22 @@ impl Band {
             return None;
         }
         let middle = spans.len() / 2;
-        let (_, median, _) = spans.select_nth_unstable(middle);
-        let median = *median;
+        let median = *spans.select_nth_unstable(middle).1;
         if (self.min..=self.max).contains(&median) {
             return None;
         }
         let as_read = median.as_ns() as f64;
         let read_in = |other: TimeUnit| as_read / unit.ns() as f64 * other.ns() as f64;
         let distance = |other: &TimeUnit| (read_in(*other) / self.usual).ln().abs();
-        let likelier = UNITS
+        let nearest = UNITS
             .into_iter()
-            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-            .filter(|likelier| *likelier != unit)?;
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let likelier = nearest.filter(|likelier| *likelier != unit)?;
+        let (read_s, likely_s) = (Short(as_read / 1e9), Short(read_in(likelier) / 1e9));
+        let (what, unit, likelier) = (self.what, unit.name(), likelier.name());
         Some(format!(
-            "the median {} would be {} s if times are {}, as in this format; {} are more \
-             likely ({} s)",
-            self.what,
-            Short(as_read / 1e9),
-            unit.name(),
-            likelier.name(),
-            Short(read_in(likelier) / 1e9),
+            "the median {what} would be {read_s} s if times are {unit}, as in this format; \
+             {likelier} are more likely ({likely_s} s)"
         ))
     }
 }
@@ -205,46 +201,44 @@ mod tests {
         (0..32).map(move |_| Span::from_ns(ns))
     }
 
+    fn warning(unit: TimeUnit, is_dated: bool, gaps_ns: i64, responses_ns: Option<i64>) -> String {
+        let responses = responses_ns.into_iter().flat_map(gaps);
+        unit_warning(unit, is_dated, gaps(gaps_ns), responses).unwrap_or_default()
+    }
+
     #[test]
     fn the_likely_unit_is_named() {
-        let none = std::iter::empty;
         // 2.4 ms, written in ns and read as ms: 2.4e6 ms.
-        let read = gaps(2_400_000 * 1_000_000);
-        let warning = unit_warning(TimeUnit::Milliseconds, false, read, none()).unwrap();
+        let found = warning(TimeUnit::Milliseconds, false, 2_400_000 * 1_000_000, None);
         assert!(
-            warning.contains("would be 2.40e3 s") || warning.contains("would be 2400 s"),
-            "{warning}"
+            found.contains("would be 2.40e3 s") || found.contains("would be 2400 s"),
+            "{found}"
         );
-        let likelier = "nanoseconds are more likely (0.00240 s)";
-        assert!(warning.contains(likelier), "{warning}");
+        assert!(
+            found.contains("nanoseconds are more likely (0.00240 s)"),
+            "{found}"
+        );
         // 2 s, written in s and read as ns: 2 ns.
-        let warning = unit_warning(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
-        assert!(
-            warning.contains("milliseconds are more likely"),
-            "{warning}"
-        );
-        let valid = unit_warning(TimeUnit::Milliseconds, false, gaps(2_400_000), none());
-        assert_eq!(valid, None);
+        let found = warning(TimeUnit::Nanoseconds, false, 2, None);
+        assert!(found.contains("milliseconds are more likely"), "{found}");
+        assert_eq!(warning(TimeUnit::Milliseconds, false, 2_400_000, None), "");
         // Plausible gaps, and responses of 80 ns.
-        let warning =
-            unit_warning(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
-        assert!(warning.contains("response"), "{warning}");
+        let found = warning(TimeUnit::Nanoseconds, false, 1_000_000, Some(80));
+        assert!(found.contains("response"), "{found}");
     }
 
     /// 2.4 ms, a thousand times too short and too long; a date or responses confirm the unit.
     #[test]
     fn a_factor_of_a_thousand_is_detected() {
-        let none = std::iter::empty;
+        let unit = TimeUnit::Microseconds;
         for (ns, likelier) in [
             (2_400, "milliseconds are more likely (0.00240 s)"),
             (2_400_000_000, "nanoseconds are more likely (0.00240 s)"),
         ] {
-            let warning = unit_warning(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
-            assert!(warning.contains(likelier), "{warning}");
-            let dated = unit_warning(TimeUnit::Microseconds, true, gaps(ns), none());
-            assert_eq!(dated, None);
-            let answered = unit_warning(TimeUnit::Microseconds, false, gaps(ns), gaps(10_000_000));
-            assert_eq!(answered, None);
+            let found = warning(unit, false, ns, None);
+            assert!(found.contains(likelier), "{found}");
+            assert_eq!(warning(unit, true, ns, None), "");
+            assert_eq!(warning(unit, false, ns, Some(10_000_000)), "");
         }
     }
 
@@ -255,8 +249,7 @@ mod tests {
         assert_eq!(warning, None);
     }
 
-    /// The note on a trace of `count` requests 100 ms apart and others `gaps` later, each from the
-    /// one before.
+    /// Returns the note on a trace of `count` requests 100 ms apart and then others.
     fn jumps(count: usize, later: &[Span]) -> Option<String> {
         let mut gaps = Gaps::default();
         let usual = Span::from_ns(100_000_000);
@@ -276,13 +269,9 @@ mod tests {
         let day = second(86_400);
         // A minute, then 1,000 times that.
         assert_eq!(jumps(601, &[second(59_999)]), None);
-        assert_eq!(
-            jumps(601, &[second(60_000)]).as_deref(),
-            Some(
-                "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may be \
-                 wrong"
-            )
-        );
+        let expected = "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may \
+                        be wrong";
+        assert_eq!(jumps(601, &[second(60_000)]).as_deref(), Some(expected));
         assert_eq!(jumps(602, &[second(60_000)]), None);
         // After less than a minute, machines idle.
         assert_eq!(jumps(600, &[day]), None);
@@ -292,9 +281,7 @@ mod tests {
         assert_eq!(after(Span::from_ns(YEAR.as_ns() - 1)), None);
         assert!(after(YEAR).is_some_and(|note| note.starts_with("line 302: ")));
         let twice = jumps(1, &[YEAR, day, YEAR]).expect("a note");
-        assert!(
-            twice.ends_with(" after 0 s of the trace (1 more): a digit may be wrong"),
-            "{twice}"
-        );
+        let end = " after 0 s of the trace (1 more): a digit may be wrong";
+        assert!(twice.ends_with(end), "{twice}");
     }
 }

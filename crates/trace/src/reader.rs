@@ -1,10 +1,11 @@
 //! Opens a trace: detects its format and streams its records.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use diskarm_core::units::Instant;
+use diskarm_core::units::{Instant, Span};
 
 use crate::error::{ErrorKind, Quoted, Skipped, TraceError, quantity};
 use crate::format::{
@@ -12,13 +13,11 @@ use crate::format::{
     disabled_formats, disabled_message,
 };
 use crate::formats::FORMATS;
-use crate::order::Ordering;
 use crate::plausible::{self, Gaps};
 use crate::record::Record;
 use crate::source::ByteSource;
 
-/// The records of a trace in order of arrival, or in file order if it has no arrivals. Ends after
-/// an error.
+/// The records of a trace, by arrival or, without arrivals, in file order. It ends after an error.
 pub struct Reader {
     name: String,
     info: &'static FormatInfo,
@@ -39,34 +38,34 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The format of the trace.
+    /// Returns the format of the trace.
     pub fn format(&self) -> &'static FormatInfo {
         self.info
     }
 
-    /// The name of the trace, as in its errors.
+    /// Returns the name of the trace, as in its errors.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The findings so far apart from the records.
+    /// Returns the findings so far apart from the records.
     pub fn metadata(&self) -> &TraceMetadata {
         &self.metadata
     }
 
-    /// The invalid rows skipped so far.
+    /// Returns the invalid rows skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// The instant of the first record on the format's own clock ([`FormatInfo::time_origin`]),
-    /// where arrivals are relative to that record.
+    /// Returns the instant of the first record on the format's own clock
+    /// ([`FormatInfo::time_origin`]), where arrivals are relative to that record.
     pub fn origin(&self) -> Option<Instant> {
         self.origin
     }
 
-    /// Remarks for users of the records, one line each: a doubtful unit, jumps of the time, a
-    /// last line that may be cut, rows that were skipped, ignored, widened or reordered. Complete
+    /// Returns remarks for users of the records, one line each: a doubtful unit, jumps of the time,
+    /// a last line that may be cut, rows that were skipped, ignored, widened or reordered. Complete
     /// when all records are read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
@@ -78,31 +77,25 @@ impl Reader {
             ));
         }
         for (what, count) in &self.metadata.ignored {
-            notes.push(format!(
-                "{} ignored: {what}, not a read or write",
-                quantity(*count, "row")
-            ));
+            let rows = quantity(*count, "row");
+            notes.push(format!("{rows} ignored: {what}, not a read or write"));
         }
-        if self.metadata.widened > 0 {
-            let count = self.metadata.widened;
-            notes.push(format!(
-                "{} widened to whole 512-byte blocks",
-                quantity(count, "request")
-            ));
-        }
-        if self.metadata.incomplete > 0 {
-            let count = self.metadata.incomplete;
-            notes.push(format!(
-                "{} without a completion in the trace",
-                quantity(count, "request")
-            ));
-        }
-        if self.ordering.moved_count() > 0 {
-            let count = self.ordering.moved_count();
-            notes.push(format!(
-                "{} reordered by arrival",
-                quantity(count, "record")
-            ));
+        for (count, noun, what) in [
+            (
+                self.metadata.widened,
+                "request",
+                "widened to whole 512-byte blocks",
+            ),
+            (
+                self.metadata.incomplete,
+                "request",
+                "without a completion in the trace",
+            ),
+            (self.ordering.moved, "record", "reordered by arrival"),
+        ] {
+            if count > 0 {
+                notes.push(format!("{} {what}", quantity(count, noun)));
+            }
         }
         notes.extend(self.skipped.lines());
         notes
@@ -149,7 +142,7 @@ impl Reader {
         Some(Ok(()))
     }
 
-    /// Returns the error that ends the records, if any.
+    /// Returns the error that ends the records.
     #[cold]
     fn end(&mut self) -> Option<TraceError> {
         let is_empty = !self.has_begun && self.failure.is_none();
@@ -185,10 +178,8 @@ impl Reader {
             self.origin = first.arrival;
         }
         let arrival = first.arrival.unwrap_or_default();
-        self.gaps.begin(match self.origin {
-            Some(_) => Instant::START,
-            None => arrival,
-        });
+        let start = self.origin.map_or(arrival, |_| Instant::START);
+        self.gaps.begin(start);
         self.unit_warning = plausible::unit_warning(
             self.info.time_unit,
             self.info.time_origin == TimeOrigin::Unix,
@@ -204,10 +195,8 @@ fn has_valid_completion(record: &Record) -> bool {
     let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
         return true;
     };
-    let completed = arrival
-        .as_ns()
-        .saturating_add(response.as_ns().unsigned_abs());
-    completed <= i64::MAX.unsigned_abs()
+    let response_ns = response.as_ns().unsigned_abs();
+    arrival.as_ns().saturating_add(response_ns) <= i64::MAX.unsigned_abs()
 }
 
 #[cold]
@@ -219,18 +208,12 @@ fn completion_overflow(name: &str, record: &Record) -> TraceError {
 
 #[cold]
 fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
-    let found = record.arrival.unwrap_or_default().as_s();
+    let found = format!("{} s", record.arrival.unwrap_or_default().as_s());
     let expected = format!(
         "no time before {} s, the arrival of a much earlier record: sort the trace first",
         latest.as_s()
     );
-    TraceError::value(
-        name,
-        record.location,
-        "arrival",
-        &format!("{found} s"),
-        &expected,
-    )
+    TraceError::value(name, record.location, "arrival", &found, &expected)
 }
 
 impl Iterator for Reader {
@@ -249,16 +232,15 @@ impl Iterator for Reader {
 
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
 /// from its content. The first invalid row ends it. See [`open_with`] for other options.
-///
-/// # Errors
-///
-/// See [`open_with`].
+/// Errors are those of [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
-    let options = Options {
-        format,
-        ..Options::default()
-    };
-    open_with(path, &options)
+    open_with(
+        path,
+        &Options {
+            format,
+            ..Options::default()
+        },
+    )
 }
 
 /// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. If a
@@ -280,11 +262,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
     begin(source, entry, options)
 }
 
-/// Like [`open`], but reads the trace from `input`. Errors call it `name`.
-///
-/// # Errors
-///
-/// See [`open_with`].
+/// Like [`open`], but reads the trace from `input`. Errors call it `name`, and are those of
+/// [`open_with`].
 ///
 /// ```
 /// let bytes = &b"0.25 0 1200 8 1\n1.5 0 90 16 0\n"[..];
@@ -298,18 +277,17 @@ pub fn read(
     name: &str,
     format: Option<&str>,
 ) -> Result<Reader, TraceError> {
-    let options = Options {
-        format,
-        ..Options::default()
-    };
-    read_with(input, name, &options)
+    read_with(
+        input,
+        name,
+        &Options {
+            format,
+            ..Options::default()
+        },
+    )
 }
 
-/// Like [`open_with`], but reads the trace from `input`.
-///
-/// # Errors
-///
-/// See [`open_with`].
+/// Like [`open_with`], but reads the trace from `input`, with the same errors.
 pub fn read_with(
     input: impl Read + Send + 'static,
     name: &str,
@@ -320,8 +298,7 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
-/// All files that [`open`] reads for `path`, in order: several if the trace has several, such as
-/// one per processor.
+/// Returns all files that [`open`] reads for `path`, in order, such as one per processor.
 pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let first = first_part(path.as_ref());
     let parts = FORMATS.iter().map(|entry| (entry.parts)(&first));
@@ -355,17 +332,15 @@ fn source(path: &Path) -> Result<ByteSource, TraceError> {
 }
 
 fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {
+    let name = source.name();
     let forced = options
         .format
-        .map(|forced| find(forced, source.name()))
+        .map(|forced| find(forced, name))
         .transpose()?;
     if source.is_blank() {
-        return Err(TraceError::empty(source.name()));
+        return Err(TraceError::empty(name));
     }
-    match forced {
-        Some(entry) => Ok(entry),
-        None => detect(FORMATS, source.head(), source.name()),
-    }
+    forced.map_or_else(|| detect(FORMATS, source.head(), name), Ok)
 }
 
 fn begin(
@@ -380,7 +355,7 @@ fn begin(
         rows: (entry.open)(source, options)?,
         on_error: options.on_error,
         metadata: TraceMetadata::default(),
-        ordering: Ordering::new(),
+        ordering: Ordering::default(),
         is_read: false,
         failure: None,
         origin: None,
@@ -391,14 +366,12 @@ fn begin(
     })
 }
 
-/// The format called `format`, for the file `name`.
+/// Returns the format called `forced`, for the file `name`.
 fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
-        let detail = match disabled_formats()
-            .iter()
-            .find(|format| format.name == forced)
-        {
+        let mut disabled = disabled_formats().iter();
+        let detail = match disabled.find(|format| format.name == forced) {
             Some(format) => disabled_message(format),
             None => {
                 let (forced, known) = (Quoted(forced), names(FORMATS.iter()));
@@ -445,16 +418,87 @@ fn names<'a>(entries: impl Iterator<Item = &'a FormatEntry>) -> String {
     names.join(", ")
 }
 
+/// Size of the reorder buffer: larger than the queue of any device, so that traces in order of
+/// completion are sorted correctly, and small enough to stay in a cache.
+const WINDOW: usize = 4096;
+
+/// Sorts records that are at most [`WINDOW`] positions out of order; ties keep their order.
+#[derive(Default)]
+struct Ordering {
+    waiting: VecDeque<Record>,
+    /// The arrival of the last record returned.
+    latest: Option<Instant>,
+    /// Records that came after a later one in the file.
+    moved: u64,
+}
+
+impl Ordering {
+    /// Returns true if a record must be taken before another can be added.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.waiting.len() == WINDOW
+    }
+
+    /// Inserts a record; if a later record was already returned, fails with its arrival.
+    #[inline]
+    fn put(&mut self, record: Record) -> Result<(), Instant> {
+        match self.waiting.back() {
+            Some(last) if record.arrival >= last.arrival => {
+                self.waiting.push_back(record);
+                Ok(())
+            }
+            _ => self.put_before(record),
+        }
+    }
+
+    #[cold]
+    fn put_before(&mut self, record: Record) -> Result<(), Instant> {
+        if let Some(latest) = self.latest
+            && record.arrival < Some(latest)
+        {
+            return Err(latest);
+        }
+        let is_earlier = |waiting: &Record| waiting.arrival <= record.arrival;
+        let index = self.waiting.partition_point(is_earlier);
+        self.moved += u64::from(index < self.waiting.len());
+        self.waiting.insert(index, record);
+        Ok(())
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Record> {
+        let record = self.waiting.pop_front()?;
+        self.latest = record.arrival;
+        Some(record)
+    }
+
+    /// Nonzero gaps between buffered arrivals.
+    fn gaps(&self) -> impl Iterator<Item = Span> {
+        let arrivals = || self.waiting.iter().filter_map(|record| record.arrival);
+        let gaps = arrivals().zip(arrivals().skip(1));
+        let gaps = gaps.map(|(earlier, later)| later - earlier);
+        gaps.filter(|gap| *gap > Span::ZERO)
+    }
+
+    /// Responses of buffered records.
+    fn responses(&self) -> impl Iterator<Item = Span> {
+        self.waiting.iter().filter_map(|record| record.response)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use diskarm_core::request::Op;
+    use diskarm_core::units::{Lbn, SectorCount};
+
     use super::*;
+    use crate::record::Location;
 
     #[test]
     fn content_that_matches_two_formats_is_refused() {
-        let disksim = *FORMATS
-            .iter()
-            .find(|e| e.info.name == "disksim")
-            .expect("in the table");
+        let mut formats = FORMATS.iter();
+        let disksim = formats.find(|entry| entry.info.name == "disksim");
+        let disksim = *disksim.expect("in the table");
         let table = [disksim, FORMATS[0], disksim];
         let error = detect(&table, b"0.5 0 1 1 1\n", "x").unwrap_err();
         let expected = "x: format: the content matches disksim, disksim, expected the name of one";
@@ -468,5 +512,33 @@ mod tests {
             let again = FORMATS[..i].iter().any(|e| e.info.name == entry.info.name);
             assert!(!again, "{}", entry.info.name);
         }
+    }
+
+    fn record(ns: u64, line: u64) -> Record {
+        Record {
+            arrival: Some(Instant::from_ns(ns)),
+            ..Record::new(Location::Line(line), Op::Read, Lbn(0), SectorCount(1))
+        }
+    }
+
+    #[test]
+    fn late_records_are_sorted_and_ties_keep_their_order() {
+        let mut ordering = Ordering::default();
+        for (ns, line) in [(5, 1), (9, 2), (5, 3), (7, 4), (9, 5)] {
+            assert_eq!(ordering.put(record(ns, line)), Ok(()));
+        }
+        let order = std::iter::from_fn(|| ordering.take());
+        let locations: Vec<Location> = order.map(|record| record.location).collect();
+        assert_eq!(locations, [1, 3, 4, 2, 5].map(Location::Line));
+        assert_eq!(ordering.moved, 2);
+    }
+
+    #[test]
+    fn a_record_that_is_too_late_is_refused() {
+        let mut ordering = Ordering::default();
+        assert_eq!(ordering.put(record(5, 1)), Ok(()));
+        assert!(ordering.take().is_some());
+        assert_eq!(ordering.put(record(4, 2)), Err(Instant::from_ns(5)));
+        assert_eq!(ordering.put(record(5, 3)), Ok(()));
     }
 }

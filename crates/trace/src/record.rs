@@ -5,6 +5,9 @@ use std::fmt;
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
+/// The unit of blocks.
+pub(crate) const BLOCK_BYTES: u64 = 512;
+
 /// One request of a trace.
 ///
 /// Every format gives `op`, `start` and `sectors`; the other fields may be `None`. A record has 1
@@ -20,9 +23,9 @@ pub struct Record {
     /// The device number in the trace; 0 where the format has one device only. Devices with names
     /// are numbered in order of first appearance.
     pub device: u32,
-    /// Direction.
+    /// The direction, read or write.
     pub op: Op,
-    /// First block.
+    /// The first of its blocks.
     pub start: Lbn,
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
@@ -42,7 +45,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record with only the fields that every format gives.
+    /// Returns a record with only the fields that every format gives.
     pub fn new(location: Location, op: Op, start: Lbn, sectors: SectorCount) -> Self {
         Self {
             location,
@@ -60,7 +63,7 @@ impl Record {
         }
     }
 
-    /// One past the last block.
+    /// Returns the block after the last one.
     pub fn end(&self) -> Lbn {
         self.start + self.sectors
     }
@@ -69,10 +72,20 @@ impl Record {
 /// Indicates if a process waits for a request to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Urgency {
-    /// A process waits.
+    /// A process waits, as for most reads.
     Synchronous,
     /// No process waits: read-ahead, delayed writes.
     Asynchronous,
+}
+
+impl Urgency {
+    pub(crate) fn new(is_awaited: bool) -> Self {
+        if is_awaited {
+            Self::Synchronous
+        } else {
+            Self::Asynchronous
+        }
+    }
 }
 
 /// The observed handling of a request by a drive.
@@ -84,6 +97,30 @@ pub enum Observed {
     Miss,
     /// The number of times the drive disconnected from the bus during a write.
     Disconnects(u8),
+}
+
+impl Observed {
+    /// Parses the word for it in files.
+    pub(crate) fn parse(op: Op, word: &[u8]) -> Result<Self, &'static str> {
+        match (op, word) {
+            (Op::Read, b"hit") => Ok(Self::Hit),
+            (Op::Read, b"miss") => Ok(Self::Miss),
+            (Op::Read, _) => Err("hit or miss for a read"),
+            (_, b"two_disconnects") => Ok(Self::Disconnects(2)),
+            (_, b"three_disconnects") => Ok(Self::Disconnects(3)),
+            _ => Err("two_disconnects or three_disconnects for a write"),
+        }
+    }
+
+    /// Returns the word for it in files.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Disconnects(2) => "two_disconnects",
+            Self::Disconnects(_) => "three_disconnects",
+        }
+    }
 }
 
 /// A location in a trace file. Displays as `17`, `byte 4096` or `row 17`.

@@ -1,11 +1,17 @@
 //! The bytes of a trace file: decompressed, buffered, and split into lines or records in place.
+//! Compressed files are recognised by their first bytes, not by their names.
 
+use std::error::Error as _;
 use std::fs::File;
-use std::io::{self, Chain, Cursor, Read};
+use std::io::{self, BufRead, Chain, Cursor, Read};
 
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 use memchr::memchr;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::compression::{self, Bytes, MAGIC_BYTES};
 use crate::error::{ErrorKind, TraceError};
 use crate::record::Location;
 
@@ -32,25 +38,18 @@ pub struct ByteSource {
     is_cut: bool,
     /// The file itself, if it is a regular file and not compressed.
     file: Option<File>,
-    /// Other files of the same trace, such as those of other processors.
+    /// Other files of the same trace, such as one per processor.
     pub(crate) siblings: Vec<ByteSource>,
 }
 
 impl ByteSource {
-    /// A file called `name` in errors.
-    ///
-    /// # Errors
-    ///
-    /// Its first bytes cannot be read or decompressed.
+    /// Reads from `input`, called `name` in errors. An error if its first bytes cannot be read or
+    /// decompressed.
     pub fn new(input: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
         Self::with_file(input, None, name)
     }
 
-    /// The file `file`, called `name` in errors.
-    ///
-    /// # Errors
-    ///
-    /// See [`Self::new`].
+    /// Like [`Self::new`], but reads from `file`.
     pub fn from_file(file: File, name: &str) -> Result<Self, TraceError> {
         // A pipe cannot seek.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -68,9 +67,9 @@ impl ByteSource {
     ) -> Result<Self, TraceError> {
         let failed = |error| TraceError::io(name, None, "read", error);
         let mut input: Bytes = Box::new(input);
-        let magic = compression::head(&mut input, MAGIC_BYTES).map_err(failed)?;
+        let magic = head(&mut input, MAGIC_BYTES).map_err(failed)?;
         let whole: Chain<Cursor<Vec<u8>>, Bytes> = Cursor::new(magic.clone()).chain(input);
-        let whole = compression::decompressed(&magic, Box::new(whole), CHUNK).map_err(failed)?;
+        let whole = decompressed(&magic, Box::new(whole), CHUNK).map_err(failed)?;
         let mut source = Self {
             name: name.to_owned(),
             input: whole,
@@ -80,7 +79,7 @@ impl ByteSource {
             offset: 0,
             is_exhausted: false,
             is_cut: false,
-            file: file.filter(|_| !compression::is_compressed(&magic)),
+            file: file.filter(|_| !is_compressed(&magic)),
             siblings: Vec::new(),
         };
         while source.end < HEAD && source.refill().map_err(failed)? {}
@@ -90,18 +89,18 @@ impl ByteSource {
         Ok(source)
     }
 
-    /// Its name, for errors.
+    /// Returns its name, for errors.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file itself, for a format that needs to seek; `None` if it is compressed or not a
-    /// regular file. A format that seeks in it must not read from the source.
+    /// Returns the file itself, for a format that needs to seek; `None` if it is compressed or not
+    /// a regular file. A format that seeks in it must not read from the source.
     pub fn file(&self) -> Option<&File> {
         self.file.as_ref()
     }
 
-    /// Its first bytes: all of a short file.
+    /// Returns its first bytes: all of a short file.
     pub(crate) fn head(&self) -> &[u8] {
         let held = self.held();
         &held[..held.len().min(HEAD)]
@@ -112,19 +111,20 @@ impl ByteSource {
         self.is_exhausted && self.held().iter().all(u8::is_ascii_whitespace)
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The buffered part of the rest of the file; at least the head, before anything is consumed.
+    /// Returns the buffered part of the rest of the file; at least the head, before anything is
+    /// consumed.
     pub(crate) fn held(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Consumes the next line with its newline, which only the last may lack; `None` at the end of
     /// the file. Stops reading within a line that is too long, since it may have no end.
-    pub(crate) fn line(&mut self, max: usize) -> std::io::Result<Option<Line>> {
+    pub(crate) fn line(&mut self, max: usize) -> io::Result<Option<Line>> {
         let mut searched = 0;
         let length = loop {
             let held = &self.buffer[self.start..self.end];
@@ -156,24 +156,21 @@ impl ByteSource {
         self.is_cut
     }
 
-    /// The last `count` bytes that were consumed, in one call.
+    /// Returns the last `count` bytes that were consumed, in one call.
     #[inline]
     pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]
     }
 
-    /// The next `count` bytes without consuming them; fewer at the end of the file.
-    pub(crate) fn peek(&mut self, count: usize) -> std::io::Result<&[u8]> {
+    /// Returns the next `count` bytes without consuming them; fewer at the end of the file.
+    pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && self.refill()? {}
         let held = self.held();
         Ok(&held[..count.min(held.len())])
     }
 
-    /// The next record of `N` bytes; `None` at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// An input that fails, or that ends within the record.
+    /// Returns the next record of `N` bytes; `None` at the end of the file. An error if the input
+    /// fails or ends within the record.
     pub(crate) fn record<const N: usize>(&mut self) -> Result<Option<&[u8; N]>, TraceError> {
         if self.end - self.start < N && self.require(N)? == 0 {
             return Ok(None);
@@ -183,11 +180,8 @@ impl ByteSource {
         Ok(self.buffer[at..].first_chunk())
     }
 
-    /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// An input that fails, or that ends before `count` bytes; the rest is consumed.
+    /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file. An error if
+    /// the input fails, or ends before `count` bytes; the rest is then consumed.
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
@@ -200,20 +194,11 @@ impl ByteSource {
         }
         self.consume(held);
         let detail = format!("found {held} bytes, expected a record of {count}");
-        let location = Some(Location::Byte(offset));
-        Err(TraceError::new(
-            ErrorKind::Truncated,
-            &self.name,
-            location,
-            detail,
-        ))
+        let (kind, location) = (ErrorKind::Truncated, Some(Location::Byte(offset)));
+        Err(TraceError::new(kind, &self.name, location, detail))
     }
 
-    /// Consumes `count` bytes.
-    ///
-    /// # Errors
-    ///
-    /// See [`Self::require`].
+    /// Consumes `count` bytes; fails like [`Self::require`].
     #[inline]
     pub(crate) fn pass(&mut self, count: usize) -> Result<(), TraceError> {
         if count > self.end - self.start {
@@ -223,8 +208,8 @@ impl ByteSource {
         Ok(())
     }
 
-    /// An I/O error at the current offset.
-    pub(crate) fn failed(&self, doing: &str, error: std::io::Error) -> TraceError {
+    /// Returns an I/O error at the current offset.
+    pub(crate) fn failed(&self, doing: &str, error: io::Error) -> TraceError {
         TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
 
@@ -236,7 +221,7 @@ impl ByteSource {
     }
 
     /// Appends to the buffer, up to a chunk in total; false at the end of the input.
-    fn refill(&mut self) -> std::io::Result<bool> {
+    fn refill(&mut self) -> io::Result<bool> {
         if self.is_exhausted {
             return Ok(false);
         }
@@ -254,7 +239,7 @@ impl ByteSource {
                     self.end += count;
                     return Ok(true);
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
@@ -272,10 +257,186 @@ impl Read for ByteSource {
     }
 }
 
+/// Returns the `N` bytes from `start` on.
+#[inline]
+pub(crate) fn part<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
+    let mut part = [0; N];
+    part.copy_from_slice(&bytes[start..start + N]);
+    part
+}
+
 /// A line of a file.
 pub(crate) enum Line {
     /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns them.
     Text(usize),
     /// It is longer than the limit.
     TooLong,
+}
+
+/// A stream of bytes.
+type Bytes = Box<dyn Read + Send>;
+
+struct Compression {
+    /// The first bytes of its files.
+    magic: &'static [u8],
+    /// Decompresses a file, including one with several members.
+    open: fn(Compressed) -> io::Result<Bytes>,
+}
+
+/// The input of a decompressor.
+type Compressed = Box<dyn BufRead + Send>;
+
+/// RFC 1952, section 2.3.1 (deflate, the only method); RFC 8878, section 3.1.1; The .xz
+/// File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
+const KNOWN: [Compression; 4] = [
+    Compression {
+        magic: b"\x1f\x8b\x08",
+        open: |input| Ok(Box::new(MultiGzDecoder::new(input))),
+    },
+    Compression {
+        magic: b"\x28\xb5\x2f\xfd",
+        open: |input| Ok(Box::new(Frames::new(input))),
+    },
+    Compression {
+        magic: b"\xfd7zXZ\x00",
+        open: |input| Ok(Box::new(XzReader::new(input, true))),
+    },
+    Compression {
+        magic: b"BZh",
+        open: |input| Ok(Box::new(MultiBzDecoder::new(input))),
+    },
+];
+
+/// Returns true if a file with the first bytes `head` is compressed.
+fn is_compressed(head: &[u8]) -> bool {
+    KNOWN.iter().any(|known| head.starts_with(known.magic))
+}
+
+/// Returns the content of `input`, decompressed if the magic of a compression begins its `head`.
+fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
+    match KNOWN.iter().find(|known| head.starts_with(known.magic)) {
+        Some(known) => {
+            let buffered = io::BufReader::with_capacity(chunk, input);
+            (known.open)(Box::new(buffered))
+        }
+        None => Ok(input),
+    }
+}
+
+/// Reads the first bytes of `input`, at most `max`.
+fn head(input: &mut Bytes, max: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(max);
+    input.by_ref().take(max as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// More than the longest magic.
+const MAGIC_BYTES: usize = 8;
+
+/// Decompresses the frames of a zstd file (RFC 8878, section 3.1) and verifies their checksums and
+/// sizes where present. The last window of a frame is only returned once the frame has ended, so it
+/// is lost if the file is truncated.
+struct Frames<R> {
+    input: R,
+    /// Finished before the first frame.
+    frame: FrameDecoder,
+    /// The number of bytes of the frame's content read so far.
+    read: u64,
+}
+
+impl<R: BufRead> Frames<R> {
+    fn new(input: R) -> Self {
+        Frames {
+            input,
+            frame: FrameDecoder::new(),
+            read: 0,
+        }
+    }
+
+    /// Reads the header of the next frame with content. Returns false at the end of the file.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            match self.frame.reset(&mut self.input) {
+                Ok(()) => {
+                    self.read = 0;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    if io::copy(&mut self.input.by_ref().take(length), &mut io::sink())? < length {
+                        return Err(ends_early());
+                    }
+                }
+                Err(error) => return Err(as_io(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns an error unless the frame, all of which is read, has the content that was
+    /// compressed.
+    fn check(&self) -> io::Result<()> {
+        let size = self.frame.content_size();
+        let sum = self.frame.get_checksum_from_data();
+        let wrong = if size > 0 && size != self.read {
+            "size"
+        } else if sum.is_some() && sum != self.frame.get_calculated_checksum() {
+            "checksum"
+        } else {
+            return Ok(());
+        };
+        Err(damaged(&format!(
+            "the content of a frame does not match its {wrong}"
+        )))
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.frame.can_collect() == 0 {
+            if self.frame.is_finished() {
+                self.check()?;
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+            } else {
+                self.frame
+                    .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(as_io)?;
+            }
+        }
+        let read = self.frame.read(buffer)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {what}"))
+}
+
+fn ends_early() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "zstd: the file ends in a frame",
+    )
+}
+
+/// Returns the underlying error of the input or, without one, an error about the data.
+fn as_io(error: FrameDecoderError) -> io::Error {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<io::Error>() {
+            return match io.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None if io.kind() == io::ErrorKind::UnexpectedEof => ends_early(),
+                None => io::Error::new(io.kind(), io.to_string()),
+            };
+        }
+        cause = inner.source();
+    }
+    damaged(&error.to_string())
 }

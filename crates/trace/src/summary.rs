@@ -23,7 +23,7 @@ const SPACE_CELLS: usize = 128;
 const MAX_QUEUE: usize = 1023;
 
 /// The summary of a trace. Its memory grows with the number of devices, not with the length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The number of requests.
     pub requests_count: u64,
@@ -39,10 +39,10 @@ pub struct Summary {
     pub sizes: BTreeMap<SectorCount, u64>,
     /// First and last arrival.
     pub arrivals: Option<(Instant, Instant)>,
-    /// Times between arrivals.
+    /// The times from one arrival to the next.
     pub interarrivals: Moments,
     /// Arrivals, in nanoseconds from the first.
-    pub over_time: Bins,
+    pub over_time: Bins<TIME_CELLS>,
     /// Measured times from arrival to completion.
     pub responses: Measured,
     /// Measured times of service.
@@ -50,14 +50,14 @@ pub struct Summary {
     /// By queue length, the number of arrivals that found it at their device, if the trace has it;
     /// the last includes all longer queues.
     pub queues: Vec<u64>,
-    /// By device number.
+    /// The summary of each device, by its number.
     pub devices: BTreeMap<u32, DeviceSummary>,
     /// Future completions, by device, of a trace with responses and without queue lengths.
     outstanding: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
 /// The summary of one device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeviceSummary {
     /// The number of requests.
     pub requests_count: u64,
@@ -66,7 +66,7 @@ pub struct DeviceSummary {
     /// One past the last block of any request.
     pub end: Lbn,
     /// Requests, by first block.
-    pub over_space: Bins,
+    pub over_space: Bins<SPACE_CELLS>,
     /// The end of its last request.
     next: Lbn,
     outstanding: u64,
@@ -75,7 +75,7 @@ pub struct DeviceSummary {
 /// Measured times: their number and sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// Their number.
+    /// The number of measured times.
     pub count: u64,
     sum_ns: i128,
 }
@@ -88,31 +88,10 @@ impl Measured {
         }
     }
 
-    /// Their mean, rounded down to the nanosecond; `None` if there are none.
+    /// Returns their mean, rounded down to the nanosecond; `None` if there are none.
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum_ns.checked_div(self.count.into())?;
         Some(Span::from_ns(mean as i64))
-    }
-}
-
-impl Default for Summary {
-    fn default() -> Self {
-        Self {
-            requests_count: 0,
-            reads_count: 0,
-            sequential_reads_count: 0,
-            sequential_count: 0,
-            sectors: SectorCount::default(),
-            sizes: BTreeMap::new(),
-            arrivals: None,
-            interarrivals: Moments::default(),
-            over_time: Bins::new(TIME_CELLS),
-            responses: Measured::default(),
-            services: Measured::default(),
-            queues: Vec::new(),
-            devices: BTreeMap::new(),
-            outstanding: BinaryHeap::new(),
-        }
     }
 }
 
@@ -161,7 +140,7 @@ impl Summary {
         self.queues[length] += 1;
     }
 
-    /// The number of requests of its device that are not completed when `record` arrives.
+    /// Counts the requests of its device that are not completed when `record` arrives.
     fn outstanding_at(&mut self, arrival: Instant, response: Span, record: &Record) -> u64 {
         while let Some(&Reverse((done, device))) = self.outstanding.peek() {
             if done > arrival {
@@ -172,33 +151,19 @@ impl Summary {
                 device.outstanding -= 1;
             }
         }
-        let ns = arrival
-            .as_ns()
-            .saturating_add(response.as_ns().max(0).unsigned_abs());
-        let done = Instant::from_ns(ns.min(Instant::NEVER.as_ns()));
+        let response_ns = response.as_ns().max(0).unsigned_abs();
+        let done_ns = arrival.as_ns().saturating_add(response_ns);
+        let done = Instant::from_ns(done_ns.min(Instant::NEVER.as_ns()));
         self.outstanding.push(Reverse((done, record.device)));
         let device = self.devices.entry(record.device).or_default();
         device.outstanding += 1;
         device.outstanding - 1
     }
 
-    /// Average size of a request in bytes; `None` without requests.
+    /// Returns the average size of a request in bytes; `None` without requests.
     pub fn size_bytes_mean(&self) -> Option<f64> {
         let bytes = self.sectors.0 as f64 * 512.0;
         (self.requests_count > 0).then(|| bytes / self.requests_count as f64)
-    }
-}
-
-impl Default for DeviceSummary {
-    fn default() -> Self {
-        Self {
-            requests_count: 0,
-            reads_count: 0,
-            end: Lbn(0),
-            over_space: Bins::new(SPACE_CELLS),
-            next: Lbn(0),
-            outstanding: 0,
-        }
     }
 }
 
@@ -212,32 +177,21 @@ impl DeviceSummary {
     }
 }
 
-/// A histogram over a range that is not known in advance: counts of values in cells of equal width,
-/// a power of two that doubles when a value is beyond the last cell. It needs one pass and constant
-/// memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bins {
+/// A histogram over an unknown range, in one pass and constant memory: counts of values in cells of
+/// equal width, a power of two that doubles when a value is beyond the last cell.
+///
+/// It has at most `CELLS` cells, an even number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bins<const CELLS: usize> {
     counts: Vec<u64>,
-    /// The maximum number of cells; even.
-    max: usize,
     width_log2: u32,
 }
 
-impl Bins {
-    /// A histogram of at most `max_count` cells, an even number.
-    pub fn new(max_count: usize) -> Self {
-        assert!(max_count.is_multiple_of(2) && max_count > 0);
-        Self {
-            counts: Vec::new(),
-            max: max_count,
-            width_log2: 0,
-        }
-    }
-
-    /// Counts a value.
+impl<const CELLS: usize> Bins<CELLS> {
+    /// Counts a value in its cell.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        while (value >> self.width_log2) as usize >= self.max {
+        while (value >> self.width_log2) as usize >= CELLS {
             self.widen();
         }
         let cell = (value >> self.width_log2) as usize;
@@ -254,8 +208,8 @@ impl Bins {
         self.width_log2 += 1;
     }
 
-    /// The counts from 0 up to the last cell that is not empty, in at most `max_count` columns,
-    /// and the width of a column.
+    /// Returns the counts from 0 up to the last cell that is not empty, in at most `max_count`
+    /// columns, and the width of a column.
     pub fn columns(&self, max_count: usize) -> (Vec<u64>, u64) {
         let cells = self.counts.len().div_ceil(max_count).max(1);
         let sums = self.counts.chunks(cells).map(|cells| cells.iter().sum());
@@ -304,10 +258,8 @@ mod tests {
             (30, 5, 0, 8, 16),
         ]);
         assert_eq!(found.queues, [3, 1]);
-        assert_eq!(
-            (found.sequential_count, found.sequential_reads_count),
-            (1, 1)
-        );
+        assert_eq!(found.sequential_count, 1);
+        assert_eq!(found.sequential_reads_count, 1);
         assert_eq!(found.sectors, SectorCount(40));
         assert_eq!(found.size_bytes_mean(), Some(5_120.0));
         assert_eq!(found.interarrivals.mean(), Some(Span::from_us(10.0)));
@@ -333,7 +285,7 @@ mod tests {
 
     #[test]
     fn widening_cells_keeps_all_counts() {
-        let mut bins = Bins::new(4);
+        let mut bins = Bins::<4>::default();
         for value in [0, 1, 2, 3, 3] {
             bins.record(value);
         }

@@ -11,8 +11,8 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use crate::digits::Front;
 use crate::error::TraceError;
 use crate::format::{RowReader, TraceMetadata};
-use crate::lines::{BLOCK_BYTES, Lines, MAX_SECTORS, Row};
-use crate::record::{Location, Record};
+use crate::lines::{Lines, MAX_SECTORS, Row};
+use crate::record::{BLOCK_BYTES, Location, Record};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
@@ -28,8 +28,7 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
-    /// Reads all lines of `source`; `parse` is called for the first line and for those without the
-    /// shape.
+    /// Reads all lines of `source`; `parse` is called for the first and for those of another shape.
     pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
@@ -144,8 +143,8 @@ impl Word {
 const END: u64 = 1 << 54;
 
 impl Shape {
-    /// The record of the row that `bytes` begin with, and the length of the row with its line end;
-    /// `None` if the row is unusual or if the bytes may end within it.
+    /// Returns the record of the row that `bytes` begin with, and the length of the row with its
+    /// line end; `None` if the row is unusual or if the bytes may end within it.
     #[inline]
     pub(crate) fn parse(
         &self,
@@ -204,7 +203,7 @@ impl Shape {
         Some(())
     }
 
-    /// The number of a device with a known name of two fields. No name is the beginning of
+    /// Returns the number of a device with a known name of two fields. No name is the beginning of
     /// another one and a separator: each has one separator.
     #[inline]
     fn device(&self, front: &mut Front<'_>, metadata: &TraceMetadata) -> Option<u32> {
@@ -237,20 +236,18 @@ fn start(block: u64) -> Option<Lbn> {
 
 #[inline]
 fn sectors(count: u64) -> Option<SectorCount> {
-    (1..=MAX_SECTORS)
-        .contains(&count)
-        .then_some(SectorCount(count))
+    let is_valid = (1..=MAX_SECTORS).contains(&count);
+    is_valid.then_some(SectorCount(count))
 }
 
-/// The whole blocks in this many bytes.
+/// Returns the whole blocks in `bytes`.
 #[inline]
 fn blocks(bytes: u64) -> Option<u64> {
-    bytes
-        .is_multiple_of(BLOCK_BYTES)
-        .then_some(bytes / BLOCK_BYTES)
+    let is_whole = bytes.is_multiple_of(BLOCK_BYTES);
+    is_whole.then_some(bytes / BLOCK_BYTES)
 }
 
-/// The time of `whole` units and the decimals that follow.
+/// Reads the time of `whole` units and the decimals that follow.
 #[inline]
 fn time_ns(front: &mut Front<'_>, unit: TimeUnit, whole: u64) -> Option<i64> {
     let (fraction, decimals) = match front.skip(b'.') {

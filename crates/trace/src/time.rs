@@ -1,19 +1,23 @@
 //! Units of time in trace files, and exact parsing of decimal numbers.
 
-use crate::digits::{digits, find, write_whole};
+use std::fmt;
+
+use diskarm_core::units::Instant;
+
+use crate::digits::{POWERS_OF_TEN, digits, find, write_whole};
 
 /// The unit in which a format writes its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// 1 s.
+    /// The SI unit, with decimals.
     Seconds,
-    /// 10^-3 s.
+    /// The thousandth of a second.
     Milliseconds,
-    /// 10^-6 s.
+    /// The millionth of a second.
     Microseconds,
-    /// 10^-7 s, the tick of Windows.
+    /// 100 ns, the tick of Windows.
     Ticks,
-    /// 10^-9 s.
+    /// The unit of all times in this crate.
     Nanoseconds,
 }
 
@@ -29,7 +33,7 @@ pub(crate) enum InvalidTime {
 }
 
 impl TimeUnit {
-    /// The unit's name, in the plural.
+    /// Returns the unit's name, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -40,7 +44,7 @@ impl TimeUnit {
         }
     }
 
-    /// Decimal places from this unit down to the nanosecond.
+    /// Returns the decimal places from this unit down to the nanosecond.
     const fn decimals(self) -> usize {
         match self {
             Self::Seconds => 9,
@@ -76,17 +80,16 @@ impl TimeUnit {
         self.ns_of(whole, fraction, decimals)
     }
 
-    /// The time of `whole` units and a fraction of this many decimals; `None` if those go below the
-    /// nanosecond, or from 2^63 ns on.
+    /// Returns the time of `whole` units and a fraction of this many decimals; `None` if those go
+    /// below the nanosecond, or from 2^63 ns on.
     #[inline]
     pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {
         let missing = self.decimals().checked_sub(decimals)?;
         let whole = i64::try_from(whole).ok()?;
         // At most nine decimals.
-        let value = whole
-            .checked_mul(POWERS_OF_TEN[decimals])?
-            .checked_add(fraction as i64)?;
-        value.checked_mul(POWERS_OF_TEN[missing])
+        let scaled = whole.checked_mul(POWERS_OF_TEN[decimals] as i64)?;
+        let value = scaled.checked_add(fraction as i64)?;
+        value.checked_mul(POWERS_OF_TEN[missing] as i64)
     }
 
     fn parse_any(self, text: &[u8]) -> Result<i64, InvalidTime> {
@@ -108,16 +111,18 @@ impl TimeUnit {
         let mut ns: i64 = 0;
         let zeros = b"000000000"[..self.decimals() - kept].iter();
         for digit in whole.iter().chain(fraction[..kept].iter()).chain(zeros) {
-            ns = times_ten_plus(ns, digit - b'0').ok_or(InvalidTime::TooLong)?;
+            let tenfold = ns.checked_mul(10).ok_or(InvalidTime::TooLong)?;
+            let digit = i64::from(digit - b'0');
+            ns = tenfold.checked_add(digit).ok_or(InvalidTime::TooLong)?;
         }
         let round_up = fraction.get(kept).is_some_and(|digit| *digit >= b'5');
         ns.checked_add(i64::from(round_up))
             .ok_or(InvalidTime::TooLong)
     }
 
-    /// Nanoseconds in one of the unit.
+    /// Returns the nanoseconds in one unit.
     pub(crate) const fn ns(self) -> i64 {
-        POWERS_OF_TEN[self.decimals()]
+        POWERS_OF_TEN[self.decimals()] as i64
     }
 
     /// Writes `ns` in the unit, to the last decimal place that is not zero.
@@ -138,21 +143,71 @@ impl TimeUnit {
     }
 }
 
-const POWERS_OF_TEN: [i64; 10] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-    1_000_000_000,
-];
+/// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
+/// `s`, `min` or `h`; `None` for anything else, and from 2^63 ns on.
+///
+/// ```
+/// use diskarm_trace::adapt::parse_instant;
+/// assert_eq!(parse_instant("1.5 min"), parse_instant("90s"));
+/// assert_eq!(parse_instant("90"), None);
+/// ```
+pub fn parse_instant(text: &str) -> Option<Instant> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(end);
+    let (unit, times) = match unit.trim_start() {
+        "ns" => (TimeUnit::Nanoseconds, 1),
+        "us" => (TimeUnit::Microseconds, 1),
+        "ms" => (TimeUnit::Milliseconds, 1),
+        "s" => (TimeUnit::Seconds, 1),
+        "min" => (TimeUnit::Seconds, 60),
+        "h" => (TimeUnit::Seconds, 3_600),
+        _ => return None,
+    };
+    let ns = unit.parse_ns(number.as_bytes()).ok()?.checked_mul(times)?;
+    Some(Instant::from_ns(ns.unsigned_abs()))
+}
 
-fn times_ten_plus(value: i64, digit: u8) -> Option<i64> {
-    value.checked_mul(10)?.checked_add(i64::from(digit))
+/// A factor for the arrival rate of a trace: an exact decimal number above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// In units of 10^-9.
+    billionths: u64,
+}
+
+const BILLION: u64 = 1_000_000_000;
+
+impl Factor {
+    /// Parses a number from 0.000000001 to 1000000000 with at most nine decimals.
+    ///
+    /// ```
+    /// use diskarm_trace::adapt::Factor;
+    /// assert_eq!(Factor::parse("0.50").map(|half| half.to_string()), Some("0.5".to_owned()));
+    /// assert_eq!(Factor::parse("0"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let missing = 9usize.checked_sub(fraction.len())?;
+        let parts = digits(fraction.as_bytes())? * 10u64.pow(missing as u32);
+        let whole = digits(whole.as_bytes()).filter(|whole| *whole <= BILLION)?;
+        let billionths = whole * BILLION + parts;
+        let is_valid = (1..=BILLION * BILLION).contains(&billionths);
+        is_valid.then_some(Self { billionths })
+    }
+
+    /// Returns `ns` divided by the factor, rounded to the nearest; `None` from 2^63 on.
+    pub(crate) fn divide(self, ns: u64) -> Option<i64> {
+        let divisor = u128::from(self.billionths);
+        let scaled = u128::from(ns) * u128::from(BILLION);
+        i64::try_from((scaled + divisor / 2) / divisor).ok()
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, parts) = (self.billionths / BILLION, self.billionths % BILLION);
+        let digits = format!("{whole}.{parts:09}");
+        f.write_str(digits.trim_end_matches('0').trim_end_matches('.'))
+    }
 }
 
 #[cfg(test)]
@@ -161,29 +216,35 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn decimals_are_exact() {
-        let us = |text: &str| TimeUnit::Microseconds.parse_ns(text.as_bytes());
-        let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
-        assert_eq!(us("18228.000"), Ok(18_228_000));
-        assert_eq!(us("7"), Ok(7_000));
-        assert_eq!(us("0.1"), Ok(100));
-        assert_eq!(us("0000.001"), Ok(1));
-        assert_eq!(us("0.0004999"), Ok(0));
-        assert_eq!(us("0.0005"), Ok(1));
-        assert_eq!(us("1.9999"), Ok(2_000));
-        assert_eq!(ms("0.000001"), Ok(1));
-        // 2^53 + 1 ns, the first count that an f64 cannot hold.
-        assert_eq!(ms("9007199254.740993"), Ok(9_007_199_254_740_993));
-    }
-
-    #[test]
-    fn the_largest_time_is_accepted() {
-        let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
-        assert_eq!(ms("9223372036854.775807"), Ok(i64::MAX));
-        assert_eq!(ms("9223372036854.7758074"), Ok(i64::MAX));
-        assert_eq!(ms("9223372036854.7758075"), Err(InvalidTime::TooLong));
-        assert_eq!(ms("9223372036854.775808"), Err(InvalidTime::TooLong));
-        assert_eq!(ms("9999999999999999999999"), Err(InvalidTime::TooLong));
+    fn decimals_are_exact_up_to_the_largest_time() {
+        for (unit, text, ns) in [
+            (TimeUnit::Microseconds, "18228.000", 18_228_000),
+            (TimeUnit::Microseconds, "7", 7_000),
+            (TimeUnit::Microseconds, "0.1", 100),
+            (TimeUnit::Microseconds, "0000.001", 1),
+            (TimeUnit::Microseconds, "0.0004999", 0),
+            (TimeUnit::Microseconds, "0.0005", 1),
+            (TimeUnit::Microseconds, "1.9999", 2_000),
+            (TimeUnit::Milliseconds, "0.000001", 1),
+            // 2^53 + 1 ns, the first count that an f64 cannot hold.
+            (
+                TimeUnit::Milliseconds,
+                "9007199254.740993",
+                9_007_199_254_740_993,
+            ),
+            (TimeUnit::Milliseconds, "9223372036854.775807", i64::MAX),
+            (TimeUnit::Milliseconds, "9223372036854.7758074", i64::MAX),
+        ] {
+            assert_eq!(unit.parse_ns(text.as_bytes()), Ok(ns), "{text}");
+        }
+        for text in [
+            "9223372036854.7758075",
+            "9223372036854.775808",
+            "9999999999999999999999",
+        ] {
+            let found = TimeUnit::Milliseconds.parse_ns(text.as_bytes());
+            assert_eq!(found, Err(InvalidTime::TooLong), "{text}");
+        }
     }
 
     #[test]

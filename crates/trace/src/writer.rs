@@ -23,11 +23,8 @@ pub struct Writer<W: Write> {
 const CHUNK: usize = 128 * 1024;
 
 impl<W: Write> Writer<W> {
-    /// Writes to `output` in the format called `format`. Errors name the output `name`.
-    ///
-    /// # Errors
-    ///
-    /// A name that is not a writable format.
+    /// Writes to `output` in the format called `format`, which must be a writable one. Errors name
+    /// the output `name`.
     pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
@@ -40,12 +37,8 @@ impl<W: Write> Writer<W> {
                     writable().collect::<Vec<_>>().join(", ")
                 ),
             };
-            return Err(TraceError::new(
-                ErrorKind::UnknownFormat,
-                name,
-                None,
-                detail,
-            ));
+            let kind = ErrorKind::UnknownFormat;
+            return Err(TraceError::new(kind, name, None, detail));
         };
         Ok(Self {
             name: name.to_owned(),
@@ -57,14 +50,11 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes a record, which must not arrive before the previous one.
-    ///
-    /// # Errors
-    ///
-    /// A record that the format cannot hold; an output that cannot be written.
+    /// Writes a record, which must not arrive before the previous one. An error for a record that
+    /// the format cannot hold, or an output that cannot be written.
     pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         let written = self.rows.record(record, &mut self.buffer);
-        written.map_err(|why| self.unwritable(why, Some(record)))?;
+        written.map_err(|reason| self.unwritable(reason, Some(record)))?;
         self.count += 1;
         if self.buffer.len() >= CHUNK {
             self.flush()?;
@@ -72,29 +62,21 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace and returns notes about it, one line each.
-    ///
-    /// # Errors
-    ///
-    /// See [`Self::write`].
+    /// Ends the trace and returns notes about it, one line each. Errors are those of
+    /// [`Self::write`].
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
         let ended = self.rows.end(&mut self.buffer);
         ended.map_err(|why| self.unwritable(why, None))?;
         self.flush()?;
         let flushed = self.output.flush();
         flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))?;
-        let rounded = self.rows.rounded_count();
-        let note = || {
-            let unit = self.info.time_unit.name();
-            format!(
-                "{} rounded to whole {unit}, the resolution of the format",
-                quantity(rounded, "time")
-            )
-        };
-        Ok((rounded > 0).then(note).into_iter().collect())
+        let (rounded, unit) = (self.rows.rounded_count(), self.info.time_unit.name());
+        let times = quantity(rounded, "time");
+        let note = format!("{times} rounded to whole {unit}, the resolution of the format");
+        Ok((rounded > 0).then_some(note).into_iter().collect())
     }
 
-    /// The number of records written.
+    /// Returns the number of records written.
     pub fn records_count(&self) -> u64 {
         self.count
     }
@@ -115,9 +97,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The formats that can be written, and functions that make their writers.
+/// Returns the formats that can be written, and functions that make their writers.
 pub fn writable() -> impl Iterator<Item = (&'static FormatEntry, fn() -> Box<dyn RowWriter>)> {
-    FORMATS
-        .iter()
-        .filter_map(|entry| Some((entry, entry.writer?)))
+    let formats = FORMATS.iter();
+    formats.filter_map(|entry| Some((entry, entry.writer?)))
 }

@@ -75,19 +75,15 @@ pub struct PhysicalAddress {
     pub sector: u32,
 }
 
-/// The identity of a drive, from INQUIRY and READ CAPACITY. A text is empty if the drive does not
-/// report it.
+/// The identity of a drive. A text is empty if the drive does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub vendor: String,
     pub product: String,
-    /// Firmware revision.
     pub revision: String,
     /// Serial number, from vital product data page 0x80.
     pub serial: String,
-    /// Number of blocks.
     pub sectors: SectorCount,
-    /// Size of a block.
     pub sector_size: Bytes,
 }
 
@@ -181,12 +177,10 @@ impl<'a> Disk<'a> {
         self
     }
 
-    /// Number of blocks.
     pub fn sectors(&self) -> SectorCount {
         self.sectors
     }
 
-    /// Size of a block.
     pub fn sector_size(&self) -> Bytes {
         self.sector_size
     }
@@ -364,8 +358,7 @@ impl<'a> Disk<'a> {
         Ok(Inquiry::parse(&data).expect("all its bytes"))
     }
 
-    /// Reads the serial number (INQUIRY, vital product data page 0x80). Drives without one respond
-    /// with ILLEGAL REQUEST.
+    /// Reads the serial number (INQUIRY, vital product data page 0x80).
     pub fn serial_number(&mut self) -> Result<String, Error> {
         let mut data = [0; 255];
         let command = Command::Inquiry {

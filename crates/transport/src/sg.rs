@@ -37,8 +37,11 @@ pub enum Error {
 
 impl Error {
     fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::File { path, source }
+        let owned = path.to_owned();
+        move |source| Self::File {
+            path: owned,
+            source,
+        }
     }
 }
 
@@ -78,7 +81,6 @@ pub enum Sg {}
 
 #[cfg(not(target_os = "linux"))]
 impl Sg {
-    /// Always fails.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Err(Error::file(path)(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -86,7 +88,6 @@ impl Sg {
         )))
     }
 
-    /// Is never called.
     pub fn allow_writes(&mut self, _overwrite_data: bool) -> Result<(), Error> {
         match *self {}
     }

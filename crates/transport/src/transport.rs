@@ -179,7 +179,7 @@ pub trait Reader: Send {
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 
-/// The size of a source, and that of its blocks.
+/// The size of a source and of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub sectors: SectorCount,
@@ -219,8 +219,7 @@ impl From<Lost> for Fault {
     }
 }
 
-/// Splits an authority such as `host:80` or `[::1]:80` into a host and its port, `default` if it
-/// has none.
+/// Splits an authority such as `host:80` or `[::1]:80` into host and port (or the default port).
 pub(crate) fn host_and_port(authority: &str, default: u16) -> Option<(&str, u16)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,

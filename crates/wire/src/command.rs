@@ -639,18 +639,14 @@ commands! {
 
 impl Command {
     /// Parses a command block.
-    ///
-    /// # Errors
-    /// If the operation is unknown, or a field has a value that the standard reserves.
+    /// Fails if the operation is unknown, or a field has a value that the standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
         Operation::find(block)?;
         parse(block)
     }
 
     /// Writes the command block at the front of `block`, and returns its length.
-    ///
-    /// # Panics
-    /// If a value does not fit its field, or the operation does not exist in that size.
+    /// Panics if a value does not fit its field, or the operation does not exist in that size.
     pub fn emit(&self, block: &mut [u8; 16]) -> usize {
         let length = emit(self, block);
         let parsed = Self::parse(&block[..length]);

@@ -10,13 +10,9 @@ pub enum Address {
     /// A block below 2^32.
     ShortBlock(u32),
     LongBlock(u64),
-    /// A position in bytes from the index mark.
     BytesFromIndex(Physical),
-    /// A position in sectors.
     PhysicalSector(Physical),
-    /// A position in bytes from the index mark.
     ExtendedBytesFromIndex(Extended),
-    /// A position in sectors.
     ExtendedPhysicalSector(Extended),
 }
 
@@ -58,12 +54,8 @@ impl Address {
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
-            AddressFormat::LongBlock
-            | AddressFormat::BytesFromIndex
-            | AddressFormat::PhysicalSector
-            | AddressFormat::ExtendedBytesFromIndex
-            | AddressFormat::ExtendedPhysicalSector => Some(8),
             AddressFormat::VendorSpecific => None,
+            _ => Some(8),
         }
     }
 
@@ -98,9 +90,7 @@ impl Address {
     }
 
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room, a cylinder is above 24 bits, or an extended offset above 28.
+    /// Panics if a cylinder is above 24 bits, or an extended offset above 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -181,21 +171,8 @@ layout! {
         length: u16 = FieldPosition::bytes(2, 2);
     }
 
-    /// The header with LONGLIST.
+    /// The header with LONGLIST, whose flags are those of [`FormatHeader`].
     pub struct LongFormatHeader: 8 {
-        /// FOV: the bits below are valid.
-        options_valid: bool = FieldPosition::flag(1, 7);
-        /// DPRY: the primary list is not used.
-        disable_primary: bool = FieldPosition::flag(1, 6);
-        disable_certification: bool = FieldPosition::flag(1, 5);
-        /// STPF: ends at an unreadable list.
-        stop: bool = FieldPosition::flag(1, 4);
-        /// IP: an initialisation pattern comes before the addresses.
-        pattern: bool = FieldPosition::flag(1, 3);
-        /// DSP: parameters are not saved.
-        disable_saving: bool = FieldPosition::flag(1, 2);
-        /// IMMED: the command ends before the formatting does.
-        immediate: bool = FieldPosition::flag(1, 1);
         length: u32 = FieldPosition::bytes(4, 4);
     }
 
@@ -230,9 +207,7 @@ pub struct Translated {
     /// The format of the address that was translated.
     pub supplied: AddressFormat,
     pub reserved: bool,
-    /// The position is an alternate sector.
     pub alternate_sector: bool,
-    /// The position is on an alternate track.
     pub alternate_track: bool,
     pub address: Address,
 }
@@ -249,15 +224,9 @@ pub enum Malformed {
 }
 
 fn format(byte: u8) -> Result<AddressFormat, Malformed> {
-    match byte & 0x07 {
-        0 => Ok(AddressFormat::ShortBlock),
-        1 => Ok(AddressFormat::ExtendedBytesFromIndex),
-        2 => Ok(AddressFormat::ExtendedPhysicalSector),
-        3 => Ok(AddressFormat::LongBlock),
-        4 => Ok(AddressFormat::BytesFromIndex),
-        5 => Ok(AddressFormat::PhysicalSector),
-        _ => Err(Malformed::Format(byte)),
-    }
+    AddressFormat::from_number(byte & 0x07)
+        .filter(|format| *format != AddressFormat::VendorSpecific)
+        .ok_or(Malformed::Format(byte))
 }
 
 /// Returns bytes 4 and 5, and the address, of either page.
@@ -287,18 +256,16 @@ impl Translate {
     }
 
     pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
-        let mut data = [0; TRANSLATE_LENGTH];
-        data[..6].copy_from_slice(&[
-            TRANSLATE,
-            0,
-            0,
-            TRANSLATE_LENGTH as u8 - 4,
-            self.address.format() as u8,
-            self.wanted as u8,
-        ]);
-        self.address.emit(&mut data[6..]);
-        data
+        emit_page(self.address.format() as u8, self.wanted as u8, self.address)
     }
+}
+
+fn emit_page(supplied: u8, translated: u8, address: Address) -> [u8; TRANSLATE_LENGTH] {
+    let mut data = [0; TRANSLATE_LENGTH];
+    let length = TRANSLATE_LENGTH as u8 - 4;
+    data[..6].copy_from_slice(&[TRANSLATE, 0, 0, length, supplied, translated]);
+    address.emit(&mut data[6..]);
+    data
 }
 
 impl Translated {
@@ -318,16 +285,7 @@ impl Translated {
     pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
         let alternate = u8::from(self.alternate_sector) << 6 | u8::from(self.alternate_track) << 5;
         let flags = u8::from(self.reserved) << 7 | alternate;
-        let mut data = [0; TRANSLATE_LENGTH];
-        data[..6].copy_from_slice(&[
-            TRANSLATE,
-            0,
-            0,
-            TRANSLATE_LENGTH as u8 - 4,
-            self.supplied as u8,
-            flags | self.address.format() as u8,
-        ]);
-        self.address.emit(&mut data[6..]);
-        data
+        let translated = flags | self.address.format() as u8;
+        emit_page(self.supplied as u8, translated, self.address)
     }
 }

@@ -65,7 +65,6 @@ pub fn padded<const N: usize>(text: &str) -> [u8; N] {
 
 /// Codes of pages of vital product data.
 pub mod page_code {
-    /// The list of supported pages.
     pub const SUPPORTED_PAGES: u8 = 0x00;
     pub const SERIAL_NUMBER: u8 = 0x80;
     pub const IDENTIFICATION: u8 = 0x83;
@@ -90,9 +89,7 @@ const HEADER: usize = 4;
 
 impl<'a> VitalPage<'a> {
     /// Parses a page, whose end may be cut off by the allocation length.
-    ///
-    /// # Errors
-    /// If the header is incomplete.
+    /// Fails if the header is incomplete.
     pub fn parse(data: &'a [u8]) -> Result<Self, Short> {
         let Some((header, rest)) = data.split_at_checked(HEADER) else {
             return Err(Short { expected: HEADER });
@@ -147,9 +144,7 @@ pub fn designators(mut content: &[u8]) -> impl Iterator<Item = Designator<'_>> {
 
 impl Designator<'_> {
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room, or a number does not fit its field.
+    /// Panics if there is too little room, or a number does not fit its field.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
         let end = HEADER + self.name.len();
@@ -167,7 +162,6 @@ layout! {
     pub struct BlockLimits: 60 {
         /// WRITE SAME of zero blocks is refused.
         write_same_nonzero: bool = FieldPosition::flag(0, 0);
-        /// Blocks of a COMPARE AND WRITE.
         compare_and_write: u8 = FieldPosition::bytes(1, 1);
         /// Optimal transfer granularity, in blocks.
         granularity: u16 = FieldPosition::bytes(2, 2);

@@ -13,7 +13,6 @@ pub struct FieldPosition {
 }
 
 impl FieldPosition {
-    /// One bit of a byte.
     pub(crate) const fn flag(byte: usize, bit: u8) -> Self {
         Self::bits(byte, bit, bit)
     }
@@ -157,9 +156,7 @@ macro_rules! layout {
             }
 
             /// The bytes; those without a field are zero.
-            ///
-            /// # Panics
-            /// If a number does not fit its field.
+            /// Panics if a number does not fit its field.
             pub fn emit(&self) -> [u8; $length] {
                 let mut data = [0; $length];
                 $($crate::layout::Field::write(&self.$field, &mut data, $position);)+
@@ -177,9 +174,7 @@ pub(crate) fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Fills `bytes` with `number`, most significant byte first.
-///
-/// # Panics
-/// If it does not fit.
+/// Panics if it does not fit.
 pub(crate) fn put(bytes: &mut [u8], number: u64) {
     let mut rest = number;
     for byte in bytes.iter_mut().rev() {

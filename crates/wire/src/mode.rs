@@ -9,9 +9,7 @@ layout! {
         data_length: u8 = FieldPosition::bytes(0, 1);
         medium_type: u8 = FieldPosition::bytes(1, 1);
         write_protected: bool = FieldPosition::flag(2, 7);
-        /// DPO and FUA are supported.
         dpo_fua: bool = FieldPosition::flag(2, 4);
-        /// Length of all block descriptors.
         descriptors_length: u8 = FieldPosition::bytes(3, 1);
     }
 
@@ -21,11 +19,9 @@ layout! {
         data_length: u16 = FieldPosition::bytes(0, 2);
         medium_type: u8 = FieldPosition::bytes(2, 1);
         write_protected: bool = FieldPosition::flag(3, 7);
-        /// DPO and FUA are supported.
         dpo_fua: bool = FieldPosition::flag(3, 4);
         /// Block descriptors are [`LongDescriptor`]s.
         long_addresses: bool = FieldPosition::flag(4, 0);
-        /// Length of all block descriptors.
         descriptors_length: u16 = FieldPosition::bytes(6, 2);
     }
 
@@ -57,9 +53,7 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Parses the page at the front of `data`; returns it with the rest of the data.
-    ///
-    /// # Errors
-    /// If the page is cut off.
+    /// Fails if the page is cut off.
     pub fn parse(data: &'a [u8]) -> Result<(Self, &'a [u8]), Short> {
         let first = *data.first().ok_or(Short { expected: 2 })?;
         let long = first & 0x40 != 0;
@@ -81,9 +75,7 @@ impl<'a> Page<'a> {
     }
 
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room, or the content is too long for the header.
+    /// Panics if there is too little room, or the content is too long for the header.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.code < 0x40, "six bits");
         let flags = u8::from(self.saveable) << 7 | u8::from(self.subpage.is_some()) << 6;
@@ -245,9 +237,7 @@ pages! {
         write_retention: u8 = bits(3, 3, 0);
         /// No prefetching after longer reads, in blocks.
         prefetch_up_to: u16 = bytes(4, 2);
-        /// Minimum number of prefetched blocks.
         minimum_prefetch: u16 = bytes(6, 2);
-        /// Maximum number of prefetched blocks.
         maximum_prefetch: u16 = bytes(8, 2);
         /// The limit of the maximum after multiplication.
         prefetch_ceiling: u16 = bytes(10, 2);

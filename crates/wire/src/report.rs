@@ -8,7 +8,6 @@ use crate::operation::Operation;
 const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 layout! {
-    /// An operation in the list of all operations.
     pub struct ListedOperation: 8 {
         code: u8 = FieldPosition::bytes(0, 1);
         service_action: u16 = FieldPosition::bytes(2, 2);
@@ -70,9 +69,7 @@ pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
 pub const OPERATION_MAX_LENGTH: usize = 4 + 16 + TIMEOUTS.len();
 
 /// Writes the description of an operation, or that it is not supported; returns the length.
-///
-/// # Panics
-/// If there are fewer than [`OPERATION_MAX_LENGTH`] bytes.
+/// Panics if there are fewer than [`OPERATION_MAX_LENGTH`] bytes.
 pub fn emit_operation(operation: Option<&Operation>, timeouts: bool, data: &mut [u8]) -> usize {
     let data = &mut data[..OPERATION_MAX_LENGTH];
     data.fill(0);
@@ -108,9 +105,7 @@ pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
 }
 
 /// Writes a list of unit numbers below 16,384 (SAM-5); returns its length.
-///
-/// # Panics
-/// If there is too little room, or a number is larger.
+/// Panics if there is too little room, or a number is larger.
 pub fn emit_units(units: &[u16], data: &mut [u8]) -> usize {
     let end = 8 + 8 * units.len();
     data[..end].fill(0);

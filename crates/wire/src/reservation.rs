@@ -6,7 +6,6 @@ layout! {
     /// The list that PERSISTENT RESERVE OUT sends, without transport identifiers.
     pub struct Parameters: 24 {
         key: u64 = FieldPosition::bytes(0, 8);
-        /// The key for the action.
         action_key: u64 = FieldPosition::bytes(8, 8);
         others: bool = FieldPosition::flag(20, 3);
         /// Applies to all ports of the target.
@@ -81,7 +80,6 @@ pub fn content(data: &[u8]) -> Option<(u32, &[u8])> {
     Some((number(&header[..4]) as u32, &rest[..length.min(rest.len())]))
 }
 
-/// Returns the keys in the content of READ KEYS.
 pub fn keys(content: &[u8]) -> impl Iterator<Item = u64> {
     content.chunks_exact(8).map(number)
 }
@@ -130,9 +128,7 @@ impl<'a> TransportId<'a> {
     }
 
     /// Writes it at the front of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room, or a name is longer than the standard allows.
+    /// Panics if there is too little room, or a name is longer than the standard allows.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let end = self.length();
         let data = &mut data[..end];

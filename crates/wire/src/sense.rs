@@ -216,9 +216,7 @@ impl Sense {
 
     /// Writes it at the front of `bytes`; returns their number. The fixed format has no room
     /// for information above 32 bits, which is left out there, as the standard requires.
-    ///
-    /// # Panics
-    /// If `bytes` are fewer than [`MAX_LENGTH`].
+    /// Panics if `bytes` are fewer than [`MAX_LENGTH`].
     pub fn emit(&self, format: Format, bytes: &mut [u8]) -> usize {
         assert!(bytes.len() >= MAX_LENGTH, "no room for sense data");
         bytes[..MAX_LENGTH].fill(0);

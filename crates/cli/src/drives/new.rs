@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::{Arg, Args as _, Command, FromArgMatches};
 use diskarm_core::units::{Bytes, Span};
-use diskarm_drives::text::{Datasheet, Sectors, figure};
+use diskarm_drives::text::{Datasheet, Sectors, parse_rate_per_s, parse_size};
 use diskarm_results::prose;
 
 use crate::args::{time, whole};
@@ -146,11 +146,11 @@ fn rpm(text: &str) -> Result<u32, String> {
 }
 
 fn bytes(text: &str) -> Result<Bytes, String> {
-    figure::bytes(text).map_err(|expected| format!("expected {expected}"))
+    parse_size(text).map_err(|expected| format!("expected {expected}"))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    figure::per_s(text).map_err(|expected| format!("expected {expected}"))
+    parse_rate_per_s(text).map_err(|expected| format!("expected {expected}"))
 }
 
 fn sectors(text: &str) -> Result<Sectors, String> {

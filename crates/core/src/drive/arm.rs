@@ -1,5 +1,4 @@
-//! The activity of the arm. A read and its read-ahead are one pass over the media, known in closed
-//! form and evaluated when its progress matters.
+//! The activity of the arm. A read and its read-ahead are one pass, known in closed form.
 
 use crate::buffer::{Buffer, SegmentId};
 use crate::geometry::Extent;
@@ -17,8 +16,8 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Calls the head at `at` and returns its position once it is free to move: after the sector
-    /// under it, or after required read-ahead.
+    /// Calls the head at `at`; returns its position when its sector or required read-ahead is
+    /// complete.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -28,8 +27,7 @@ impl Arm {
         self.position(at, rules)
     }
 
-    /// Returns the result of [`Self::call`] on a copy, which is made only if the pass has left its
-    /// run.
+    /// Returns the result of [`Self::call`] on a copy, made only if the pass has left its run.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
@@ -46,10 +44,7 @@ impl Arm {
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
-            Self::Free(position) => Position {
-                since: position.since.max(at),
-                ..*position
-            },
+            Self::Free(position) => position.with_since(position.since.max(at)),
             Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
         }
     }
@@ -150,8 +145,7 @@ struct Reach {
 }
 
 impl Reach {
-    /// Creates the reach of read-ahead after the run `last`; `follows_buffered` if the track before
-    /// that of the last requested block is in the buffer.
+    /// Creates the reach of read-ahead after the run `last`, perhaps after a buffered track.
     #[inline]
     fn new(scheme: ReadAhead, follows_buffered: bool, last: &Piece) -> Self {
         Self {
@@ -190,9 +184,7 @@ impl Reach {
 /// The blocks that a pass is to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
-    /// One past the last requested block.
     pub requested: Lbn,
-    /// One past the last block of read-ahead.
     pub end: Lbn,
 }
 
@@ -243,10 +235,7 @@ impl Reading {
             return false;
         }
         let after = self.piece.position_after();
-        let from = Position {
-            since: after.since.max(self.resumed),
-            ..after
-        };
+        let from = after.with_since(after.since.max(self.resumed));
         let (blocks, start) = ((next, self.end), Instant::START);
         let (approach, piece) = mechanism.piece_of(true, from, Op::Read, blocks, &extent, start);
         self.in_place = piece.begin - approach.wait;
@@ -272,14 +261,13 @@ impl Reading {
         self.piece.first + self.piece.done(at)
     }
 
-    /// Returns true if the pass has ended by `at`.
     #[inline]
     pub fn is_over(&self, at: Instant) -> bool {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass has ended at the end of it and all of
-    /// the track has passed by `at`, after [`Self::advance`].
+    /// Returns the first block of the last track, if the pass ended at its end and all of it passed
+    /// by `at`.
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
@@ -329,8 +317,7 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if an earlier run has
-    /// them.
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if in an earlier run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {

@@ -1,5 +1,4 @@
-//! The path between the host and the buffer: when data arrive at the host, and when data of a write
-//! reach the media.
+//! The path between host and buffer: when data reach the host, or data of a write the media.
 
 use crate::geometry::Physical;
 use crate::mechanics::Piece;
@@ -33,8 +32,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns when the first `sectors` blocks, at least one, arrive; `None` if they are in the
-    /// buffer.
+    /// Returns when the first `sectors` blocks (at least 1) arrive; `None` if already buffered.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -106,8 +104,7 @@ impl HostPath {
     }
 
     /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
-    /// reconnects, `connections` times so far, when it holds `watermark` sectors, or all that are
-    /// left.
+    /// reconnects, `connections` times so far, when it holds `watermark` or all remaining sectors.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
@@ -153,8 +150,8 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Number of buffered sectors at which the drive reconnects after the buffer ran empty; `None`
-    /// if it stays connected.
+    /// Buffered sectors at which the drive reconnects after the buffer ran empty; `None` if it
+    /// stays.
     pub watermark: Option<SectorCount>,
     /// Number of reconnections so far.
     pub connections: usize,
@@ -213,8 +210,8 @@ pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     /// Room in the segment.
     pub capacity: usize,
-    /// Maximum number of sectors left to write when the bus reconnects; `None` if it continues as
-    /// soon as there is room.
+    /// Sectors left to write at which the bus reconnects; `None` if it continues when there is
+    /// room.
     pub resume_below: Option<usize>,
     /// Arrival of the newest sector over the bus.
     pub received: Instant,

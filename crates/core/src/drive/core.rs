@@ -1,8 +1,8 @@
 //! The state of one drive, and how it serves one command after another.
 //!
 //! Serving a command computes its whole future at once: when the arm moves, when data pass, when
-//! the bus carries them, when the host is notified. Nothing that happens later changes it, because
-//! a drive does one thing at a time with its mechanism.
+//! the bus carries them, when the host is notified. Nothing later changes it: a drive does one
+//! thing at a time with its mechanism.
 
 use std::sync::Arc;
 
@@ -392,8 +392,7 @@ impl Core {
 
     /// Creates the drive of `spec` on a mechanism made before, of which copies share their tables.
     ///
-    /// A deferred write cache is modelled as one that keeps the order of arrival: its choices
-    /// cannot be observed from outside.
+    /// A deferred write cache is modelled as one in order of arrival: its choices are hidden.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
@@ -437,8 +436,7 @@ impl Core {
         &self.mechanism.rotation
     }
 
-    /// Corrects the platter at `at`: it lags by `late`, as do transfers under way, and has another
-    /// period.
+    /// Corrects the platter at `at`: it and transfers lag by `late`, and the period changes.
     pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
         self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
         self.delay_media(late);

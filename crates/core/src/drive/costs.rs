@@ -1,5 +1,4 @@
-//! Command overheads and watermarks, prepared for quick look-up, and the random deviations of a
-//! drive.
+//! Command overheads and watermarks for quick look-up, and the random deviations of a drive.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -31,8 +30,7 @@ pub(super) struct Costs {
     pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
-    /// Extra time of an absorbed write on another cylinder of its zone, and in another; `None` if
-    /// zero.
+    /// Extra time of an absorbed write on another cylinder, and in another zone; `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
     /// The first cylinders of all zones except the first.
     zones: Box<[Cylinder]>,
@@ -87,8 +85,7 @@ impl Watermark {
         }
     }
 
-    /// Returns the mark for a request of `sectors`: at least one sector, at most the request, and
-    /// no more than the segment holds.
+    /// Returns the mark for a request: at least one sector, at most the request and the segment.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
         let whole = match self.of {

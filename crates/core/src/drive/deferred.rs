@@ -1,5 +1,5 @@
-//! A write cache that holds many ranges of dirty blocks. The policy of the drive's queue chooses
-//! the next range to destage.
+//! A write cache of many ranges of dirty blocks, destaged as the policy of the drive's queue
+//! chooses.
 //!
 //! The controller and the arm work in parallel. The controller serves one command at a time; a
 //! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
@@ -13,12 +13,10 @@
 //! - A read that the segments or the cache hold entirely is served from there, immediately if no
 //!   other command waits and only the arm is busy. For any other read, blocks that the cache holds
 //!   are destaged first.
-//! - A flush destages everything that the cache holds, in the policy's order; nothing else is
-//!   served until then.
+//! - A flush destages the whole cache, in the policy's order, before anything else is served.
 //! - A write that is not absorbed replaces its blocks in the cache.
 //! - With `destage_in_gaps`, ranges or parts of them are destaged in the gap of a command that
-//!   needs the arm: while it waits for its first sector to come round, as long as that does not
-//!   delay it.
+//!   needs the arm: during its rotational wait, without delaying it.
 
 use std::collections::VecDeque;
 
@@ -94,8 +92,7 @@ impl Deferred {
         (self.ranges.sectors() + arriving.unwrap_or_default()).0
     }
 
-    /// Returns when there is room for a write of `sectors`; `None` if a range must be destaged
-    /// first.
+    /// Returns when there is room for a write; `None` if a range must be destaged first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {
@@ -214,7 +211,6 @@ impl Deferred {
 }
 
 impl Drive {
-    /// Returns the next operation and its start.
     fn next_start(&self, deferred: &Deferred) -> Option<(Instant, Start)> {
         let (queue, clock) = (&self.queue, deferred.clock);
         let first = deferred.incoming.front();
@@ -279,8 +275,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation if it is due by `now`, and returns its instant. Data that have
-    /// arrived come first: they may overlap others and so make room.
+    /// Starts the next operation due by `now`; returns its instant. Arrived data come first: they
+    /// may make room.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, come)) = deferred.arriving
@@ -509,8 +505,7 @@ impl Core {
             && self.absorbs(request, Instant::START)
     }
 
-    /// Serves a write that the cache absorbs. The arm is not involved, but read-ahead ends, because
-    /// the write may make its blocks stale.
+    /// Serves a write that the cache absorbs. Read-ahead ends: the write may make its blocks stale.
     #[cold]
     pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {
@@ -545,8 +540,8 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range with the arm called at `at`; returns when it is on the media. `writes`
-    /// counts the writes of each of its blocks.
+    /// Destages a range of these writes with the arm called at `at`; returns when it is on the
+    /// media.
     ///
     /// The data are in the cache, so neither bus nor processing takes time. A range that continues
     /// the previously destaged one, with the head still in place, needs no further settle.

@@ -1,5 +1,5 @@
-//! The times that requests would take, for policies and predictions: estimates from the state of a
-//! drive, and a copy of the drive on which to try requests.
+//! Times of requests for policies and predictions: estimates, and a copy of the drive to try them
+//! on.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;
@@ -91,16 +91,14 @@ impl Core {
 }
 
 impl View<'_> {
-    /// Returns the head's position for a request at `place`, and the earliest start of the
-    /// transfer.
+    /// Returns the head's position for a request at `place`, and when its transfer may start.
     pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
         let (from, ready, _) = self.start(request, place);
         (from, ready)
     }
 
     /// Returns the position of the head for a request, when its data are available, and its extra
-    /// time: the head may be called later than for other requests of its kind, or the request may
-    /// have to read first.
+    /// time: for a later call of the head than usual, or to read first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
@@ -197,8 +195,7 @@ impl Core {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     core: Core,
-    /// True if requests wait in the drive's own queue, where their commands are processed
-    /// meanwhile; false if they arrive one at a time from outside.
+    /// True if requests wait in the drive's own queue, processed meanwhile; false if outside of it.
     is_inside: bool,
     /// Instant at which the next request may begin.
     open: Instant,

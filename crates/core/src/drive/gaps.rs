@@ -151,8 +151,8 @@ impl Core {
     }
 
     /// Returns the transfers that `fill` finds in the gap of a command, each an `op`, and when the
-    /// gap begins. Drops transfers from the end until they delay the command by no more than
-    /// rounding. Returns `None` if the command has no gap.
+    /// gap begins. Drops the last ones until they delay the command by no more than rounding.
+    /// `None` without a gap.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -186,8 +186,8 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Reads or writes the blocks of `find`, with the arm called at `at`. If the head arrives late,
-    /// it begins with the next sector.
+    /// Transfers the blocks of `find`, with the arm called at `at`; if late, from the next sector
+    /// on.
     pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);

@@ -1,9 +1,6 @@
-//! The dirty ranges of a write cache, except those being destaged, and the log of the runs with
-//! which written data reach the media.
+//! The dirty ranges of a write cache that wait, and the log of runs that reach the media.
 //!
-//! Ranges never overlap. A write is merged with the ranges that it overlaps, and with those that it
-//! touches as long as the result is not too long. Each range is a request for the policy that
-//! chooses among them.
+//! A write is merged with ranges that it overlaps, and that it touches up to a length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -200,7 +197,6 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Records `times` writes of these blocks.
     pub fn add(&mut self, (first, end): Blocks, times: u64) {
         for at in [first, end] {
             let times = self.before(at);
@@ -236,7 +232,6 @@ impl Writes {
         self.runs().map(cut).filter(|(run, _)| run.0 < run.1)
     }
 
-    /// Adds the writes of others.
     pub fn add_all(&mut self, runs: impl IntoIterator<Item = (Blocks, u64)>) {
         for (blocks, times) in runs {
             self.add(blocks, times);
@@ -275,8 +270,7 @@ struct Run {
 }
 
 impl PersistLog {
-    /// Adds a run that is written after all earlier ones; `written` are the blocks that the host
-    /// wrote. A revolution takes `period`.
+    /// Adds a run after all earlier ones, of which the host wrote the blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);

@@ -16,7 +16,6 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// The media transfer of a read.
 struct Media {
     called: Instant,
-    /// Its approach to the first piece.
     approach: Approach,
     /// End of the last block.
     end: Instant,
@@ -67,8 +66,8 @@ impl Core {
         served
     }
 
-    /// Returns true, and drops the blocks, if read-ahead of data that the buffer should hold has
-    /// failed. Data that the host has already transferred are present.
+    /// Returns true, and drops the blocks, if read-ahead of data that the host has not read has
+    /// failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -80,8 +79,7 @@ impl Core {
         fails
     }
 
-    /// Returns true if the pass under way may add block `start` to its segment; otherwise its
-    /// progress does not matter.
+    /// Returns true if the pass under way may add block `start` to its segment, so that it matters.
     #[inline]
     fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
@@ -133,8 +131,7 @@ impl Core {
         held.or_else(|| arriving.map(|pass| (pass.segment, start)))
     }
 
-    /// Returns true if the buffer would hold, or just receive, the first block of a read begun at
-    /// `begin`.
+    /// Returns true if the buffer holds or receives the first block of a read begun at `begin`.
     pub(super) fn is_buffered(&self, request: &Request, begin: Instant) -> bool {
         let Arm::Reading(mut pass) = self.arm else {
             return self.buffered(request, begin, None).is_some();
@@ -162,8 +159,7 @@ impl Core {
         Some(pass)
     }
 
-    /// Returns true if a pass, advanced to `begin`, would add the first block of a read with the
-    /// beginning of its last track.
+    /// Returns true if a pass, advanced to `begin`, would add the first block with its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
@@ -197,8 +193,7 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before the last block's track is in the buffer or is read by
-    /// the request; false where this does not matter.
+    /// Returns true if the track before the last block's is buffered or read, where that matters.
     ///
     /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
     /// and the start of the next one in the buffer; the read after one that ends on the track where
@@ -289,10 +284,7 @@ impl Core {
                 }
             }
             Arm::Free(position) if resumes && goal.end > held.1 => {
-                let from = Position {
-                    since: position.since.max(go),
-                    ..*position
-                };
+                let from = position.with_since(position.since.max(go));
                 let blocks = (held.1, goal.end);
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(false, from, Op::Read, blocks, start);
@@ -314,8 +306,8 @@ impl Core {
         let go = self.ready(command, overhead);
         self.buffer.touch(segment);
         let media = self.rest_from_media(command, segment, held, go);
-        let at_once = at_once.then_some(go);
-        self.deliver(command, overhead, &media, at_once, Outcome::PartialHit)
+        let send = at_once.then_some(go);
+        self.deliver(command, overhead, &media, send, Outcome::PartialHit)
     }
 
     /// Reads the blocks of a partial hit that the segment does not hold yet.
@@ -366,8 +358,7 @@ impl Core {
         }
         let go = self.ready(command, overhead);
         let start = command.request.start;
-        // Blocks read until the arm is called enter the buffer before the oldest segment is
-        // emptied.
+        // Blocks read until then enter the buffer before the oldest segment is emptied.
         let position = self.call(go);
         if command.request.force_unit_access {
             self.buffer.forget(&command.request);
@@ -456,8 +447,7 @@ impl Core {
         self.buffer.fill_before(segment, first);
     }
 
-    /// Completes a read with the bus transfer, from `at_once` on or when enough blocks are
-    /// buffered.
+    /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -575,10 +565,7 @@ impl Core {
             self.pieces.push(read);
             read.position_after()
         } else {
-            Position {
-                since: piece.begin,
-                ..piece.position_after()
-            }
+            piece.position_after().with_since(piece.begin)
         };
         let goal = self.goal(request);
         let (mut at, mut ready) = (block, room);

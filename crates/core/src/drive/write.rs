@@ -40,7 +40,6 @@ pub(super) struct Setup {
 
 /// The media and bus transfers of a write.
 pub(super) struct Transfer {
-    /// The arm's approach to the first piece.
     pub approach: Approach,
     /// End of the last sector on the media, and the position of the head.
     pub end: Position,
@@ -88,9 +87,8 @@ impl Core {
         }
     }
 
-    /// Returns when the media write of a request of `sectors`, whose data arrive from `data` on and
-    /// which may continue the previous write, may begin: when enough data are buffered; if these
-    /// are all, a minimum delay later.
+    /// Returns when the media write of a request whose data arrive from `data` on may begin: when
+    /// enough data are buffered; if these are all, a minimum delay later.
     ///
     /// worthington94 table A.5 gives the number of blocks and the delay without saying what it
     /// begins with. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms
@@ -159,8 +157,7 @@ impl Core {
         self.complete_write(command, &setup, from, &transfer)
     }
 
-    /// Returns the setup of an absorbed write for the arm's position; `setup` if it is on the
-    /// cylinder.
+    /// Returns the setup of an absorbed write for the arm's cylinder; `setup` if it is the same.
     #[inline(never)]
     fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
         let Some(moves) = self.costs.write_hit_moves else {
@@ -281,8 +278,7 @@ impl Core {
         }
     }
 
-    /// Returns the sectors that the write appends to and that are not on the media when its data
-    /// come.
+    /// Returns the sectors that the write appends to and that are unwritten when its data come.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {
@@ -338,10 +334,7 @@ impl Core {
                 is_late = true;
                 // The rest waits for a revolution.
                 ready = come(at + taken + physical.blocks());
-                position = Position {
-                    since: piece.after(taken),
-                    ..piece.position_after()
-                };
+                position = piece.position_after().with_since(piece.after(taken));
                 piece = piece.before(taken);
             } else {
                 let landed_with_all = received <= piece.begin - approach.wait;
@@ -360,8 +353,7 @@ impl Core {
         }
     }
 
-    /// Records a run of which the host wrote the blocks `written`, absorbed by the write cache or
-    /// not.
+    /// Records a run of which the host wrote the blocks `written`, perhaps absorbed by the cache.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
@@ -381,8 +373,7 @@ impl Core {
         }
     }
 
-    /// Transfers a write sector by sector: a full segment accepts a sector when there is room
-    /// again.
+    /// Transfers a write sector by sector: a full segment accepts one when there is room.
     #[cold]
     fn transfer_in_step(&mut self, request: &Request, setup: &Setup, mut media: Media) -> Transfer {
         let physical = self.mechanism.layout.physical();
@@ -416,10 +407,7 @@ impl Core {
             at = piece.first + taken;
             runs.push(piece.before(taken));
             position = match taken {
-                SectorCount(0) => Position {
-                    since: piece.begin,
-                    ..piece.position_after()
-                },
+                SectorCount(0) => piece.position_after().with_since(piece.begin),
                 _ => piece.before(taken).position_after(),
             };
             // The media may have overtaken the bus: the rest waits for a revolution.
@@ -436,9 +424,9 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors that may be left to write when the bus reconnects during a
-    /// write that fills the buffer; `None` if it continues as soon as there is room, because it
-    /// stays connected or has no watermark.
+    /// Returns the number of sectors left to write when the bus reconnects during a write that
+    /// fills the buffer; `None` if it continues when there is room: connected, or without a
+    /// watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
@@ -508,8 +496,7 @@ impl Core {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// Returns the parts that a write begun at `begin`, to which `pass` has advanced, must read
-    /// first.
+    /// Returns what a write begun at `begin`, to which `pass` has advanced, must read first.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {

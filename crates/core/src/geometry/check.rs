@@ -15,8 +15,7 @@ pub(super) fn zone_error(
     InputError::shown(format!("geometry.zones[{zone}].{field}"), value, expected)
 }
 
-/// Checks everything that the layout's arithmetic relies on, except capacity, reserved space and
-/// reallocations, which are checked when the layout is built.
+/// Checks what the arithmetic relies on, except capacity, reserved space and reallocations.
 pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (field, value) in [
         ("geometry.surfaces", g.surfaces),
@@ -50,9 +49,7 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     }
     let mut free = 0;
     for (index, zone) in g.zones.iter().enumerate() {
-        check_cylinders(index, zone, free, g.cylinders)?;
-        check_numbers(index, zone)?;
-        check_physical(index, zone, physical)?;
+        check_numbers(index, zone, free, g)?;
         let places = check_size(index, zone, g)?;
         check_sparing(index, zone, places, g)?;
         free = zone.end_cylinder;
@@ -65,19 +62,8 @@ fn in_whole(physical: u64) -> String {
     format!("whole physical sectors: a multiple of {physical}, as geometry.physical_sector says")
 }
 
-fn check_physical(index: usize, zone: &Zone, physical: u64) -> Result<(), InputError> {
-    for (field, value) in [
-        ("sectors_per_track", u64::from(zone.sectors_per_track)),
-        ("reserved_sectors", zone.reserved_sectors.0),
-    ] {
-        if value % physical != 0 {
-            return Err(zone_error(index, field, value, in_whole(physical)));
-        }
-    }
-    Ok(())
-}
-
-fn check_cylinders(index: usize, zone: &Zone, free: u32, cylinders: u32) -> Result<(), InputError> {
+fn check_numbers(index: usize, zone: &Zone, free: u32, g: &Geometry) -> Result<(), InputError> {
+    let (cylinders, physical) = (g.cylinders, g.physical_sector.0);
     let (first, end) = (zone.first_cylinder, zone.end_cylinder);
     if first < free {
         let expected = format!("at least {free}, the end of the previous zone");
@@ -89,10 +75,6 @@ fn check_cylinders(index: usize, zone: &Zone, free: u32, cylinders: u32) -> Resu
         );
         return Err(zone_error(index, "end_cylinder", end, expected));
     }
-    Ok(())
-}
-
-fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
     if zone.sectors_per_track == 0 {
         return Err(zone_error(index, "sectors_per_track", 0, "at least 1"));
     }
@@ -105,6 +87,14 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
         if !(0.0..=f64::from(u32::MAX)).contains(&value) {
             let expected = "a number of sectors from 0 to 2^32 - 1";
             return Err(zone_error(index, field, value, expected));
+        }
+    }
+    for (field, value) in [
+        ("sectors_per_track", u64::from(zone.sectors_per_track)),
+        ("reserved_sectors", zone.reserved_sectors.0),
+    ] {
+        if value % physical != 0 {
+            return Err(zone_error(index, field, value, in_whole(physical)));
         }
     }
     Ok(())

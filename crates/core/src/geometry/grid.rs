@@ -1,5 +1,4 @@
-//! The arithmetic that applies to each block: runs of blocks that a zone's arithmetic maps to
-//! cylinder, head, sector and angle, found through buckets.
+//! Runs of blocks, found in buckets, and a zone's arithmetic from them to head, sector and angle.
 
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
@@ -320,8 +319,8 @@ mod tests {
             let divisor = Divisor::new(d);
             let bound = u64::MAX / d - 1;
             for quotient in [0, 1, 2, 1000, bound / d] {
-                for x in [quotient * d, quotient * d + d - 1, quotient * d + d / 2] {
-                    let x = x.min(bound);
+                for rest in [0, d - 1, d / 2] {
+                    let x = (quotient * d + rest).min(bound);
                     assert_eq!(divisor.divide(x), (x / d, x % d), "{x} / {d}");
                 }
             }

@@ -1,5 +1,4 @@
-//! Properties of the media beyond the location of blocks: defects, the angles of places without
-//! blocks, the blocks of zones and cylinders.
+//! Defects, the angles of places without blocks, and the blocks of zones and cylinders.
 
 use super::Layout;
 use super::plan::{Pba, Role, ZonePlace, places_grid};
@@ -61,15 +60,14 @@ impl Layout {
         }
     }
 
-    /// Returns the first block that was numbered in a unit, though it may be reallocated; `None` if
-    /// the unit has no block.
+    /// Returns the first block that was numbered in a unit, reallocated or not; `None` if it has
+    /// none.
     pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
         let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
         blocks.map(|(first, ..)| first)
     }
 
-    /// Returns the first spare in the region of a unit that is not in use and not among `dead`;
-    /// `None` if there is none.
+    /// Returns the first spare in the region of a unit that is neither in use nor among `dead`.
     pub fn spare(&self, of: Unit, dead: &[Unit]) -> Option<Unit> {
         let last = self.plan.place(self.pba(Lbn(self.plan.capacity - 1)))?;
         let (first, end) = self.plan.spares_for(self.unit_place(of), last);
@@ -82,8 +80,7 @@ impl Layout {
         free.map(|at| self.unit(at))
     }
 
-    /// Returns the start angle and width of the sector at an address, whether or not it holds a
-    /// block; `None` if there is no such sector.
+    /// Returns the start angle and width of any sector; `None` if there is none at the address.
     pub fn angle(&self, at: Pba) -> Option<(Angle, Angle)> {
         let place = self.plan.place(at)?;
         let grid = &self.grids[places_grid(place.zone) as usize];
@@ -92,8 +89,7 @@ impl Layout {
         Some((start, grid.sector_angle))
     }
 
-    /// Returns the number of sectors on a track of a cylinder; `None` between zones and beyond the
-    /// last.
+    /// Returns the number of sectors on a track of a cylinder; `None` outside of all zones.
     pub fn track_sectors(&self, at: Cylinder) -> Option<u64> {
         let zone = self.plan.zones.partition_point(|z| z.end_cylinder <= at.0);
         let zone = self.plan.zones.get(zone)?;

@@ -69,8 +69,7 @@ pub(super) struct ZonePlan {
 
 /// A stretch of a zone's data.
 struct Stretch {
-    /// True in one region with slips, counted over the zone's places; false in regions without
-    /// slips, counted over their data.
+    /// True in a region with slips, counted over the zone's places; otherwise counted over data.
     is_slipped: bool,
     first: u64,
     sectors: u64,
@@ -96,8 +95,8 @@ impl ZonePlan {
             _ => places,
         };
         let spares = match by {
-            // The zone sets nothing aside: slipped sectors are missing, or replaced from the spare
-            // space at the end of the disk.
+            // The zone sets nothing aside: slipped sectors are missing, or replaced at the disk's
+            // end.
             Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64 * unit,
             _ => zone.spares * unit,
         };
@@ -182,7 +181,6 @@ impl ZonePlan {
         }
     }
 
-    /// Returns the zone's data in order.
     fn stretches(&self) -> Vec<Stretch> {
         let mut stretches = Vec::new();
         let data = self.region - self.spares;
@@ -297,7 +295,6 @@ impl Plan {
         }
     }
 
-    /// Returns the place of the sector at an address.
     pub(super) fn place(&self, at: Pba) -> Option<ZonePlace> {
         let Cylinder(cylinder) = at.cylinder;
         let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);
@@ -353,8 +350,7 @@ impl Plan {
         ZonePlace { place, ..at }
     }
 
-    /// Returns the bounds of the units among which a spare for the unit of `defect` is to be found.
-    /// `last` is the place of the last block.
+    /// Returns the bounds of the units with spares for `defect`; the last block is at `last`.
     pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
         if self.spares_at_disk_end {
             let (zone, place) = (self.zones.len(), 0);
@@ -396,7 +392,7 @@ impl Plan {
                     (places_grid(index), first)
                 } else {
                     let region = first / (zone.region - zone.spares).max(1);
-                    (data_grid(index), region * zone.region)
+                    (2 * index as u32, region * zone.region)
                 };
                 let dropped = reserved.min(stretch.sectors);
                 reserved -= dropped;
@@ -414,9 +410,8 @@ impl Plan {
     }
 }
 
-/// Checks that the capacity plus the unused sectors equals what the zones map. A capacity that is
-/// too small is as wrong as one that is too large: both result from a mistyped zone, and the first
-/// would silently shorten the drive.
+/// Checks that the capacity plus the unused sectors equals what the zones map. One that is too
+/// small is as wrong as one that is too large: both result from a mistyped zone.
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
@@ -434,12 +429,7 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     Err(InputError::shown("geometry.sectors", g.sectors.0, expected))
 }
 
-/// Returns the index of the grid that counts a zone's data.
-pub(super) fn data_grid(zone: usize) -> u32 {
-    2 * zone as u32
-}
-
-/// Returns the index of the grid that counts all places of a zone.
+/// Returns the index of the grid that counts all places of a zone, after that of its data.
 pub(super) fn places_grid(zone: usize) -> u32 {
     2 * zone as u32 + 1
 }

@@ -60,8 +60,8 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place at which to look up the contents of `at`: for a spare place its defective
-    /// place, for a defective place none.
+    /// Returns the place whose contents are at `at`: for a spare its defective place, for that
+    /// none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let within = at.place - first.place;
@@ -128,13 +128,13 @@ impl<'a> Ledger<'a> {
         let units = z.places / z.unit;
         let from = of_zone(pair.0)
             .ok_or_else(|| wrong(format!("a defective place below {units}, in the zone")))?;
-        let to = if self.plan.spares_at_disk_end {
+        let spare = if self.plan.spares_at_disk_end {
             self.plan.disk_place(pair.1)
         } else {
             of_zone(pair.1)
         };
         let place_expected = "a spare place that is on the disk and in the zone";
-        let to = to.ok_or_else(|| wrong(place_expected.into()))?;
+        let to = spare.ok_or_else(|| wrong(place_expected.into()))?;
         if self.plan.role(to) != Role::Spare {
             return Err(wrong("a spare place".into()));
         }
@@ -158,8 +158,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Reallocates units at random blocks. A unit that is already defective, or whose region has no
-    /// free spare, is skipped.
+    /// Reallocates units at random blocks. One that is defective, or has no free spare, is skipped.
     fn grow(&mut self, grown: GrownDefects, pba: &dyn Fn(Lbn) -> Pba) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {

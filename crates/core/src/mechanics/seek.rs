@@ -71,9 +71,10 @@ impl SeekTimes {
         &self,
         continues: bool,
         op: Op,
-        (from, to): (Cylinder, Cylinder),
+        way: (Cylinder, Cylinder),
         head_changes: bool,
     ) -> (Span, Span) {
+        let (from, to) = way;
         let row = if continues && from == to {
             &self.onward
         } else {

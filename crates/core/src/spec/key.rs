@@ -5,8 +5,9 @@
 //! manual and the random drives in tests iterate over these entries, so a new key needs one entry
 //! and the code that acts on it.
 
-use super::{Spec, Value};
-use crate::units::Span;
+use super::{SeekCurve, Spec, Zone};
+use crate::sched::PolicyConfig;
+use crate::units::{SectorCount, Span};
 
 /// One key of a specification.
 ///
@@ -133,18 +134,14 @@ impl Key {
         }
     }
 
-    pub(super) const fn required(self) -> Self {
-        Self {
-            required: true,
-            ..self
-        }
+    pub(super) const fn required(mut self) -> Self {
+        self.required = true;
+        self
     }
 
-    pub(super) const fn same_as(self, path: &'static str) -> Self {
-        Self {
-            same_as: Some(path),
-            ..self
-        }
+    pub(super) const fn same_as(mut self, path: &'static str) -> Self {
+        self.same_as = Some(path);
+        self
     }
 
     pub(super) const fn cited(self, origin: &'static str) -> Self {
@@ -189,9 +186,8 @@ impl Key {
 
     /// Returns its name in its own table.
     pub fn name(&self) -> &'static str {
-        self.path
-            .rsplit_once('.')
-            .map_or(self.path, |(_, name)| name)
+        let split = self.path.rsplit_once('.');
+        split.map_or(self.path, |(_, name)| name)
     }
 
     /// Returns its value in `spec`; `None` where `spec` lacks it.
@@ -207,11 +203,10 @@ impl Key {
         (self.set)(spec, value);
     }
 
-    /// `value` as TOML.
+    /// Returns `value` as TOML.
     ///
     /// # Panics
-    /// If `value` is of another kind, or of one that the caller must format: a text, a curve,
-    /// zones.
+    /// If `value` is of another kind, or of one that the caller formats: a text, a curve, zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -243,17 +238,14 @@ pub(super) const fn word(words: &'static [&'static str]) -> Key {
     Key::new(KeyKind::Word(words))
 }
 
-/// Returns a count of what `unit` names.
 pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
     Key::new(KeyKind::Count { unit, min, max })
 }
 
-/// Returns a size of at least `min` sectors.
 pub(super) const fn size(min: u64) -> Key {
     Key::new(KeyKind::Size { min })
 }
 
-/// Returns a table of further keys.
 pub(super) const fn table(keys: &'static [Key]) -> Key {
     Key::new(KeyKind::Table(keys))
 }
@@ -265,13 +257,171 @@ pub(super) const A4: &str = "worthington94 table A.4";
 pub(super) const A5: &str = "worthington94 table A.5";
 pub(super) const CACHES: &str = "worthington96 tables 7, 11, 16, 21";
 
-/// Milliseconds in plain decimals, to the nanosecond and without trailing zeros. In integers: a
-/// fraction of a second has no exact binary form.
+/// Returns milliseconds in plain decimals, to the nanosecond, without trailing zeros. In integers:
+/// a fraction of a second has no exact binary form.
 pub fn milliseconds(time: Span) -> String {
     let ns = time.as_ns();
     let sign = if ns < 0 { "-" } else { "" };
     let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
     let decimal = format!("{sign}{whole}.{rest:06}");
-    let shortest = decimal.trim_end_matches('0').trim_end_matches('.');
-    shortest.to_owned()
+    (decimal.trim_end_matches('0').trim_end_matches('.')).to_owned()
+}
+
+/// The value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// The value of a [`KeyKind::Text`].
+    Text(String),
+    /// The value of a [`KeyKind::Flag`].
+    Flag(bool),
+    /// The value of a [`KeyKind::Word`].
+    Word(&'static str),
+    /// The value of a [`KeyKind::Count`], [`KeyKind::Size`] or [`KeyKind::Distance`].
+    Count(u64),
+    /// The value of a [`KeyKind::Time`].
+    Time(Span),
+    /// The value of a [`KeyKind::Fraction`], or of a [`KeyKind::Rotation`] in nanoseconds.
+    Number(f64),
+    /// The value of a [`KeyKind::Policy`].
+    Policy(PolicyConfig),
+    /// The value of a [`KeyKind::SeekCurve`].
+    SeekCurve(SeekCurve),
+    /// The value of a [`KeyKind::Zones`].
+    Zones(Vec<Zone>),
+}
+
+/// A field of a specification.
+pub(super) trait Field {
+    /// Returns its value; `None` if it is unset.
+    fn value(&self) -> Option<Value>;
+
+    /// Sets it. Panics when `value` is of another kind or too large.
+    fn assign(&mut self, value: Value);
+}
+
+/// Fields of one kind of value each: the type, the value, and the conversions to and from it.
+macro_rules! fields {
+    ($($type:ty: $kind:ident, |$field:ident| $to:expr, |$value:ident| $from:expr;)+) => {$(
+        impl Field for $type {
+            fn value(&self) -> Option<Value> {
+                let $field = self;
+                Some(Value::$kind($to))
+            }
+
+            fn assign(&mut self, value: Value) {
+                match value {
+                    Value::$kind($value) => *self = $from,
+                    other => panic!("{other:?} is of another kind"),
+                }
+            }
+        }
+    )+};
+}
+
+fields! {
+    String: Text, |field| field.clone(), |text| text;
+    bool: Flag, |field| *field, |flag| flag;
+    u32: Count, |field| u64::from(*field), |count| count.try_into().expect("32 bits");
+    u64: Count, |field| *field, |count| count;
+    SectorCount: Count, |field| field.0, |count| SectorCount(count);
+    Span: Time, |field| *field, |time| time;
+    f64: Number, |field| *field, |number| number;
+    PolicyConfig: Policy, |field| field.clone(), |policy| policy;
+    SeekCurve: SeekCurve, |field| field.clone(), |curve| curve;
+    Vec<Zone>: Zones, |field| field.clone(), |zones| zones;
+}
+
+impl<T: Field + Default> Field for Option<T> {
+    fn value(&self) -> Option<Value> {
+        self.as_ref()?.value()
+    }
+
+    fn assign(&mut self, value: Value) {
+        self.get_or_insert_default().assign(value);
+    }
+}
+
+/// An enumeration, each of whose variants is a word in a specification.
+macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$about:meta])+ $variant:ident = $word:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$about])+ $variant,)+ }
+
+        impl $name {
+            /// The words, in the order of the variants.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl $crate::spec::key::Field for $name {
+            fn value(&self) -> Option<$crate::spec::Value> {
+                Some($crate::spec::Value::Word(match self { $(Self::$variant => $word,)+ }))
+            }
+
+            fn assign(&mut self, value: $crate::spec::Value) {
+                *self = match value {
+                    $($crate::spec::Value::Word($word) => Self::$variant,)+
+                    other => panic!("{other:?} is none of {:?}", Self::WORDS),
+                };
+            }
+        }
+    };
+}
+
+/// A table of a specification: its fields, and a row of [`Key`]s for each.
+///
+/// `$path` is the path of the table with a dot after it; `$get` and `$set` lead to it from `$spec`.
+/// A row is documentation, name (`as` the key, if it has another), type, default, key.
+macro_rules! section {
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $key:ident) => { stringify!($key) };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident at $path:literal
+        |$spec:ident| ($get:expr, $set:expr) {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident $(as $key:ident)?: $type:ty = $default:expr => $row:expr;
+            )+
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $type,)+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl $name {
+            /// The keys of this table, in their order.
+            pub const KEYS: &'static [$crate::spec::Key] = &[$($crate::spec::Key {
+                path: concat!($path, section!(@name $field $($key)?)),
+                documentation: concat!($($doc, "\n"),+),
+                get: |$spec| {
+                    let table: Option<&Self> = $get;
+                    $crate::spec::key::Field::value(&table?.$field)
+                },
+                set: |$spec, value| {
+                    let table: &mut Self = $set;
+                    $crate::spec::key::Field::assign(&mut table.$field, value);
+                },
+                ..$row
+            },)+];
+        }
+
+        impl $crate::spec::key::Field for $name {
+            fn value(&self) -> Option<$crate::spec::Value> {
+                None
+            }
+
+            fn assign(&mut self, value: $crate::spec::Value) {
+                panic!("{value:?} for a table, which has keys instead");
+            }
+        }
+    };
 }

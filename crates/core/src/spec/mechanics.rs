@@ -106,17 +106,25 @@ impl Mechanics {
     /// Returns the name of the first key that conflicts with another one, on a drive with
     /// `cylinders`, and what is allowed.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
-        let min = -shortest_movement(self, cylinders);
+        let last = cylinders.saturating_sub(1).max(1);
+        let read = shortest_seek(&self.seek, last);
+        let write = (self.write_seek.as_ref()).map_or(read, |curve| shortest_seek(curve, last));
+        let min = match self.head_switch {
+            Span::ZERO => -write,
+            head_switch => -write.min(head_switch),
+        };
         if self.write_settle < min {
             let expected =
                 format!("{min} or more: the shortest movement before a write is no longer");
             return Some(("write_settle", expected));
         }
-        unevenness(self, cylinders).map(|expected| ("inward_seek", expected))
+        let shortest = read.min(write);
+        let fits = (-shortest..=shortest).contains(&self.inward_seek);
+        let expected = format!("a time from -{shortest} to {shortest}, which is the shortest seek");
+        (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each value that is allowed but probably a mistake: a seek that takes
-    /// less than half as long as a shorter one.
+    /// Returns a warning for each probable mistake: a seek less than half as long as a shorter one.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);
@@ -129,11 +137,9 @@ impl Mechanics {
                 if time + time < longest.1 {
                     falls.get_or_insert((longest, (distance, time)));
                 }
-                longest = if time > longest.1 {
-                    (distance, time)
-                } else {
-                    longest
-                };
+                if time > longest.1 {
+                    longest = (distance, time);
+                }
             }
             let ((near, slow), (far, fast)) = falls?;
             Some(format!(
@@ -144,41 +150,18 @@ impl Mechanics {
     }
 }
 
-/// Returns the expectation in the error if `inward_seek` makes a seek time negative.
-fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
-    let last = cylinders.saturating_sub(1).max(1);
-    let curves = std::iter::once(&mechanics.seek).chain(&mechanics.write_seek);
-    let shortest = curves.map(|curve| shortest_seek(curve, last)).min()?;
-    let fits = mechanics.inward_seek <= shortest && mechanics.inward_seek >= -shortest;
-    (!fits).then(|| format!("a time from -{shortest} to {shortest}, which is the shortest seek"))
-}
-
-/// Returns the shortest seek or head switch before a write, which limits a negative settle.
-fn shortest_movement(mechanics: &Mechanics, cylinders: u32) -> Span {
-    let curve = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
-    let seek = shortest_seek(curve, cylinders.saturating_sub(1).max(1));
-    match mechanics.head_switch {
-        Span::ZERO => seek,
-        head_switch => seek.min(head_switch),
-    }
-}
-
-/// Returns the shortest time of a curve over distances from 1 to `last` cylinders. Both pieces of a
-/// formula rise, so each is shortest where it begins.
+/// Returns the shortest time over 1 to `last` cylinders. Each piece of a formula begins shortest.
 fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     match curve {
-        SeekCurve::TwoPiece(piece) => {
-            let single = piece.single.as_slice();
-            shortest_of(single, piece, last)
-        }
+        SeekCurve::TwoPiece(piece) => shortest_of(piece.single.as_slice(), piece, last),
         SeekCurve::TwoPieceAndTable(piece, first) => shortest_of(first, piece, last),
         SeekCurve::Table(points) => shortest_point(points, last),
         SeekCurve::ThreePoint { single, .. } => *single,
     }
 }
 
-/// Returns the shortest time of a measured curve: at one of its points, or where the line to a
-/// point beyond the last cylinder is cut off.
+/// Returns the shortest time of a measured curve: at a point, or where the last cylinder cuts a
+/// line.
 fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
     let cut = match (reached.last(), beyond.first()) {
@@ -192,8 +175,7 @@ fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     times.min().unwrap_or(Span::ZERO)
 }
 
-/// Returns the shortest of the times that are listed, one cylinder first, and of the formula beyond
-/// them.
+/// Returns the shortest of the listed times, one cylinder first, and of the formula beyond them.
 fn shortest_of(listed: &[Span], piece: &TwoPiece, last: u32) -> Span {
     let next = listed.len() as u32 + 1;
     let short = Span::from_ms(piece.short_ms + piece.short_sqrt_ms * f64::from(next).sqrt());

@@ -1,15 +1,15 @@
 //! Reads a specification from TOML, every key according to its entry in the table.
 
-mod tables;
 mod tree;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use tree::{Table, Text};
 
-use super::{Key, KeyKind, Spec, Value};
+use super::geometry::{MAX_CYLINDERS, MAX_SECTORS, MAX_SPARES};
+use super::{Key, KeyKind, SeekCurve, Spec, TwoPiece, Value, Zone};
 use crate::text::InputError;
-use crate::units::{Bytes, SectorCount};
+use crate::units::{Bytes, SectorCount, Span};
 
 /// Reads and validates a specification. `file` is its name in errors.
 ///
@@ -19,8 +19,7 @@ pub fn parse(text: &str, file: &str) -> Result<Spec, InputError> {
     Document::read(text, file).map(|document| document.spec)
 }
 
-/// Reads the keys of a table into `spec`. Misspelt keys come first: their values would seem
-/// to be missing.
+/// Reads the keys of a table into `spec`, misspelt ones first: their values would seem missing.
 fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
     let names: Vec<&str> = keys.iter().map(Key::name).collect();
     table.only(&names)?;
@@ -58,8 +57,8 @@ fn read(value: &tree::Value<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, In
         KeyKind::Fraction => Value::Number(tree::fraction(value)?),
         KeyKind::Rotation => Value::Number(tree::period_ns(value)?),
         KeyKind::Policy => Value::Policy(tree::policy(value)?),
-        KeyKind::SeekCurve => Value::SeekCurve(tables::curve(&value.table()?)?),
-        KeyKind::Zones => Value::Zones(tables::zones(value, spec.geometry.cylinders)?),
+        KeyKind::SeekCurve => Value::SeekCurve(curve(&value.table()?)?),
+        KeyKind::Zones => Value::Zones(zones(value, spec.geometry.cylinders)?),
         KeyKind::Table(_) => unreachable!("tables are read key by key"),
     })
 }
@@ -77,8 +76,7 @@ impl<'a> Document<'a> {
     /// Reads and validates a specification. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first value that is not TOML, missing, unknown, out of range, or that contradicts
-    /// another field.
+    /// The first value that is not TOML, missing, unknown, out of range, or contradictory.
     pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
         let tree = match DeTable::parse(text.text) {
@@ -89,13 +87,12 @@ impl<'a> Document<'a> {
         let mut spec = Spec::default();
         keys(&root, Spec::KEYS, &mut spec)?;
         if let Some((path, expected)) = spec.contradiction() {
-            return Err(root.at(&path)?.error(expected));
+            return Err(root.value_at(&path)?.error(expected));
         }
         Ok(Self { spec, text, tree })
     }
 
-    /// Returns the error with the line of its field (such as `geometry.zones[3].spares`), or of the
-    /// nearest enclosing one.
+    /// Returns the error with the line of its field (`geometry.zones[3].spares`), or of its table.
     pub fn locate(&self, error: InputError) -> InputError {
         let mut steps = error.field.split(['.', '[']);
         let mut node = steps.next().and_then(|key| self.tree.get(key));
@@ -104,7 +101,7 @@ impl<'a> Document<'a> {
             offset = found.span().start;
             node = steps.next().and_then(|step| step_into(found, step));
         }
-        self.text.at(offset, error)
+        self.text.error_at(offset, error)
     }
 }
 
@@ -124,5 +121,195 @@ fn not_toml(text: Text<'_>, error: &toml::de::Error) -> InputError {
     let offset = error.span().map_or(0, |span| span.start);
     let expected = format!("TOML ({})", error.message().replace('\n', " "));
     let error = InputError::shown("syntax", text.line_at(offset), expected);
-    text.at(offset, error)
+    text.error_at(offset, error)
+}
+
+fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+    if table.maybe("form", |_| Ok(()))?.is_none() {
+        // Misspelt keys come first, as elsewhere: a user who guessed at them gave no form either.
+        table.only(&[
+            "form",
+            "cylinders_ms",
+            "single",
+            "average",
+            "full",
+            "knee",
+            "short",
+            "short_sqrt",
+            "long",
+            "long_slope",
+            "first_ms",
+        ])?;
+    }
+    let form = tree::word(&table.value("form"), &["two-piece", "table", "three-point"])?;
+    match form {
+        "two-piece" => two_piece(table),
+        "table" => {
+            table.only(&["form", "cylinders_ms"])?;
+            points(&table.value("cylinders_ms")).map(SeekCurve::Table)
+        }
+        _ => three_point(table),
+    }
+}
+
+fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+    table.only(&[
+        "form",
+        "knee",
+        "short",
+        "short_sqrt",
+        "long",
+        "long_slope",
+        "single",
+        "first_ms",
+    ])?;
+    // Coefficients stay in milliseconds and unrounded: a slope is a few nanoseconds a cylinder.
+    let rate = |key, unit| tree::rate_ms(&table.value(key), unit);
+    let piece = TwoPiece {
+        knee: tree::distance(&table.value("knee"))?,
+        short_ms: rate("short", "ms")?,
+        short_sqrt_ms: rate("short_sqrt", "ms/sqrt(cylinder)")?,
+        long_ms: rate("long", "ms")?,
+        long_slope_ms: rate("long_slope", "ms/cylinder")?,
+        single: table.maybe("single", tree::time)?,
+    };
+    let first = table.maybe("first_ms", |value| {
+        let expected = "a list of times in ms, one cylinder first";
+        match tree::list(value, expected, tree::bare_ms)? {
+            times if times.is_empty() => Err(value.error(expected)),
+            times => Ok(times),
+        }
+    })?;
+    Ok(match first {
+        Some(times) => SeekCurve::TwoPieceAndTable(piece, times),
+        None => SeekCurve::TwoPiece(piece),
+    })
+}
+
+/// Distances must increase, but measured times may decrease where the arm's control changes its
+/// mode.
+fn points(value: &tree::Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
+    let expected = "pairs [distance in cylinders, time in ms], distances ascending";
+    let mut before = 0;
+    let points = tree::list(value, expected, |point| {
+        let distance = |v: &tree::Value<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
+            distance if distance > before => Ok(distance),
+            _ => Err(v.error(format!("ascending distances: more than {before}"))),
+        };
+        let expected = "a pair: [distance in cylinders, time in ms]";
+        let point = tree::pair(point, expected, distance, tree::bare_ms)?;
+        before = point.0;
+        Ok(point)
+    })?;
+    if points.is_empty() {
+        return Err(value.error(expected));
+    }
+    Ok(points)
+}
+
+fn three_point(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+    table.only(&["form", "single", "average", "full"])?;
+    let mut min = Span::ZERO;
+    let mut ascending = |key| {
+        let value = table.value(key);
+        let time = tree::time(&value)?;
+        if time < min {
+            return Err(value.error(format!("a time of {min} or more: a longer seek takes it")));
+        }
+        min = time;
+        Ok(time)
+    };
+    Ok(SeekCurve::ThreePoint {
+        single: ascending("single")?,
+        average: ascending("average")?,
+        full: ascending("full")?,
+    })
+}
+
+const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
+/// A place in a zone or on the disk, perhaps counted in tracks.
+const LAST_PLACE: u64 = 1_000_000_000_000;
+
+fn zones(value: &tree::Value<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
+    let expected = "at least one [[geometry.zones]]";
+    let mut first_free = 0;
+    let zones = tree::list(value, expected, |element| {
+        let zone = zone(&element.table()?, first_free, cylinders)?;
+        first_free = zone.end_cylinder;
+        Ok(zone)
+    })?;
+    if zones.is_empty() {
+        return Err(value.error(expected));
+    }
+    Ok(zones)
+}
+
+fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, InputError> {
+    table.only(&[
+        "cylinders",
+        "sectors_per_track",
+        "first_offset_sectors",
+        "reserved_sectors",
+        "track_skew_sectors",
+        "cylinder_skew_sectors",
+        "spares",
+        "slips",
+        "defects",
+    ])?;
+    let range = table.value("cylinders");
+    let cylinder = |v: &tree::Value<'_>| tree::count_u32(v, 0..=MAX_CYLINDERS);
+    let (first_cylinder, end_cylinder) =
+        tree::pair(&range, "a pair: [first cylinder, end)", cylinder, cylinder)?;
+    if first_cylinder < first_free || end_cylinder <= first_cylinder || end_cylinder > cylinders {
+        return Err(range.error(format!(
+            "a range that is not empty, from {first_free} (the end of the previous zone) to \
+             {cylinders} (geometry.cylinders)"
+        )));
+    }
+    let place = |v: &tree::Value<'_>| tree::count(v, 0..=LAST_PLACE);
+    let per_track = table.value("sectors_per_track");
+    let sectors_per_track = tree::count_u32(&per_track, 1..=MAX_SECTORS_PER_TRACK)?;
+    Ok(Zone {
+        first_cylinder,
+        end_cylinder,
+        sectors_per_track,
+        first_offset_sectors: table.or("first_offset_sectors", 0.0, |v| {
+            match tree::number(v)? {
+                offset if offset < f64::from(sectors_per_track) => Ok(offset),
+                _ => Err(v.error(format!("less than sectors_per_track = {sectors_per_track}"))),
+            }
+        })?,
+        reserved_sectors: SectorCount(
+            table.or("reserved_sectors", 0, |v| tree::count(v, 0..=MAX_SECTORS))?,
+        ),
+        track_skew_sectors: table.or("track_skew_sectors", 0.0, tree::number)?,
+        cylinder_skew_sectors: table.or("cylinder_skew_sectors", 0.0, tree::number)?,
+        spares: table.or("spares", 0, |v| tree::count(v, 0..=MAX_SPARES))?,
+        slips: table.or("slips", Vec::new(), slips)?,
+        defects: table.or("defects", Vec::new(), |v| {
+            let (list, pair) = (
+                "a list of pairs: [defective place, spare place]",
+                "a pair: [defective place, spare place]",
+            );
+            tree::list(v, list, |v| tree::pair(v, pair, place, place))
+        })?,
+    })
+}
+
+/// Reads places in ascending order: a place can slip only once.
+fn slips(value: &tree::Value<'_>) -> Result<Vec<u64>, InputError> {
+    let mut slips: Vec<u64> = Vec::new();
+    tree::list(value, "a list of slipped places", |place| {
+        let slip = tree::count(place, 0..=LAST_PLACE)?;
+        match slips.last() {
+            Some(before) if slip <= *before => {
+                Err(place.error(format!("ascending places: more than {before}")))
+            }
+            _ => {
+                slips.push(slip);
+                Ok(())
+            }
+        }
+    })?;
+    Ok(slips)
 }

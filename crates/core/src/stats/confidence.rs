@@ -14,7 +14,7 @@ const MIN_SPANS: u64 = 512;
 /// Cuts the series into 32 to 63 batches of equal length and treats their means as independent and
 /// normal, which they approach as batches become long compared to the series' memory. When there
 /// are 64, neighbours are joined and the length doubles, so that memory is constant and the length
-/// of the run need not be known. The variance is that of whole batches.
+/// of the run need not be known. Only whole batches count for the variance.
 ///
 /// # Origin
 ///
@@ -30,8 +30,7 @@ const MIN_SPANS: u64 = 512;
 /// # When it is bad
 ///
 /// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
-/// and meaningless beyond saturation, where a stationary mean does not exist. Independent
-/// replications are safer there.
+/// and meaningless beyond it, without a stationary mean: use replications there.
 ///
 /// # Example
 ///
@@ -127,8 +126,7 @@ impl BatchMeans {
         self.whole = whole;
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean, to the nearest
-    /// nanosecond. `None` below 512 spans in whole batches.
+    /// Returns half the width of the mean's 95 % interval; `None` below 512 spans in whole batches.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
@@ -193,8 +191,8 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the 95 % confidence interval of the mean of independent values, normal
-/// or nearly so, in their unit; `None` below two.
+/// Returns half the width of the mean's 95 % interval of independent normal values; `None` below
+/// two.
 pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -210,7 +208,7 @@ pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn of(ns: impl IntoIterator<Item = u64>) -> BatchMeans {
+    fn series_of(ns: impl IntoIterator<Item = u64>) -> BatchMeans {
         let mut series = BatchMeans::default();
         for ns in ns {
             series.record(Span::from_ns(ns as i64));
@@ -233,7 +231,7 @@ mod tests {
             (1_000, 62, 16, 216_682.437_347_009_63),
             (10_000, 39, 256, 35_888.059_498_940_87),
         ] {
-            let series = of((0..spans).map(jagged));
+            let series = series_of((0..spans).map(jagged));
             assert_eq!((series.whole, series.length), (batches, length));
             let half: f64 = series.half_width_95().unwrap().as_ns() as f64;
             assert!((half - half_width).abs() <= 1.0, "{half} {half_width}");
@@ -244,22 +242,25 @@ mod tests {
     #[test]
     fn what_two_series_share_cancels_out() {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
-        let [more, base] = [of((0..5_000).map(longer)), of((0..5_000).map(jagged))];
-        let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
+        let [more, base] = [
+            series_of((0..5_000).map(longer)),
+            series_of((0..5_000).map(jagged)),
+        ];
+        let differences = series_of((0..5_000).map(|i| longer(i) - jagged(i)));
         let half = more.half_width_95_less(1.0, &base).expect("an interval");
         let expected = differences.half_width_95().expect("an interval");
         assert!((half - expected).as_ns().abs() <= 1, "{half} {expected}");
         assert!(half * 100 < base.half_width_95().expect("an interval"));
-        let fewer = of((0..4_999).map(jagged));
+        let fewer = series_of((0..4_999).map(jagged));
         assert_eq!(more.half_width_95_less(1.0, &fewer), None);
-        let thrice = of((0..5_000).map(|i| 3 * jagged(i)));
+        let thrice = series_of((0..5_000).map(|i| 3 * jagged(i)));
         assert_eq!(thrice.half_width_95_less(3.0, &base), Some(Span::ZERO));
     }
 
     #[test]
     fn batches_match_a_series_cut_afterwards() {
         for spans in [1, 63, 64, 65, 127, 128, 1_000, 4_095, 4_096, 99_999] {
-            let series = of((0..spans).map(jagged));
+            let series = series_of((0..spans).map(jagged));
             let all: Vec<u64> = (0..spans).map(jagged).collect();
             let sum = |batch: &[u64]| batch.iter().map(|&ns| u128::from(ns)).sum::<u128>();
             let cut = all.chunks_exact(series.length as usize);
@@ -276,9 +277,9 @@ mod tests {
         // 40 batches of 64, then 50 of 32 (25 of 64): 65 make 20 and 12 of 128, one lost of
         // the second; the first's 40 are even, so nothing of it is left over.
         let (first, second) = (0..2_560, 2_560..4_160);
-        let mut merged = of(first.clone().map(jagged));
-        merged.merge(&of(second.clone().map(jagged)));
-        let whole = of(first.chain(second).map(jagged));
+        let mut merged = series_of(first.clone().map(jagged));
+        merged.merge(&series_of(second.clone().map(jagged)));
+        let whole = series_of(first.chain(second).map(jagged));
         assert_eq!((merged.whole, merged.length), (32, 128));
         assert_eq!(merged.sums, whole.sums);
     }
@@ -286,8 +287,8 @@ mod tests {
     #[test]
     fn an_odd_batch_is_filled_further() {
         // 33 batches of 64 become 16 of 128 and one half full.
-        let mut merged = of((0..2_112).map(jagged));
-        merged.merge(&of((0..8_192 * 2).map(jagged)));
+        let mut merged = series_of((0..2_112).map(jagged));
+        merged.merge(&series_of((0..8_192 * 2).map(jagged)));
         assert_eq!(merged.length, 512);
         assert_eq!(merged.whole, 4 + 32);
         assert_eq!(merged.room, 512 - 64);
@@ -297,8 +298,8 @@ mod tests {
 
     #[test]
     fn a_short_series_has_no_interval() {
-        assert_eq!(of((0..511).map(jagged)).half_width_95(), None);
-        assert_eq!(of([5; 512]).half_width_95(), Some(Span::ZERO));
+        assert_eq!(series_of((0..511).map(jagged)).half_width_95(), None);
+        assert_eq!(series_of([5; 512]).half_width_95(), Some(Span::ZERO));
     }
 
     #[test]
@@ -322,7 +323,7 @@ mod tests {
     }
 
     /// Returns the probability of `-t..t`: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).
-    fn within(t: f64, degrees: u64) -> f64 {
+    fn probability_within(t: f64, degrees: u64) -> f64 {
         let angle = (t / (degrees as f64).sqrt()).atan();
         let (sin, cos) = angle.sin_cos();
         let odd = degrees % 2;
@@ -344,8 +345,14 @@ mod tests {
     fn quantiles_enclose_95_percent() {
         for degrees in 1..=2_000 {
             let t = t95_factor(degrees);
-            assert!(within(t - 1e-5, degrees) < 0.95, "{degrees}: {t} too long");
-            assert!(within(t + 1e-5, degrees) > 0.95, "{degrees}: {t} too short");
+            assert!(
+                probability_within(t - 1e-5, degrees) < 0.95,
+                "{degrees}: {t} too long"
+            );
+            assert!(
+                probability_within(t + 1e-5, degrees) > 0.95,
+                "{degrees}: {t} too short"
+            );
         }
     }
 

@@ -59,8 +59,7 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average from the start to `end`; `None` when no time has passed. Panics when
-    /// `end` is before the last step.
+    /// Returns the average until `end`; `None` if no time has passed. Panics before the last step.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
@@ -136,8 +135,7 @@ impl DiskMeter {
         self.at
     }
 
-    /// Returns the statistics until `now`, or until the last event if that is later; fractions and
-    /// means over time are 0 if no time has passed.
+    /// Returns the statistics until `now` or the last event; fractions are 0 if no time has passed.
     pub fn work(&self, now: Instant) -> DiskWork {
         let until = self.at.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);

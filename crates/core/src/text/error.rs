@@ -12,8 +12,7 @@ pub struct InputError {
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The key, parameter or argument, such as `geometry.zones[3].spares`; zones count from 0.
-    /// Empty if `expected` is a whole message.
+    /// The key, such as `geometry.zones[3].spares`, from 0; empty if `expected` is a whole message.
     pub field: String,
     /// The value as shown, text in quotes; `None` if nothing was found.
     pub found: Option<String>,
@@ -50,8 +49,7 @@ impl InputError {
         }
     }
 
-    /// Creates an error about a name that is not `known`, with the nearest one or all as
-    /// suggestions.
+    /// Creates an error about a name that is not `known`; suggests the nearest one, or all.
     pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match (nearest(found, known), known) {
             (Some(near), _) => format!("{what}, perhaps \"{near}\""),
@@ -78,8 +76,7 @@ impl InputError {
         Self { line, ..self }
     }
 
-    /// Returns the same error, in the text of the argument called `name`; if `name` is the field,
-    /// it is printed once.
+    /// Returns the same error, in the text of the argument `name`, which is printed once.
     pub fn in_argument(self, name: &str) -> Self {
         let origin = (self.field != name).then(|| name.to_owned());
         Self { origin, ..self }
@@ -114,8 +111,7 @@ impl InputError {
     }
 }
 
-/// Returns the text with control characters, such as line ends, escaped: a field may be a key as
-/// the user wrote it.
+/// Escapes control characters, such as line ends, in a key as the user wrote it.
 fn one_line(text: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         text.chars().try_for_each(|c| {
@@ -148,8 +144,7 @@ pub fn line_of(text: &str, offset: usize) -> u64 {
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Returns the known name that differs from `written` in at most a third of its letters, where two
-/// swapped letters count as one.
+/// Returns the known name that differs in at most a third of its letters; two swapped count as one.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distances = known
         .iter()

@@ -4,8 +4,7 @@
 
 use crate::units::{Bytes, SectorCount, Span};
 
-/// The longest span in a specification or on a command line: an hour, in nanoseconds. It keeps
-/// every sum of spans far from the end of the 64-bit range.
+/// The longest span, an hour in nanoseconds: all sums of spans stay far within 64 bits.
 const LONGEST_NS: f64 = 3.6e12;
 
 /// Parses a time in `ns`, `us`, `ms`, `s`, `min` or `h`, from minus an hour to an hour.
@@ -75,8 +74,7 @@ pub fn per_s(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? / seconds)
 }
 
-/// Parses a rate as [`per_s`] does, as the time from one event to the next: from a nanosecond to an
-/// hour; `None` for anything else.
+/// Parses a rate as [`per_s`] does, as the time between two events: a nanosecond to an hour.
 pub fn interval(text: &str) -> Option<Span> {
     let ns = 1e9 / per_s(text)?;
     let is_interval = (1.0..=LONGEST_NS).contains(&ns);
@@ -127,8 +125,7 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a time of any size and sign in `ns`, `us`, `ms`, `s`, `min` or `h`, in seconds: for times
-/// beyond the range of a simulation, such as the life of a disk.
+/// Parses a time of any size and sign, in seconds, such as the life of a disk.
 pub fn time_s(text: &str) -> Option<f64> {
     nanoseconds(text).map(|ns| ns / 1e9)
 }

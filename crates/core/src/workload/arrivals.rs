@@ -1,5 +1,4 @@
-//! Arrival times of the requests of a stream: independent of the device, or triggered by
-//! completions.
+//! Arrival times of a stream: independent of the device, or triggered by completions.
 
 mod bursts;
 mod erlang;
@@ -80,8 +79,7 @@ impl Arrivals {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 
-    /// Returns the minimum mean time that a request adds to a run: the pause between arrivals, or
-    /// the think time.
+    /// Returns the mean pause or think time: the least that a request adds to a run.
     pub fn mean_pause(&self) -> Span {
         match self {
             Self::Open(pauses) => pauses.mean(),
@@ -117,7 +115,7 @@ pub struct PauseStream {
 }
 
 impl PauseStream {
-    /// Creates pauses generated from `seed` for one purpose of the `stream`-th stream of a workload.
+    /// Creates pauses for one purpose of the `stream`-th stream of a workload, from `seed`.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize, purpose: Purpose) -> Self {
         Self {
             batch: [Span::ZERO; BATCH],
@@ -162,8 +160,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Creates arrivals with these pauses, generated from `seed` for the `stream`-th stream of a
-    /// workload; the first is one pause after the start.
+    /// Creates arrivals of the `stream`-th stream from `seed`; the first is one pause after the
+    /// start.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),

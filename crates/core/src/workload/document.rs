@@ -1,5 +1,4 @@
-//! A workload in a TOML file: the keys of one stream at the top level, or a list of tables
-//! `[[stream]]`.
+//! A workload in a TOML file: the keys of one stream, or a list of tables `[[stream]]`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +17,9 @@ pub(super) fn read(text: &str, file: &str, disk: Disk) -> Result<Workload, Input
         Err(error) => {
             let offset = error.span().map_or(0, |span| span.start);
             let expected = format!("TOML ({})", error.message().replace('\n', " "));
-            return Err(document.at(offset, InputError::missing("syntax".to_owned(), expected)));
+            return Err(
+                document.error_at(offset, InputError::missing("syntax".to_owned(), expected))
+            );
         }
     };
     let streams = match tree.get("stream") {
@@ -28,7 +29,7 @@ pub(super) fn read(text: &str, file: &str, disk: Disk) -> Result<Workload, Input
                 let field: &str = key.get_ref();
                 let expected = "[[stream]] alone, or the keys of one stream alone";
                 let error = InputError::new(field, field, expected);
-                return Err(document.at(key.span().start, error));
+                return Err(document.error_at(key.span().start, error));
             }
             document.streams(listed)?
         }
@@ -47,38 +48,34 @@ const KEYS: [&str; 4] = ["arrivals", "places", "size", "reads"];
 impl Document<'_> {
     fn streams(&self, listed: &Spanned<DeValue<'_>>) -> Result<Vec<Stream>, InputError> {
         let tables = listed.get_ref().as_array();
-        let is_some = tables.is_some_and(|tables| !tables.is_empty());
-        let Some(tables) = tables.filter(|_| is_some) else {
+        let Some(tables) = tables.filter(|tables| !tables.is_empty()) else {
             let error = InputError::missing("stream".to_owned(), "tables, each [[stream]]");
-            return Err(self.at(listed.span().start, error));
+            return Err(self.error_at(listed.span().start, error));
         };
-        check_streams(tables.len()).map_err(|error| self.at(listed.span().start, error))?;
+        check_streams(tables.len()).map_err(|error| self.error_at(listed.span().start, error))?;
         let read = |(number, value): (usize, &Spanned<DeValue<'_>>)| {
             let path = format!("stream[{number}]");
             let offset = value.span().start;
             match value.get_ref() {
                 DeValue::Table(table) => self.stream(table, &format!("{path}."), offset),
-                _ => Err(self.at(offset, InputError::missing(path, "a table"))),
+                _ => Err(self.error_at(offset, InputError::missing(path, "a table"))),
             }
         };
         tables.iter().enumerate().map(read).collect()
     }
 
     fn stream(&self, table: &DeTable<'_>, path: &str, offset: usize) -> Result<Stream, InputError> {
-        let unknown = table.keys().find(|key| !KEYS.contains(&&**key.get_ref()));
-        if let Some(key) = unknown {
+        if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
             let error = InputError::unknown("key", key.get_ref(), "a known key", &KEYS);
-            return Err(self.at(key.span().start, error));
+            return Err(self.error_at(key.span().start, error));
         }
         let disk = self.disk;
         let mut stream = Stream::worthington94();
-        let arrivals = self.value(table, path, "arrivals", |text, field| {
-            Arrivals::read(text, disk, field)
-        })?;
-        let Some(arrivals) = arrivals else {
+        let arrivals = |text: &str, field: &str| Arrivals::read(text, disk, field);
+        let Some(arrivals) = self.value(table, path, "arrivals", arrivals)? else {
             let field = format!("{path}arrivals");
             let expected = "arrivals, such as \"poisson(rate=60/s)\"";
-            return Err(self.at(offset, InputError::missing(field, expected)));
+            return Err(self.error_at(offset, InputError::missing(field, expected)));
         };
         stream.arrivals = arrivals;
         let places = |text: &str, field: &str| PlaceMix::read(&words(text), disk, field);
@@ -94,7 +91,7 @@ impl Document<'_> {
         }
         stream
             .error(disk)
-            .map_or(Ok(stream), |error| Err(self.at(offset, error)))
+            .map_or(Ok(stream), |error| Err(self.error_at(offset, error)))
     }
 
     /// Returns the text under `key`, parsed by `read`, if present.
@@ -109,20 +106,18 @@ impl Document<'_> {
             return Ok(None);
         };
         let field = format!("{path}{key}");
-        let meant = match value.get_ref().as_str() {
+        let parsed = match value.get_ref().as_str() {
             Some(text) => read(text.trim(), &field),
             None => {
                 let found = self.text.get(value.span()).unwrap_or_default();
                 Err(InputError::new(&field, found, "text in quotes"))
             }
         };
-        meant
-            .map(Some)
-            .map_err(|error| self.at(value.span().start, error))
+        let in_line = |error| self.error_at(value.span().start, error);
+        parsed.map(Some).map_err(in_line)
     }
 
-    /// `error` with the line of a byte offset.
-    fn at(&self, offset: usize, error: InputError) -> InputError {
+    fn error_at(&self, offset: usize, error: InputError) -> InputError {
         error.in_file(self.file, line_of(self.text, offset))
     }
 }

@@ -1,7 +1,6 @@
 //! Placement of requests.
 //!
-//! Places are counted in units: all sizes of a stream are multiples of its unit, and its requests
-//! begin at multiples of it.
+//! Places are counted in units: all sizes and starts of a stream are multiples of its unit.
 
 mod hot;
 mod local;
@@ -22,7 +21,7 @@ pub use zipf::Zipf;
 pub(super) trait Placement: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw: Place;
+    type Draw: PlaceSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
@@ -35,7 +34,7 @@ pub(super) trait Placement: Sized {
 }
 
 /// A sampler of places.
-pub(super) trait Place {
+pub(super) trait PlaceSampler {
     /// Returns the first unit of a request, and may change its direction.
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64;
 }
@@ -82,7 +81,7 @@ pub(super) struct PlacedRequest {
 
 /// Returns a random start such that a request of `size` lies within `[from, to)`.
 #[inline]
-fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
+fn start_within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
     from + below(generator, to - from - size + 1)
 }
 
@@ -113,8 +112,7 @@ impl PlaceMix {
         }
     }
 
-    /// Parses calls, each a rule; all but one must have a share parameter. `field` is the field in
-    /// errors about unknown names.
+    /// Parses calls, each a rule; all but one must have a share. Errors about names are of `field`.
     pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
         let mut rules: Vec<(Option<f64>, Places)> = Vec::new();
         for word in words {
@@ -139,9 +137,9 @@ impl PlaceMix {
             return Err(InputError::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
-        let parts = rules.into_iter().map(|(share, of)| {
-            let share = share.unwrap_or(rest);
-            Share { share, of }
+        let parts = rules.into_iter().map(|(share, of)| Share {
+            share: share.unwrap_or(rest),
+            of,
         });
         Ok(Self {
             parts: parts.collect(),
@@ -194,9 +192,9 @@ pub(in crate::workload) struct UniformDraw {
     units: u64,
 }
 
-impl Place for UniformDraw {
+impl PlaceSampler for UniformDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
-        within(generator, 0, self.units, request.size)
+        start_within(generator, 0, self.units, request.size)
     }
 }

@@ -39,8 +39,8 @@ fn host(spec: &Spec) -> Host<Drive> {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
     let drive = drive(&spec);
-    let policy: PolicyConfig = "clook".parse().expect("a policy");
-    let policy = policy.policy(&drive);
+    let clook: PolicyConfig = "clook".parse().expect("a policy");
+    let policy = clook.policy(&drive);
     Host::new(drive, policy)
 }
 
@@ -284,8 +284,7 @@ fn an_aborted_ordered_request_leaves_no_gap() {
     assert_eq!(done[2].at, expected);
 }
 
-/// Requests held back by an aborted ordered request begin at the abort, even if the arm was free
-/// earlier.
+/// Requests held back by an aborted ordered request begin at the abort, even if the arm was free.
 #[test]
 fn nothing_begins_before_the_abort_that_lets_it_through() {
     let spec = tiny(

@@ -38,8 +38,7 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// Returns the order in which a policy serves a closed batch, by index, and the last completion
-/// time.
+/// Returns the order in which a policy serves a closed batch, by index, and its last completion.
 pub fn batch(
     spec: &Spec,
     requests: &[Request],

@@ -179,8 +179,8 @@ fn an_overhead_is_no_less_than_nothing() {
     assert!(done.iter().all(|c| c.breakdown.overhead >= Span::ZERO));
     // 38.2 % of a normal distribution lie 0.3 deviations below its mean or lower: 1,375 of the
     // 3,600 in sequence, and 29 is the standard deviation of that number.
-    let none = done.iter().filter(|c| c.breakdown.overhead == Span::ZERO);
-    let none = none.count() as f64;
+    let is_zero = |c: &&Completion| c.breakdown.overhead == Span::ZERO;
+    let none = done.iter().filter(is_zero).count() as f64;
     assert!((none - 1_375.0).abs() < Z * 29.2, "{none}");
 }
 

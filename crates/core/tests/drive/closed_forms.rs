@@ -17,8 +17,7 @@ use super::tiny::{CompletionLog, tiny};
 
 const C2247: &str = include_str!("../../../drives/data/hp-c2247.toml");
 
-/// Returns the HP C2247 without its buffer, so that services depend on one another by the arm
-/// alone.
+/// Returns the HP C2247 without its buffer, so that services share only the arm.
 fn c2247() -> Spec {
     let mut spec = spec::parse(C2247, "hp-c2247.toml").expect("a sound specification");
     spec.buffer.caching = false;

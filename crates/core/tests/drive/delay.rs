@@ -1,4 +1,4 @@
-//! A delay in front of the tiny drive: completions are those of the drive, shifted exactly.
+//! A delay in front of the tiny drive shifts its completions exactly.
 
 use diskarm_core::device::{Completion, Device, Status, Work};
 use diskarm_core::drive::Drive;
@@ -20,8 +20,8 @@ fn delayed<D: Device>(device: D, reads_ms: f64, writes_ms: f64) -> Delay<D> {
 }
 
 fn queue<D: Device + Estimate>(device: D) -> Host<D> {
-    let policy: PolicyConfig = "sptf".parse().expect("a policy");
-    let policy = policy.policy(&device);
+    let sptf: PolicyConfig = "sptf".parse().expect("a policy");
+    let policy = sptf.policy(&device);
     Host::new(device, policy)
 }
 
@@ -36,7 +36,7 @@ fn bursts(drive: &Drive) -> Vec<(f64, Request)> {
     requests.collect()
 }
 
-/// Whether each completion of `late` is that of `plain`, `span` later, with the time as overhead.
+/// Checks that each completion of `late` is the one of `plain`, `span` later, as overhead.
 fn assert_shifted(plain: &[Completion], late: &[Completion], span: Span) {
     assert_eq!(plain.len(), late.len());
     for (plain, late) in plain.iter().zip(late) {
@@ -74,9 +74,8 @@ fn reads_and_writes_are_shifted_by_their_own_latencies() {
     assert!(late.is_sorted_by_key(|completion| completion.at));
     for (is_read, ms) in [(true, 1.0), (false, 200.0)] {
         let only = |all: &[Completion]| -> Vec<Completion> {
-            let all = all.iter().copied();
-            all.filter(|completion| completion.request.op.is_read() == is_read)
-                .collect()
+            let is_kept = |c: &&Completion| c.request.op.is_read() == is_read;
+            all.iter().filter(is_kept).copied().collect()
         };
         assert_shifted(&only(&plain), &only(&late), Span::from_ms(ms));
     }
@@ -101,9 +100,12 @@ fn an_abort_is_not_delayed_and_a_late_request_is_not_aborted() {
     assert_eq!(device.advance(at_ms(400.0)), None);
     assert!(!device.abort(at_ms(400.0), 0));
     let all = device.components(at_ms(400.0));
-    let own = |work: &&Work| work.kind() == "delay";
-    let own = all.iter().map(|part| &part.work).find(own);
-    let own = own.expect("a part");
+    let is_own = |work: &&Work| work.kind() == "delay";
+    let own = all
+        .iter()
+        .map(|part| &part.work)
+        .find(is_own)
+        .expect("a part");
     assert_eq!(
         (own.named_number("delayed"), own.named_number("late_max")),
         (Some(2.0), Some(2.0))

@@ -20,13 +20,13 @@ fn drive(number: usize) -> Drive {
 }
 
 fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> DeclusteredConfig {
-    let failures = failures.iter().map(|&(member, ms)| Failure {
+    let failure = |&(member, ms): &(usize, f64)| Failure {
         member,
         at: at_ms(ms),
-    });
+    };
     DeclusteredConfig {
         layout: Layout::new(LayoutKind::Chained, 4).expect("a layout"),
-        failures: failures.collect(),
+        failures: failures.iter().map(failure).collect(),
         rebuild_share,
         unit: SectorCount(10),
         policy: PolicyConfig::default(),

@@ -23,16 +23,16 @@ fn drive(number: usize) -> Drive {
 
 /// Reads go to the first member while there is a choice.
 fn failing(failures: &[(usize, f64)]) -> MirrorConfig {
-    let failures = failures.iter().map(|&(member, ms)| Failure {
+    let failure = |&(member, ms): &(usize, f64)| Failure {
         member,
         at: at_ms(ms),
-    });
+    };
     MirrorConfig {
         reads: ReadDispatch::Routed(Routing::Affinity {
             pivot: Lbn(200),
             relaxed: None,
         }),
-        failures: failures.collect(),
+        failures: failures.iter().map(failure).collect(),
         ..MirrorConfig::default()
     }
 }

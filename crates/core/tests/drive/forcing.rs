@@ -32,8 +32,7 @@ struct Spy {
 }
 
 impl Spy {
-    /// Promises the oldest requests the instants they would get if served now, greedily, plus the
-    /// slack.
+    /// Promises the oldest requests the instants they would get if served now, plus the slack.
     fn promise(&mut self, mut now: Instant, drive: &Drive) {
         let mut oldest: Vec<Request> = self
             .pending

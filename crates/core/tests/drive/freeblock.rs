@@ -54,7 +54,7 @@ impl FreeblockCase {
         self.gap.until.shifted(-way)
     }
 
-    /// Returns the gain of a read that may end up to `late` after its deadline; `None` if it is
+    /// Returns the gain of a read that may end up to `late` after its deadline; `None` if
     /// impossible.
     fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
         let extent = self.mechanism.layout.extent(first);

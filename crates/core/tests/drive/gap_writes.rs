@@ -190,8 +190,7 @@ fn requests(
     asked.collect()
 }
 
-/// The oracles: the same drive without gap writes, for the reads; and the sectors under the head,
-/// for the writes.
+/// The oracles: for reads the same drive without gap writes, for writes the sectors under the head.
 #[test]
 fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
     for (seed, policy) in [(1, "fcfs"), (2, "sptf"), (3, "look")] {

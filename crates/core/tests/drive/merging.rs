@@ -186,12 +186,11 @@ fn through(
         None => host,
     };
     let done = run(&mut host, arrivals);
-    let commands = commands.lock().unwrap().clone();
-    (done, commands)
+    let recorded = commands.lock().unwrap().clone();
+    (done, recorded)
 }
 
-/// Serves requests, at times in ms, on an idle tiny drive; returns the completions and the
-/// commands.
+/// Serves requests, at times in ms, on an idle tiny drive; returns completions and commands.
 fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
     let asked: Vec<_> = asked
         .iter()

@@ -148,8 +148,8 @@ fn a_shared_queue_can_be_divided_by_address() {
     assert_eq!(done(Some(9)), done(None));
 }
 
-/// A read across units of the second member is two commands there, and its own once it has taken
-/// one of them.
+/// A read across units of the second member is two commands there, which keeps it once one is
+/// taken.
 #[test]
 fn a_read_in_reserve_is_served_as_a_whole() {
     let divided = MirrorConfig {
@@ -287,7 +287,7 @@ fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
             )
         })
         .collect();
-    for policy in [
+    for name in [
         "fcfs",
         "satf",
         "look(by=map)",
@@ -295,7 +295,7 @@ fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
         "wstf",
         "vscan(by=map)",
     ] {
-        let policy: PolicyConfig = policy.parse().expect("a policy");
+        let policy: PolicyConfig = name.parse().expect("a policy");
         let [drive, other] = drives();
         for (member, drive) in [(0, drive), (1, other)] {
             let of_drive = policy.policy(&drive);
@@ -421,11 +421,11 @@ fn in_turn(
 /// complete.
 fn brute_force(
     requests: &[(f64, Request)],
-    policy: &str,
+    policy_name: &str,
     unit: Option<u64>,
     cost: Cost,
 ) -> Vec<Completion> {
-    let policy: PolicyConfig = policy.parse().expect("a policy");
+    let policy: PolicyConfig = policy_name.parse().expect("a policy");
     let served = |lists: &[Vec<(f64, Request)>; 2]| {
         let drives = drives().into_iter().zip(lists).enumerate();
         let done = drives.map(|(member, (drive, list))| {
@@ -433,8 +433,8 @@ fn brute_force(
                 let commands = commands(request, member, unit);
                 (at_ms(*at), commands)
             };
-            let list: Vec<_> = list.iter().map(of_request).collect();
-            in_turn(drive, &policy, &list)
+            let requests: Vec<_> = list.iter().map(of_request).collect();
+            in_turn(drive, &policy, &requests)
         });
         done.collect::<Vec<_>>()
     };

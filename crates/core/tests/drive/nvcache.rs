@@ -246,8 +246,7 @@ fn the_disk_that_is_left_writes_each_batch() {
     assert_eq!(disks.collect::<Vec<_>>(), [(0, None), (2, Some(12.0))]);
 }
 
-/// A write waits for four others, and the rebuild for it. The last step covers the rest of the
-/// disk.
+/// A write waits for four others, and the rebuild for it. The last step takes the rest.
 #[test]
 fn a_rebuild_does_not_wait_for_a_full_batch() {
     let unit = SectorCount(150);
@@ -287,7 +286,7 @@ fn a_full_cache_does_not_wait_for_a_batch() {
     assert_eq!(times(&done), [(0, 0.0), (1, 10.0)]);
 }
 
-/// Single writes are destaged in order of arrival while there are no reads.
+/// Without reads, single writes are destaged in order of arrival.
 #[test]
 fn ad_cp_leaves_no_disk_idle() {
     let ad_cp = DestageConfig {

@@ -16,8 +16,7 @@ fn at(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// Returns the blocks on the media at each of `times` in ms, where they were not at the time
-/// before.
+/// Returns the blocks newly on the media at each of `times` in ms.
 fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<Vec<u64>> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     assert_eq!(drive.persisted(Instant::START), Some(vec![]));

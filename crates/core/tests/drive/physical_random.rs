@@ -145,8 +145,8 @@ proptest! {
             prop_assert_eq!((a.at, a.breakdown, a.outcome), (b.at, b.breakdown, b.outcome));
         }
         let blocks = |at: &u64| at << bits..(at + 1) << bits;
-        let native: Vec<u64> = native.persisted.iter().flat_map(blocks).collect();
-        prop_assert_eq!(native, emulated.persisted);
+        let persisted: Vec<u64> = native.persisted.iter().flat_map(blocks).collect();
+        prop_assert_eq!(persisted, emulated.persisted);
     }
 
     /// The oracle is the meaning of a write: finally every block has persisted as often as it was

@@ -100,14 +100,14 @@ fn stripes_of_one_disk_are_a_queue_in_front_of_it() {
             (at, request)
         })
         .collect();
-    for policy in [
+    for name in [
         "fcfs",
         "satf",
         "clook(by=map)",
         "vscan(by=map)",
         "sstf(by=map)",
     ] {
-        let policy: PolicyConfig = policy.parse().expect("a policy");
+        let policy: PolicyConfig = name.parse().expect("a policy");
         let plain = drive(0);
         let of_drive = policy.policy(&plain);
         let expected = run(&mut Host::new(plain, of_drive), &requests);
@@ -429,8 +429,7 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
 }
 
 /// The last number of a part that has ended is used first, so later reads that wait for disk 1 have
-/// smaller numbers. A command in service is read again when it would have ended, after those that
-/// waited.
+/// smaller numbers. A command in service is read again when it would have ended, last of all.
 #[test]
 fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));

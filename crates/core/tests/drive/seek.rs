@@ -470,11 +470,11 @@ proptest! {
         spec in drive(), raw in requests(10), by in measures(),
     ) {
         let apart = |raw: &Raw| Raw { pause: Span::from_s(80.0), ..*raw };
-        let raw: Vec<Raw> = raw.iter().map(apart).collect();
-        let expected = run(&spec, &raw, "fcfs");
+        let far_apart: Vec<Raw> = raw.iter().map(apart).collect();
+        let expected = run(&spec, &far_apart, "fcfs");
         for name in NAMES {
             let written = format!("{name}({}", by.expression());
-            prop_assert_eq!(&run(&spec, &raw, &written), &expected, "{}", written);
+            prop_assert_eq!(&run(&spec, &far_apart, &written), &expected, "{}", written);
         }
     }
 

@@ -162,9 +162,9 @@ impl<'a> Stepwise<'a> {
             WatermarkOf::Request => sectors,
             WatermarkOf::Segment => self.spec.buffer.segment.0,
         };
-        let mark = (self.spec.buffer.read_watermark * of as f64).floor() as u64;
+        let part = (self.spec.buffer.read_watermark * of as f64).floor() as u64;
         let room = self.spec.buffer.segment.0;
-        let mark = mark.clamp(1, sectors.min(room));
+        let mark = part.clamp(1, sectors.min(room));
         let (mut head, mut there, mut sent) =
             (called + self.settled(start), Vec::new(), Vec::new());
         for k in 0..sectors {
@@ -203,11 +203,11 @@ impl<'a> Stepwise<'a> {
         let go = now + ms(overhead);
         let sector = ms(self.spec.bus.write_sector);
         let room = self.spec.buffer.segment.0;
-        let wanted = match o.write_start.sequential {
+        let write_start = match o.write_start.sequential {
             Some(sequential) if self.continues(Op::Write, start) => sequential,
             _ => o.write_start.small,
         };
-        let wanted = wanted.0.min(sectors).min(room);
+        let wanted = write_start.0.min(sectors).min(room);
         let mut received = go + ms(o.data_preparation);
         let enough = received + sector * wanted as f64;
         let (mut head, mut written) = (go + self.settled(start), Vec::<f64>::new());

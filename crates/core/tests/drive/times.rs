@@ -492,12 +492,11 @@ impl Policy<Drive> for BruteLeaky {
     }
 }
 
-/// Returns the order in which the tiny drive's own queue serves `asked`: instant in ms, direction,
-/// block.
+/// Returns the order in which the tiny drive's queue serves `asked`: ms, direction, block.
 fn order(policy: &str, asked: &[(f64, Op, u64)]) -> Vec<u64> {
     let spec = tiny(&format!("[queue]\ndepth = 40\npolicy = \"{policy}\"\n"));
-    let asked: Vec<_> = asked.iter().map(|&(at, op, b)| (at, op, b, 1)).collect();
-    serve_all(&spec, &asked)
+    let requests: Vec<_> = asked.iter().map(|&(at, op, b)| (at, op, b, 1)).collect();
+    serve_all(&spec, &requests)
         .iter()
         .map(|c| c.request.start.0)
         .collect()

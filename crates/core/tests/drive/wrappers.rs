@@ -32,9 +32,9 @@ fn times(done: &[Completion]) -> Vec<(f64, f64)> {
     done.iter().map(times).collect()
 }
 
-fn behind<D: Device + Estimate>(policy: &str, device: D) -> Host<D> {
-    let policy: PolicyConfig = policy.parse().expect("a policy");
-    let policy = policy.policy(&device);
+fn host<D: Device + Estimate>(policy_name: &str, device: D) -> Host<D> {
+    let config: PolicyConfig = policy_name.parse().expect("a policy");
+    let policy = config.policy(&device);
     Host::new(device, policy)
 }
 
@@ -121,8 +121,8 @@ fn limits_of_which_a_request_takes_for_ever_are_refused() {
 #[test]
 fn a_queue_in_front_of_a_throttle_keeps_the_choice() {
     let requests = [0, 100, 60].map(|block| (0.0, request(block, R, block, 1)));
-    let inside = throttled(behind("clook", drive(&queueing_spec())), 20.0, 0.0);
-    let mut outside = behind("clook", throttled(drive(&queueing_spec()), 20.0, 0.0));
+    let inside = throttled(host("clook", drive(&queueing_spec())), 20.0, 0.0);
+    let mut outside = host("clook", throttled(drive(&queueing_spec()), 20.0, 0.0));
     assert_eq!(ids(&run(&mut { inside }, &requests)), [0, 100, 60]);
     assert_eq!(ids(&run(&mut outside, &requests)), [0, 60, 100]);
 }
@@ -308,7 +308,7 @@ fn recorders_and_observers_see_what_passes_at_their_level() {
         ObservedDevice::new(drive(&queueing_spec()), report.clone()),
         Default::default(),
     );
-    let mut outside = Recorder::new(behind("fcfs", inside), Recording::default());
+    let mut outside = Recorder::new(host("fcfs", inside), Recording::default());
     let mut requests = vec![(0.0, request(7, R, 23, 1)), (1.0, request(8, W, 24, 1))];
     assert_eq!(outside.submit(at_ms(0.0), requests[0].1), Ok(()));
     let passed = outside.observer().passed();

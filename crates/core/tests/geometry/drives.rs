@@ -77,8 +77,7 @@ fn zone(z: &Value) -> Zone {
 }
 
 /// Returns the geometry of a drive in `../shared`: tests that need it are ignored, and `make test`
-/// runs them if the folder exists. The parameter sets do not give the unused blocks;
-/// [`DRIVES`] does.
+/// runs them if the folder exists. [`DRIVES`] adds the unused blocks.
 fn drive(name: &str) -> Geometry {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/drives")

@@ -5,8 +5,7 @@ use diskarm_core::workload::{Arrivals, Times};
 
 use crate::{N, assert_mean, assert_share, stream};
 
-/// Returns the pauses of a workload's arrivals, in units of its documented mean, which must be
-/// `mean`.
+/// Returns the pauses of a workload's arrivals, in units of its documented mean, `mean`.
 fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
     let arrivals = stream(text).arrivals;
     let promised = arrivals.mean_pause().as_ms();

@@ -34,12 +34,12 @@ fn expressions_have_their_documented_meaning() {
                 uniform size=exponential(mean=8KiB) reads=50%";
     let read = stream(text);
     let deviation = SectorCount(10_000);
-    let expected = [
+    let rules = [
         (0.3, Places::Sequential(Sequential { runs: None })),
         (0.3, Places::Local(Local { deviation })),
         (0.4, Places::Uniform(Uniform)),
     ];
-    let expected = expected.map(|(share, of)| Share { share, of });
+    let expected = rules.map(|(share, of)| Share { share, of });
     assert_eq!(read.places.parts, expected);
     let (mean, unit) = (SectorCount(16), SectorCount(1));
     assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));

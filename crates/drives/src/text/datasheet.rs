@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use diskarm_core::spec::{self, MAX_CYLINDERS, Spec};
-use diskarm_core::text::InputError;
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Bytes, Span};
 
 /// The values that a data sheet gives for a drive. For those it omits,
@@ -61,14 +61,12 @@ impl Sectors {
 
     /// Returns the format with this name, in upper or lower case.
     pub fn from_name(word: &str) -> Option<Self> {
-        let found = Self::WORDS
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(word))?;
-        Some(found.1)
+        let mut all = Self::WORDS.into_iter();
+        let found = all.find(|(known, _)| known.eq_ignore_ascii_case(word));
+        found.map(|(_, sectors)| sectors)
     }
 
-    /// Returns the usual format for a capacity: few drives of more than 4 TB have sectors of 512
-    /// bytes on the media.
+    /// Returns the usual format: few drives of more than 4 TB have 512-byte sectors on the media.
     fn usual(capacity: Bytes) -> Self {
         match capacity.0 {
             ..=4_000_999_999_999 => Self::Native512,
@@ -110,10 +108,8 @@ const SEGMENTS: (u64, u64) = (32, 4);
 /// Bytes per segment, unless the number of segments would leave [`SEGMENTS`].
 const SEGMENT: u64 = 2_000_000;
 
-/// Maximum number of platters.
 const PLATTERS: u32 = 16;
 
-/// Maximum number of queued commands.
 const QUEUE: u32 = 4096;
 
 /// A value, and a mark if it comes from the data sheet.
@@ -167,16 +163,14 @@ struct Zone {
 }
 
 impl Datasheet {
-    /// Returns the text of a specification with these values, with a remark on each assumed one,
-    /// and the parsed specification.
+    /// Returns the text of a specification, with remarks on assumed values, and the parsed one.
     ///
     /// All zones but the innermost have the same number of tracks, and together they hold the
     /// capacity to the sector. Their tracks grow evenly, so that reading in sequence, over head and
     /// cylinder switches, has the rates of the data sheet at both ends.
     ///
     /// # Errors
-    /// If a value contradicts another one (reported under the name of the field), or the resulting
-    /// specification is invalid.
+    /// If a value contradicts another one (reported for its field), or the result is invalid.
     pub fn specification(&self) -> Result<(String, Spec), InputError> {
         let figures = self.figures()?;
         let zones = self.zones(&figures)?;
@@ -215,7 +209,11 @@ impl Datasheet {
         let cache = Figure::new(self.cache, Bytes(64 << 20));
         let min = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < min {
-            return wrong("cache", shown(cache.value), &format!("{min} bytes or more"));
+            return wrong(
+                "cache",
+                size_text(cache.value),
+                &format!("{min} bytes or more"),
+            );
         }
         let figures = Figures {
             sectors,
@@ -245,10 +243,8 @@ impl Datasheet {
         if mean_ms <= 0.0 || mean_ms > 100.0 {
             return wrong("seek", self.seek.as_ms(), "0.001 to 100 ms");
         }
-        let single_ms = Figure::new(
-            self.track_to_track.map(ms),
-            mean_ms.min(1.0).min(mean_ms / 2.0),
-        );
+        let assumed_ms = mean_ms.min(1.0).min(mean_ms / 2.0);
+        let single_ms = Figure::new(self.track_to_track.map(ms), assumed_ms);
         let single = single_ms.value;
         if single <= 0.0 || single > mean_ms {
             let found = self.track_to_track.map_or(single, Span::as_ms);
@@ -275,8 +271,7 @@ impl Datasheet {
         })
     }
 
-    /// Chooses the smallest number of platters that holds the capacity, unless the data sheet gives
-    /// it.
+    /// Chooses the smallest number of platters for the capacity, unless the data sheet gives it.
     fn with_platters(&self, mut figures: Figures) -> Result<Figures, InputError> {
         if figures.surfaces.is_given {
             return Ok(figures);
@@ -293,11 +288,10 @@ impl Datasheet {
 
     /// Returns the error for a capacity that needs more tracks than the maximum.
     fn too_large(&self, expected: &str) -> InputError {
-        InputError::new("capacity", &shown(self.capacity), expected)
+        InputError::new("capacity", &size_text(self.capacity), expected)
     }
 
-    /// Returns the number of sectors on a track whose sequential rate is `per_s`: a pass over a
-    /// cylinder takes its revolutions, and the skews between tracks.
+    /// Returns the sectors on a track of this sequential rate, for its revolution and skews.
     fn on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
         let skews = (surfaces - 1.0) * track_ms(figures) + cylinder_ms(figures);
@@ -351,11 +345,8 @@ impl Datasheet {
         let sectors = &figures.sectors;
         // From here on in sectors of the interface, not of the media.
         let shown = |physical: u64| physical * sectors.value.in_physical();
-        let held: u64 = zones
-            .iter()
-            .map(|zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors))
-            .sum::<u64>()
-            * u64::from(figures.surfaces.value);
+        let on_surface = |zone: &Zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors);
+        let held = zones.iter().map(on_surface).sum::<u64>() * u64::from(figures.surfaces.value);
         let _ = writeln!(
             text,
             "\n[geometry]\nsurfaces = {}{}\ncylinders = {}\nsectors = {}\nsector_bytes = {}{}\n{}\
@@ -402,7 +393,7 @@ impl Datasheet {
             let known = Sectors::WORDS.iter().find(|(_, known)| *known == sectors);
             known.map_or("", |(word, _)| word).to_owned()
         };
-        let (capacity, speed) = (shown(self.capacity), format!("{} rpm", self.rpm));
+        let (capacity, speed) = (size_text(self.capacity), format!("{} rpm", self.rpm));
         let figure = |name: &str, value: Option<String>| Some(format!("{name}: {}", value?));
         let given = [
             figure("capacity", Some(capacity.clone())),
@@ -413,13 +404,17 @@ impl Datasheet {
             figure("full stroke", self.full_stroke.map(ms)),
             figure("outermost tracks", Some(mb(self.outer_per_s))),
             figure("innermost tracks", self.inner_per_s.map(mb)),
-            figure("buffer", self.cache.map(shown)),
+            figure("buffer", self.cache.map(size_text)),
             figure("platters", self.platters.map(|n| n.to_string())),
             figure("queued commands", self.queue.map(|n| n.to_string())),
             figure("interface", self.interface_per_s.map(mb)),
             figure("sectors", self.sectors.map(word)),
         ];
-        let given: Vec<String> = given.into_iter().flatten().collect();
+        let given = given
+            .into_iter()
+            .flatten()
+            .collect::<Vec<String>>()
+            .join(";\n");
         let inner = if figures.inner_per_s.is_given {
             "the rates of the data sheet"
         } else {
@@ -433,15 +428,14 @@ impl Datasheet {
              bytes on the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("A drive by its data sheet: {capacity}, {speed}")),
-            given.join(";\n"),
+            given,
             figures.sectors.value.physical_bytes(),
         )
     }
 
     /// Formats everything except source and geometry.
     fn rest(&self, figures: &Figures) -> String {
-        let ms =
-            |figure: &Figure<f64>| format!("\"{} ms\"{}", rounded(figure.value), assumed(figure));
+        let ms = |f: &Figure<f64>| format!("\"{} ms\"{}", rounded(f.value), assumed(f));
         let single = Figure {
             is_given: false,
             ..figures.seeks.single_ms
@@ -532,27 +526,103 @@ fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }
 
-/// Converts a time to milliseconds, rounded as in the text, so that a time that passes the checks
-/// is not 0 there.
+/// Converts a time to milliseconds, rounded as in the text, where it must not become 0.
 fn ms(span: Span) -> f64 {
     rounded(span.as_ms())
 }
 
-/// Rounds to three decimals.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
 /// Formats a size in the largest decimal unit that needs at most three decimals, or in bytes.
-fn shown(bytes: Bytes) -> String {
+fn size_text(bytes: Bytes) -> String {
     let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6)];
-    let bytes = bytes.0 as f64;
-    let whole = |unit: f64| {
-        (bytes / unit >= 1.0 && rounded(bytes / unit) * unit == bytes)
-            .then(|| rounded(bytes / unit))
+    let exact = bytes.0 as f64;
+    let in_unit = |(name, unit): (&str, f64)| {
+        let number = rounded(exact / unit);
+        (exact >= unit && number * unit == exact).then(|| format!("{number} {name}"))
     };
-    let found = units
-        .iter()
-        .find_map(|(name, unit)| Some(format!("{} {name}", whole(*unit)?)));
-    found.unwrap_or_else(|| format!("{bytes} bytes"))
+    let found = units.into_iter().find_map(in_unit);
+    found.unwrap_or_else(|| format!("{exact} bytes"))
+}
+
+/// Parses a size in `B`, `kB`, `MB`, `GB` or `TB`, or in `KiB`, `MiB`, `GiB` or `TiB`.
+///
+/// # Errors
+/// A noun phrase that describes valid sizes, if `text` is not one.
+pub fn parse_size(text: &str) -> Result<Bytes, &'static str> {
+    match parse_bytes(text).map(f64::round) {
+        Some(bytes) if (1.0..1e18).contains(&bytes) => Ok(Bytes(bytes as u64)),
+        _ => Err("a size from 1 B to a million TB, such as \"8TB\" or \"64MiB\""),
+    }
+}
+
+/// Parses a rate, such as `250MB/s`, and returns it in bytes per second.
+///
+/// # Errors
+/// A noun phrase that describes valid rates, if `text` is not one.
+pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
+    let rate = text
+        .trim_end()
+        .strip_suffix("/s")
+        .and_then(parse_bytes)
+        .filter(|rate| (1e3..1e12).contains(rate));
+    rate.ok_or(if text.trim_end().ends_with("b/s") {
+        "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
+    } else {
+        "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\""
+    })
+}
+
+fn parse_bytes(text: &str) -> Option<f64> {
+    let (prefix, base) = match text.trim().strip_suffix("iB") {
+        Some(rest) => (rest, 1024.0),
+        None => (text.trim().strip_suffix('B')?, 1000.0),
+    };
+    let power = match prefix.chars().last() {
+        Some('k' | 'K') => 1,
+        Some('M') => 2,
+        Some('G') => 3,
+        Some('T') => 4,
+        // Bytes: "8 B", but not "8 iB".
+        _ if base == 1000.0 => 0,
+        _ => return None,
+    };
+    let number = prefix[..prefix.len() - usize::from(power > 0)].trim();
+    // A decimal number has no exponent.
+    let is_plain = number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let decimal = || number.parse().ok().filter(|_| is_plain);
+    let parsed = quantity::count(number).map(|n| n as f64).or_else(decimal);
+    parsed.map(|number| number * f64::powi(base, power))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, size) in [
+            ("16000900661248 B", 16_000_900_661_248_u64),
+            ("512B", 512),
+            ("8TB", 8_000_000_000_000),
+            ("1.5 KiB", 1536),
+            ("64 kB", 64_000),
+        ] {
+            assert_eq!(parse_size(text), Ok(Bytes(size)), "{text}");
+        }
+        for text in ["8", "8 iB", "B", "8 PB", "8 T", "-1 B", "1e30 B", "0 B"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_in_bytes() {
+        assert_eq!(parse_rate_per_s("250 MB/s"), Ok(250e6));
+        assert!(parse_rate_per_s("6Gb/s").is_err_and(|expected| expected.contains("in bytes")));
+        assert!(parse_rate_per_s("6 GHz").is_err_and(|expected| !expected.contains("in bytes")));
+    }
 }

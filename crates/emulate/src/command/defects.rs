@@ -188,7 +188,6 @@ pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<S
     Ok(Start::Done(Vec::new()))
 }
 
-/// Returns the blocks in the parameter list.
 fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<Vec<u64>, Sense> {
     let data = &context.data_out;
     let length = if long_list {

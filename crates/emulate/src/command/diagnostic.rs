@@ -156,7 +156,6 @@ pub(super) fn physical(layout: &Layout, at: Pba) -> Option<Physical> {
     })
 }
 
-/// Returns the sector at a physical position.
 pub(super) fn sector(layout: &Layout, at: Physical) -> Option<Pba> {
     let cylinder = Cylinder(at.cylinder);
     let sectors = layout.track_sectors(cylinder)? as u32;

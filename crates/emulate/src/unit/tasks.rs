@@ -14,7 +14,6 @@ use crate::reservation::IscsiPort;
 use crate::state::{Answer, CommandFailure, Start};
 
 impl<D: Backing> Unit<D> {
-    /// Starts all tasks that may start.
     pub(super) fn start_tasks(&mut self) {
         while let Some(&slot) = self.waiting.front()
             && self.may_start(slot)

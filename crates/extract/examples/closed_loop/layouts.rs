@@ -27,7 +27,6 @@ pub struct LayoutComparison {
 /// Numbers of given and measured items.
 #[derive(Debug, Serialize)]
 pub struct Counted {
-    /// Given items.
     pub given: usize,
     /// Given items that were found.
     pub right: usize,
@@ -51,10 +50,7 @@ impl Counted {
     }
 }
 
-/// Compares two layouts.
-///
-/// # Panics
-/// A layout is not consistent.
+/// Compares a measured layout with the given one.
 pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
     let layouts = [given, found].map(|one| Layout::new(one).expect("it was checked"));
     let difference = LayoutDifference::new(&layouts[0], &layouts[1]);
@@ -125,10 +121,8 @@ fn defects(geometry: &Geometry, layout: &Layout) -> BTreeSet<Defect> {
         let (unit, slips) = places.slips();
         for &slip in &slips {
             let begins_after_data = places.before(slip, unit, &slips);
-            let next = (slip + 1..)
-                .find(|at| !slips.contains(at))
-                .map(|at| at * unit);
-            let next = next.and_then(|at| places.block(at));
+            let after = (slip + 1..).find(|at| !slips.contains(at));
+            let next = after.and_then(|at| places.block(at * unit));
             if let (true, Some(next)) = (begins_after_data, next) {
                 *slipped.entry(next).or_default() += 1;
             }
@@ -138,8 +132,8 @@ fn defects(geometry: &Geometry, layout: &Layout) -> BTreeSet<Defect> {
         let moved = spares.filter_map(|&(_, spare)| places.block(spare * unit));
         all.extend(moved.map(Defect::Moved));
     }
-    let slipped = slipped.into_iter();
-    all.extend(slipped.map(|(before, units)| Defect::Slipped { before, units }));
+    let slip = |(before, units)| Defect::Slipped { before, units };
+    all.extend(slipped.into_iter().map(slip));
     all
 }
 

@@ -58,8 +58,8 @@ fn all(folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let is_emulated =
         |text, name| spec::parse(text, name).is_ok_and(|spec| spec.geometry.physical_sector.0 > 1);
     let drives = CATALOGUE.iter().filter(|drive| wanted(drive.name));
-    let drives = drives.filter(|drive| !is_emulated(drive.text, drive.name));
     let pairs: Vec<_> = drives
+        .filter(|drive| !is_emulated(drive.text, drive.name))
         .flat_map(|drive| SCENARIOS.iter().map(move |scenario| (drive, scenario)))
         .collect();
     let run = |(drive, scenario): &(&diskarm_drives::Entry, &Scenario)| {

@@ -147,8 +147,7 @@ fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     Some(SeekTimes::new(&mechanics, given.geometry.cylinders))
 }
 
-/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter
-/// there.
+/// Three times the uncertainty of the points on both sides in milliseconds, if arrivals scatter.
 fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> Option<f64> {
     let scatter = scatter?;
     let points = &measured.points;

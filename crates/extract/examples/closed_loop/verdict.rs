@@ -48,7 +48,7 @@ struct Comparison {
     sequences: Vec<Sequence>,
 }
 
-/// The bounds.
+// The bounds.
 const OVERHEAD_MS: f64 = 0.02;
 const MINUTES: f64 = 30.0;
 
@@ -108,8 +108,8 @@ impl Comparison {
         let found = &described.spec;
         let findings = &checkpoint.findings;
         let commanded = findings.seek_commands.as_ref().map(Curves::mean);
-        let reads = findings.seeks.as_ref().or(commanded.as_ref());
-        let reads = reads.expect("a specification has seeks");
+        let any_seeks = findings.seeks.as_ref().or(commanded.as_ref());
+        let reads = any_seeks.expect("a specification has seeks");
         let writes = match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => seeks,
             _ => reads,
@@ -182,9 +182,7 @@ impl Comparison {
 #[derive(Debug, Serialize)]
 struct Fact {
     key: &'static str,
-    /// The value of the drive.
     given: String,
-    /// The measured value.
     found: String,
     verdict: Verdict,
     /// The reason for which it cannot be determined.
@@ -195,11 +193,8 @@ struct Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Verdict {
-    /// Equal to the drive's value.
     Right,
-    /// Reported as undeterminable.
     NotDeterminable,
-    /// Different from the drive's value.
     Wrong,
 }
 
@@ -238,8 +233,7 @@ fn compare_facts(given: &Spec, described: &MeasuredDrive) -> Vec<Fact> {
     finding.map(fact).collect()
 }
 
-/// Compares values. Times within 0.05 ms and shares within 5 % are equal, as the drive's behaviour
-/// determines no more.
+/// Compares values. Times within 0.05 ms and shares within 5 % are equal: no behaviour differs.
 fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() <= 0.05,

@@ -82,8 +82,10 @@ fn schemes(maps: &[ZoneMap]) -> impl Iterator<Item = (Sparing, u32)> {
     let mut ranges: Vec<u32> = maps.iter().flat_map(ranges).collect();
     ranges.sort_unstable();
     ranges.dedup();
-    let ranges = ranges.into_iter().take(200);
-    let by_range = ranges.map(|range| (Sparing::SectorsPerRange, range));
+    let by_range = ranges
+        .into_iter()
+        .take(200)
+        .map(|range| (Sparing::SectorsPerRange, range));
     plain
         .map(|sparing| (sparing, 0))
         .into_iter()
@@ -323,8 +325,7 @@ impl Regions {
         spares.filter(|&spares| spares > 0 && spares <= max && spares < self.region)
     }
 
-    /// Returns the slips and the number of reserved sectors, for `spares` at the front or the end
-    /// of each region.
+    /// Returns the slips and the number of reserved sectors, given where regions have spares.
     fn slips(&self, spares: u64, front: bool) -> Option<(Vec<u64>, u64)> {
         let mut slips = Vec::new();
         for n in self.first..=self.last {

@@ -50,13 +50,13 @@ const LONG: Span = Span::from_ns(250_000_000);
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
-    tracks: &[Lbn],
+    begins: &[Lbn],
     rotation: &Rotation,
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
     let starting = |at: &Lbn| Track::starting_at(layout, *at);
-    let tracks: Vec<Track> = tracks.iter().map(starting).collect();
+    let tracks: Vec<Track> = begins.iter().map(starting).collect();
     let steps = tracks.windows(2).map(|pair| (&pair[0], &pair[1]));
     if let Some(found) = times(&mut pairs, steps)?.and_then(|times| longer(&times)) {
         return Ok(Some(found));

@@ -33,8 +33,6 @@ const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
 /// Maximum number of reads per check where every check of a layout must distinguish sectors.
 const READS_PER_CHECK_MAX: f64 = 60.0;
-/// Maximum number of reads per check for the few decisions that matter most.
-const READS_PER_DECISION_MAX: f64 = 2_000.0;
 
 /// Maps instants to revolutions of the platter.
 struct Clock {
@@ -286,11 +284,6 @@ impl<'d, 't> Phases<'d, 't> {
     /// Returns true if every check of a layout can distinguish a sector from the next.
     pub fn resolves_sectors(&self, sectors: u64) -> bool {
         self.reads_per_check(sectors) <= READS_PER_CHECK_MAX
-    }
-
-    /// Returns true if the few important decisions can distinguish a sector from the next.
-    pub fn can_resolve_sectors(&self, sectors: u64) -> bool {
-        self.reads_per_check(sectors) <= READS_PER_DECISION_MAX
     }
 
     /// Returns the angle from one block to another, in -1/2 to 1/2 revolutions, as the mean of this

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use diskarm_core::spec::Spec;
-use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -97,8 +96,8 @@ impl Findings {
             idle: self.idle?,
             seeks: self.any_seeks()?.into_owned(),
             reads: self.reads.unwrap_or(Reads {
-                after_read: UNKNOWN,
-                head_switch: UNKNOWN,
+                after_read: Estimate::default(),
+                head_switch: Estimate::default(),
                 goes_on: None,
             }),
             read_hits: self.read_hits.unwrap_or_default(),
@@ -113,12 +112,6 @@ impl Findings {
         })
     }
 }
-
-const UNKNOWN: Estimate = Estimate {
-    value: Span::ZERO,
-    uncertainty: Span::ZERO,
-    samples: 0,
-};
 
 /// Changes with the format of findings.
 const VERSION: u32 = 2;
@@ -140,7 +133,7 @@ pub struct Checkpoint {
     pub findings: Findings,
 }
 
-/// A finished measurement.
+/// The outcome of a finished measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
@@ -203,8 +196,7 @@ impl Checkpoint {
         }
     }
 
-    /// Checks that a run of `other` may continue from here: the drives, specifications and options
-    /// must not differ.
+    /// Checks that a run of `other` may continue from here: on the same drive with equal options.
     pub fn check(&self, other: &Self) -> Result<(), String> {
         if self.drive != other.drive || self.identity != other.identity {
             let name = |of: &Self| {

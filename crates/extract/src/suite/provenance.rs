@@ -34,8 +34,7 @@ pub enum Provenance {
 /// Start of the remark on a value that was not determined.
 const NOT_DETERMINED: &str = "Not determined: ";
 
-/// Returns the keys of a specification whose remarks call them not determined. Fails if `text` is
-/// not TOML.
+/// Returns the keys of a specification whose remarks call them not determined.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
@@ -147,8 +146,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the reason for which a measurement did not find something; `otherwise` if it was
-    /// made.
+    /// Returns why a measurement did not find something; `otherwise` if it was made.
     fn why_not(&self, measurement: &str, otherwise: &str) -> String {
         match self.record(measurement).map(|record| &record.outcome) {
             Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
@@ -199,9 +197,10 @@ impl Checkpoint {
                 let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
                 let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
                 let mut assumed = chosen.found.assumed.iter();
-                let unplaced = match assumed.any(|assumed| assumed == timing::UNPLACED) {
-                    true => " whose tracks are known but not their sectors",
-                    false => "",
+                let unplaced = if assumed.any(|assumed| assumed == timing::UNPLACED) {
+                    " whose tracks are known but not their sectors"
+                } else {
+                    ""
                 };
                 let count = zones.len();
                 Some(exact(&format!(

@@ -1,14 +1,13 @@
-//! A specification being fitted.
+//! A specification being fitted, and the keys that a trace may determine.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
+use diskarm_core::spec::{Key, KeyKind, Mechanics, SeekCurve, Spec, Value, Variation};
 use diskarm_core::units::{Cylinder, Span};
-
-use crate::calibrate::parameter::PARAMETERS;
+use diskarm_drives::text::Edit;
 
 /// A specification, with its seek curves as corrections to the given ones.
 #[derive(Clone)]
@@ -38,11 +37,11 @@ pub enum Coordinate {
 const FALL_MS: f64 = 0.05;
 
 /// The overheads before the media access of a read and of a write.
-const READ_MISS: &[&str] = &[
+const READ_MISS: [&str; 2] = [
     "overheads.read_miss_after_read",
     "overheads.read_miss_after_write",
 ];
-const WRITE_MISS: &[&str] = &[
+const WRITE_MISS: [&str; 2] = [
     "overheads.write_miss_after_read",
     "overheads.write_miss_after_write",
 ];
@@ -122,12 +121,10 @@ impl Candidate {
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;
-        let segment = self.spec.buffer.segment;
-        (start.small, start.large) = (segment, segment);
-        let mut starts = vec![self.clone()];
-        if waiting.spec != self.spec {
-            starts.push(waiting);
-        }
+        start.small = self.spec.buffer.segment;
+        start.large = start.small;
+        let mut starts = vec![self.clone(), waiting];
+        starts.dedup_by(|waiting, given| waiting.spec == given.spec);
         starts
     }
 
@@ -141,21 +138,16 @@ impl Candidate {
     /// The specification with all corrections.
     pub fn build(&self) -> Spec {
         let mut spec = self.spec.clone();
+        let mechanics = &mut spec.mechanics;
         if self.read_seek.added_ms.iter().any(|&ms| ms != 0.0) {
-            spec.mechanics.seek = self.read_seek.corrected();
+            mechanics.seek = self.read_seek.corrected();
         }
         if let Some(write) = &self.write_seek
-            && (write.added_ms.iter().any(|&ms| ms != 0.0) || spec.mechanics.write_seek.is_none())
+            && (write.added_ms.iter().any(|&ms| ms != 0.0) || mechanics.write_seek.is_none())
         {
-            spec.mechanics.write_seek = Some(write.corrected());
+            mechanics.write_seek = Some(write.corrected());
         }
-        self.keep_movements_positive(&mut spec);
-        spec
-    }
-
-    /// Prevents settle and unevenness from making the time of a movement negative.
-    fn keep_movements_positive(&self, spec: &mut Spec) {
-        let mechanics = &mut spec.mechanics;
+        // Settle and unevenness must not make the time of a movement negative.
         let reads = self.read_seek.shortest();
         let writes = self.write_seek.as_ref().map_or(reads, Curve::shortest);
         let switch = match mechanics.head_switch {
@@ -165,6 +157,7 @@ impl Candidate {
         mechanics.write_settle = mechanics.write_settle.max(-writes.min(switch));
         let even = reads.min(writes);
         mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
+        spec
     }
 
     pub fn coordinates(&self) -> Vec<Coordinate> {
@@ -175,10 +168,8 @@ impl Candidate {
             .write_seek
             .iter()
             .flat_map(|curve| 0..curve.knots.len());
-        parameters
-            .chain(reads)
-            .chain(writes.map(Coordinate::WriteSeek))
-            .collect()
+        let seeks = reads.chain(writes.map(Coordinate::WriteSeek));
+        parameters.chain(seeks).collect()
     }
 
     /// Returns the directions to search: each coordinate, and groups of coordinates. If inward
@@ -186,44 +177,40 @@ impl Candidate {
     /// shortest seeks compensate for it. All seeks of one direction also move together.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
-        let named = |key: &str| {
-            let at = PARAMETERS.iter().position(|p| p.key.path == key);
-            at.map(Coordinate::Parameter)
-        };
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
         for group in TOGETHER {
-            let group = group.iter().map(|&(key, times)| Some((named(key)?, times)));
+            let group = group
+                .iter()
+                .map(|&(key, times)| Some((parameter(key)?, times)));
             directions.extend(group.collect::<Option<Direction>>());
         }
-        if let Some(inward) = named("mechanics.inward_seek") {
+        if let Some(inward) = parameter("mechanics.inward_seek") {
             let mut first = vec![(inward, 1.0), (Coordinate::ReadSeek(0), -1.0)];
             if self.write_seek.is_some() {
                 first.push((Coordinate::WriteSeek(0), -1.0));
             }
             directions.push(first);
         }
-        // A range of distances, whose knots cannot move one by one.
-        for curve in [
-            Coordinate::ReadSeek as fn(usize) -> Coordinate,
-            Coordinate::WriteSeek,
-        ] {
-            let knots: Vec<_> = (0..).map(curve).take_while(|at| all.contains(at)).collect();
-            for three in knots.windows(3) {
-                directions.push(three.iter().map(|&at| (at, 1.0)).collect());
-            }
-        }
-        let whole = |is: fn(&Coordinate) -> bool| -> Direction {
-            all.iter().copied().filter(is).map(|at| (at, 1.0)).collect()
+        let knots = |curve: fn(usize) -> Coordinate| -> Direction {
+            let knots = (0..).map(curve).take_while(|at| all.contains(at));
+            knots.map(|at| (at, 1.0)).collect()
         };
-        let reads = whole(|at| matches!(at, Coordinate::ReadSeek(_)));
-        let writes = whole(|at| matches!(at, Coordinate::WriteSeek(_)));
-        for (seeks, overheads) in [(reads, READ_MISS), (writes, WRITE_MISS)] {
+        let seeks = [knots(Coordinate::ReadSeek), knots(Coordinate::WriteSeek)];
+        // A range of distances, whose knots cannot move one by one.
+        for three in seeks.iter().flat_map(|knots| knots.windows(3)) {
+            directions.push(three.to_vec());
+        }
+        for (seeks, overheads) in seeks.into_iter().zip([READ_MISS, WRITE_MISS]) {
             if seeks.is_empty() {
                 continue;
             }
             // Overheads that are in the seek curve.
             let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
-            moved.extend(overheads.iter().filter_map(|key| Some((named(key)?, 1.0))));
+            moved.extend(
+                overheads
+                    .iter()
+                    .filter_map(|key| Some((parameter(key)?, 1.0))),
+            );
             directions.extend([seeks, moved]);
         }
         directions
@@ -288,12 +275,11 @@ impl Candidate {
                 sum += ((ms - was) / parameter.prior_ms(was)).powi(2);
             }
         }
-        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+        let curves = || std::iter::once(&self.read_seek).chain(&self.write_seek);
+        for curve in curves() {
             let added = &curve.added_ms;
-            sum += added
-                .iter()
-                .map(|ms| (ms / SEEK_PRIOR_MS).powi(2))
-                .sum::<f64>();
+            let squares = added.iter().map(|ms| (ms / SEEK_PRIOR_MS).powi(2));
+            sum += squares.sum::<f64>();
             let steps = added.windows(2).map(|two| (two[1] - two[0]) / SEEK_STEP_MS);
             // Robust: a step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
@@ -301,7 +287,7 @@ impl Candidate {
         // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
         // to settle before writes after seeks of 160 to 700 cylinders, the Cheetah 4LP before any
         // request after seeks of 50 to 400, and after no others.
-        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+        for curve in curves() {
             let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
             sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
         }
@@ -333,23 +319,16 @@ impl Curve {
             ..mechanics.clone()
         };
         let times = SeekTimes::new(&arm, cylinders);
-        let way = |d: u32| (Cylinder(0), Cylinder(d));
-        let given = (0..cylinders)
-            .map(|d| times.total(op, way(d), false))
-            .collect();
-        let last = f64::from(cylinders - 1);
-        let octaves = (0..).map(|k| (f64::from(k) / KNOTS_AN_OCTAVE).exp2().round());
-        let mut knots: Vec<u32> = octaves
-            .take_while(|&d| d < last)
-            .map(|d| d as u32)
-            .collect();
-        knots.push(last as u32);
+        let given = (0..cylinders).map(|d| times.total(op, (Cylinder(0), Cylinder(d)), false));
+        let last = cylinders - 1;
+        let octaves = (0..).map(|k| (f64::from(k) / KNOTS_AN_OCTAVE).exp2().round() as u32);
+        let mut knots: Vec<u32> = octaves.take_while(|&d| d < last).collect();
+        knots.push(last);
         knots.dedup();
-        let added_ms = vec![0.0; knots.len()];
         Self {
-            given,
+            given: given.collect(),
+            added_ms: vec![0.0; knots.len()],
             knots,
-            added_ms,
         }
     }
 
@@ -381,12 +360,10 @@ impl Curve {
     /// Returns the falls of the corrected curve from each knot to the next, in milliseconds, beyond
     /// those of the given curve.
     pub fn falls_ms(&self) -> impl Iterator<Item = f64> {
-        let time = |of: &dyn Fn(u32) -> Span, k: usize| of(self.knots[k]).as_ms();
-        (1..self.knots.len()).map(move |k| {
-            let given = |d: u32| self.given[d as usize];
-            let fall = time(&|d| self.time(d), k - 1) - time(&|d| self.time(d), k);
-            let given_fall = time(&given, k - 1) - time(&given, k);
-            (fall - given_fall.max(0.0)).max(0.0)
+        self.knots.windows(2).map(|knots| {
+            let fall = |time: &dyn Fn(u32) -> Span| time(knots[0]).as_ms() - time(knots[1]).as_ms();
+            let given = fall(&|d| self.given[d as usize]);
+            (fall(&|d| self.time(d)) - given.max(0.0)).max(0.0)
         })
     }
 
@@ -404,8 +381,95 @@ impl Curve {
     }
 }
 
+/// Standard deviation of a bus rate from the given one, as a share of it.
+const BUS_PRIOR: f64 = 0.1;
+
+/// A key whose value is a time.
+pub struct Parameter {
+    pub key: &'static Key,
+    /// Standard deviation of its value, in milliseconds.
+    prior_ms: f64,
+}
+
+impl Parameter {
+    /// Standard deviation of its value from `given_ms`, in milliseconds. A bus has a standard rate,
+    /// which data sheets give: what a trace seems to say against it has another cause.
+    pub fn prior_ms(&self, given_ms: f64) -> f64 {
+        if self.is_rate() && given_ms > 0.0 {
+            BUS_PRIOR * given_ms
+        } else {
+            self.prior_ms
+        }
+    }
+
+    /// Returns true for the time of a sector on the bus.
+    pub fn is_rate(&self) -> bool {
+        matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
+    }
+
+    /// Its value in milliseconds; `None` if the specification does not have it.
+    fn get(&self, spec: &Spec) -> Option<f64> {
+        match self.key.get(spec) {
+            Some(Value::Time(time)) => Some(time.as_ms()),
+            _ => None,
+        }
+    }
+
+    /// Sets it within its bounds, if the specification has it.
+    fn set(&self, spec: &mut Spec, ms: f64) {
+        let signed = matches!(self.key.kind, KeyKind::Time { signed: true });
+        let ms = if signed { ms } else { ms.max(0.0) };
+        if self.get(spec).is_some() {
+            self.key.set(spec, Value::Time(Span::from_ms(ms)));
+        }
+    }
+}
+
+/// All keys that may vary, in the order in which they are fitted and written.
+pub static VARIED: LazyLock<Vec<&'static Key>> = LazyLock::new(|| {
+    let mut keys = Key::all();
+    keys.retain(|key| key.vary != Variation::Fixed);
+    keys.sort_by_key(|key| key.rank);
+    keys
+});
+
+/// The numbers among them.
+pub static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
+    let number = |key: &&'static Key| match key.vary {
+        Variation::Number { prior_ms } => Some(Parameter { key, prior_ms }),
+        _ => None,
+    };
+    VARIED.iter().filter_map(number).collect()
+});
+
+/// The changes that turn the text of `given` into one of `fitted`.
+pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
+    let starts = given.overheads.write_start != fitted.overheads.write_start;
+    let changed = VARIED.iter().filter_map(|key| {
+        let fitted = key.get(fitted)?;
+        // All three sizes must be given, or none.
+        let together = starts && key.path.starts_with("overheads.write_start.");
+        match fitted {
+            Value::SeekCurve(ref curve) if !matches!(curve, SeekCurve::Table(_)) => None,
+            fitted if together || key.get(given).as_ref() != Some(&fitted) => {
+                Some(Edit::of(key, fitted))
+            }
+            _ => None,
+        }
+    });
+    changed.collect()
+}
+
+/// The coordinate of the key with this path, if it is fitted.
+pub fn parameter(path: &str) -> Option<Coordinate> {
+    let at = PARAMETERS.iter().position(|p| p.key.path == path);
+    at.map(Coordinate::Parameter)
+}
+
 #[cfg(test)]
 mod curve_tests;
+#[cfg(test)]
+pub mod parameter_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,8 +479,8 @@ mod tests {
     #[test]
     fn groups_name_keys_that_are_fitted() {
         let groups = TOGETHER.iter().copied().flatten().map(|&(key, _)| key);
-        for key in groups.chain(READ_MISS.iter().chain(WRITE_MISS).copied()) {
-            assert!(PARAMETERS.iter().any(|p| p.key.path == key), "{key}");
+        for key in groups.chain(READ_MISS).chain(WRITE_MISS) {
+            assert!(parameter(key).is_some(), "{key}");
         }
     }
 
@@ -430,10 +494,7 @@ mod tests {
         assert_eq!(starts.len(), 2);
         assert_eq!(starts[0].spec, spec);
         let start = starts[1].spec.overheads.write_start;
-        assert_eq!(
-            (start.small, start.large),
-            (spec.buffer.segment, spec.buffer.segment)
-        );
+        assert_eq!([start.small, start.large], [spec.buffer.segment; 2]);
         assert_eq!(starts[1].starts().len(), 1, "it waits already");
     }
 }

@@ -1,13 +1,11 @@
 //! Standard deviations and correlations of the fitted numbers.
 
-use crate::calibrate::candidate::{Candidate, Coordinate};
-use crate::calibrate::parameter::PARAMETERS;
+use crate::calibrate::candidate::{Candidate, Coordinate, PARAMETERS};
 use crate::calibrate::search::Search;
 
 /// A number of a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// A key.
     Key(&'static str),
     /// The correction to the seek time over this distance in cylinders, before a read.
     ReadSeek(u32),
@@ -18,7 +16,6 @@ pub enum Quantity {
 /// A number that a trace determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
-    /// The quantity.
     pub quantity: Quantity,
     /// The given value, in milliseconds; zero for a correction to a seek time.
     pub given_ms: f64,
@@ -49,11 +46,9 @@ const MIN_MS: f64 = 0.001;
 
 /// The numbers that a trace determines, and those that it does not.
 pub struct Certainty {
-    /// The numbers that it determines.
     pub fitted: Vec<Fitted>,
-    /// The covariance of these.
+    /// The covariance of the fitted numbers.
     pub covariance: Covariance,
-    /// The numbers that it does not determine.
     pub left: Vec<Quantity>,
 }
 
@@ -63,10 +58,7 @@ impl Certainty {
         let all = given.coordinates().into_iter();
         Self {
             fitted: Vec::new(),
-            covariance: Covariance {
-                ms2: Vec::new(),
-                others_held_sd_ms: Vec::new(),
-            },
+            covariance: Covariance::default(),
             left: all.map(|at| quantity(given, at)).collect(),
         }
     }
@@ -77,7 +69,7 @@ impl Certainty {
 /// put them.
 pub fn weigh(search: &mut Search<'_>) -> Certainty {
     let (mut determined, mut left) = (Vec::new(), Vec::new());
-    let given = Candidate::new(search.objective.given(), search.candidate.layout.clone());
+    let given = Candidate::new(search.objective.given, search.candidate.layout.clone());
     let mut settled = search.candidate.clone();
     for at in search.candidate.coordinates() {
         let certainty = deviation(search, at);
@@ -136,11 +128,8 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
         Coordinate::Parameter(i) => Quantity::Key(PARAMETERS[i].key.path),
         Coordinate::ReadSeek(k) => Quantity::ReadSeek(candidate.read_seek.knots[k]),
         Coordinate::WriteSeek(k) => {
-            let curve = candidate
-                .write_seek
-                .as_ref()
-                .unwrap_or(&candidate.read_seek);
-            Quantity::WriteSeek(curve.knots[k])
+            let curve = candidate.write_seek.as_ref();
+            Quantity::WriteSeek(curve.unwrap_or(&candidate.read_seek).knots[k])
         }
     }
 }
@@ -168,7 +157,7 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
 }
 
 /// The covariance of fitted numbers, from trace and prior.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Covariance {
     /// The covariance of each number with each other, in the order of the numbers, in squared
     /// milliseconds.
@@ -227,12 +216,11 @@ impl Covariance {
 /// while all others are held, from the curvature of the likelihood alone; how they are correlated
 /// follows from products of the slopes of each row's density, and what the trace does not say from
 /// the prior.
-pub fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
+fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
-    let given = search.objective.given();
-    let prior = |&(at, _): &(Coordinate, f64)| Candidate::prior_from_ms(at, given);
-    let priors: Vec<f64> = at.iter().map(prior).collect();
-    let sds: Vec<f64> = at.iter().map(|&(_, sd_ms)| sd_ms).collect();
+    let (at, sds): (Vec<Coordinate>, Vec<f64>) = at.iter().copied().unzip();
+    let prior = |at: Coordinate| Candidate::prior_from_ms(at, search.objective.given);
+    let priors: Vec<f64> = at.into_iter().map(prior).collect();
     combined(&slopes, &sds, &priors)
 }
 
@@ -255,18 +243,12 @@ fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covarianc
         }
     };
     let n = sds_ms.len();
-    let information: Vec<Vec<f64>> = (0..n)
-        .map(|i| (0..n).map(|j| entry(i, j)).collect())
-        .collect();
+    let information = matrix(n, entry);
     let held = (0..n).map(|i| sds_ms[i] / information[i][i].sqrt());
     let others_held_sd_ms = held.collect();
     let inverse = inverse(information);
-    let ms2 = |(i, row): (usize, Vec<f64>)| {
-        let in_ms2 = row.into_iter().zip(sds_ms).map(|(c, &sd_ms)| c * sd_ms);
-        in_ms2.map(|c| c * sds_ms[i]).collect()
-    };
     Covariance {
-        ms2: inverse.into_iter().enumerate().map(ms2).collect(),
+        ms2: matrix(n, |i, j| inverse[i][j] * sds_ms[j] * sds_ms[i]),
         others_held_sd_ms,
     }
 }
@@ -282,12 +264,15 @@ fn slope(search: &Search<'_>, (at, sd_ms): (Coordinate, f64)) -> Vec<f64> {
     up.zip(down).map(|(up, down)| (up - down) / 2.0).collect()
 }
 
+fn matrix(n: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
+    let row = |i| (0..n).map(|j| entry(i, j)).collect();
+    (0..n).map(row).collect()
+}
+
 /// The inverse of a positive definite matrix, by Gauss and Jordan.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = matrix.len();
-    let mut inverse: Vec<Vec<f64>> = (0..n)
-        .map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect())
-        .collect();
+    let mut inverse = self::matrix(n, |i, j| f64::from(u8::from(i == j)));
     for k in 0..n {
         let pivot = matrix[k][k];
         let scaled = |row: &[f64]| row.iter().map(|value| value / pivot).collect();
@@ -306,14 +291,12 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrate::candidate::parameter;
 
     /// The standard rate has a deviation of a tenth.
     #[test]
     fn only_a_bus_rate_far_from_a_given_one_is_doubtful() {
-        let key = |path: &str| {
-            let found = PARAMETERS.iter().position(|p| p.key.path == path);
-            Coordinate::Parameter(found.expect("a fitted key"))
-        };
+        let key = |path| parameter(path).expect("a fitted key");
         let rate = key("bus.write_sector");
         assert!(is_doubtful(rate, 0.2, 0.13) && is_doubtful(rate, 0.2, 0.27));
         assert!(!is_doubtful(rate, 0.2, 0.15) && !is_doubtful(rate, 0.2, 0.25));
@@ -328,10 +311,9 @@ mod tests {
     }
 
     fn known(ms2: Vec<Vec<f64>>) -> Covariance {
-        let others_held_sd_ms = Vec::new();
         Covariance {
             ms2,
-            others_held_sd_ms,
+            ..Covariance::default()
         }
     }
 

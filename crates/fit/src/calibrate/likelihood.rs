@@ -16,12 +16,64 @@
 //! outweighs the rest. The random behaviours that the scatter shows become keys of the
 //! specification.
 
-use diskarm_core::device::{Completion, Outcome};
-use diskarm_core::spec::{Mechanics, ReadAhead, SeekCurve, Spec};
-use diskarm_core::units::Span;
+use std::sync::Arc;
 
-use crate::calibrate::trace::{KINDS, distances};
-use crate::validate::Relation;
+use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::geometry::Layout;
+use diskarm_core::predict::{Continuity, Observation, Predictor};
+use diskarm_core::spec::{ReadAhead, SeekCurve, Spec};
+use diskarm_core::units::{Lbn, Span};
+
+use crate::validate::{Measured, Relation};
+
+/// Rows of a measured trace.
+#[derive(Clone)]
+pub struct Trace {
+    rows: Vec<Measured>,
+    /// The kind of each row, less than [`KINDS`], and its relation to the previous one.
+    pub classes: Vec<(usize, Relation)>,
+}
+
+/// The number of kinds of rows: two directions, and for the seek distance no cylinder, one, two and
+/// three, and so on by factors of two.
+pub const KINDS: usize = 2 * 33;
+
+/// The shortest and the longest distance of a kind of row; `None` if it has no movement.
+fn distances(kind: usize) -> Option<(u32, u32)> {
+    let octave = (kind / 2).checked_sub(1)?;
+    let first = 1u32.checked_shl(octave as u32)?;
+    Some((first, first.saturating_mul(2) - 1))
+}
+
+impl Trace {
+    /// `rows`, on a drive whose blocks are arranged as in `layout`.
+    pub fn new(rows: Vec<Measured>, layout: &Layout) -> Self {
+        let mut arm = 0;
+        let kinds = rows.iter().map(|row| {
+            let request = &row.step.request;
+            let distance = layout.extent(request.start).cylinder.0.abs_diff(arm);
+            arm = layout.extent(Lbn(request.end().0 - 1)).cylinder.0;
+            let octave = distance
+                .checked_ilog2()
+                .map_or(0, |octave| 1 + octave as usize);
+            2 * octave + usize::from(!request.op.is_read())
+        });
+        let classes = kinds.zip(Relation::of_rows(&rows, layout)).collect();
+        Self { rows, classes }
+    }
+
+    /// Follows all rows with a drive of `spec` over `layout`; passes each observation, and whether
+    /// the platter's angle was known before, to `each`.
+    pub fn follow(
+        &self,
+        spec: &Spec,
+        layout: &Arc<Layout>,
+        continuity: Continuity,
+        each: impl FnMut(bool, &Observation),
+    ) -> Predictor {
+        crate::validate::follow(spec, Arc::clone(layout), &self.rows, continuity, each)
+    }
+}
 
 /// Logarithm of the likelihood ratio from which a behaviour is adopted.
 pub const EVIDENCE: f64 = 10.0;
@@ -43,7 +95,6 @@ pub struct Row {
     pub locked: bool,
     /// Its kind, by direction and distance.
     pub kind: usize,
-    /// Its relation to the previous row.
     pub relation: Relation,
 }
 
@@ -65,21 +116,21 @@ impl Row {
     }
 
     /// Returns true for a sequential read that misses the buffer.
-    pub fn missed_in_sequence(&self) -> bool {
+    fn missed_in_sequence(&self) -> bool {
         let is_read = self.predicted.request.op.is_read();
         let continues = self.relation == Relation::Sequential;
         is_read && continues && self.predicted.outcome == Outcome::Miss
     }
 
     /// Returns true if the media served it although the buffer should have.
-    pub fn failed(&self) -> bool {
+    fn failed(&self) -> bool {
         let buffered = matches!(self.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
         buffered && self.explained.outcome == Outcome::Miss
     }
 }
 
 /// The deviations of the arm's arrival that are tried, in milliseconds.
-pub const ARMS_MS: [f64; 14] = [
+const ARMS_MS: [f64; 14] = [
     0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0,
 ];
 
@@ -198,23 +249,24 @@ impl Noise {
         for kind in 0..KINDS {
             let own: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
             let unlike = |arm_ms: f64| ((arm_ms / common).ln() / ARM_PRIOR).powi(2) / 2.0;
-            let arm_ms = self.arm_of(&own, period_ms, unlike);
-            self.arm_ms[kind] = arm_ms;
+            self.arm_ms[kind] = self.arm_of(&own, period_ms, unlike);
         }
     }
 
     /// The scatter of the arm that makes `rows` most likely, with this much less for each.
     fn arm_of(&self, rows: &[&Row], period_ms: f64, unlike: impl Fn(f64) -> f64) -> f64 {
-        let scored = ARMS_MS.map(|arm_ms| {
-            let tried = Self {
-                arm_ms: [arm_ms; KINDS],
-                ..self.clone()
-            };
-            let ln = tried.ln_likelihood(rows.iter().copied(), period_ms);
-            (ln - unlike(arm_ms), arm_ms)
-        });
-        let best = scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        best.map_or(Self::UNKNOWN.arm_ms[0], |(_, arm_ms)| arm_ms)
+        most_likely_arm(|arm_ms| {
+            let tried = self.with_arm([arm_ms; KINDS]);
+            tried.ln_likelihood(rows.iter().copied(), period_ms) - unlike(arm_ms)
+        })
+        .1
+    }
+
+    fn with_arm(&self, arm_ms: [f64; KINDS]) -> Self {
+        Self {
+            arm_ms,
+            ..self.clone()
+        }
     }
 
     /// Density around the predicted angle, and one revolution before and after it.
@@ -224,6 +276,13 @@ impl Noise {
             + early * density(-period_ms)
             + late * density(period_ms)
     }
+}
+
+/// Returns the highest of these values for the deviations that are tried, and its deviation.
+fn most_likely_arm(ln: impl Fn(f64) -> f64) -> (f64, f64) {
+    let tried = ARMS_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
+    let best = tried.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.expect("several deviations")
 }
 
 /// Density of outliers: uniform over four revolutions.
@@ -273,10 +332,7 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     let scatters = |kind: usize| {
         let own = || rows.iter().filter(|row| row.kind == kind);
         let ln = |arm_ms: f64| {
-            let noise = Noise {
-                arm_ms: [arm_ms; KINDS],
-                ..noise.clone()
-            };
+            let noise = noise.with_arm([arm_ms; KINDS]);
             noise.ln_likelihood(own(), period_ms)
         };
         let (still, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
@@ -289,33 +345,27 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     spec.overheads.read_miss_in_sequence_scatter = in_sequence(noise, rows, period_ms);
     let cylinders = spec.geometry.cylinders;
     let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
-    let Mechanics {
-        seek_scatter,
-        write_seek_scatter,
-        ..
-    } = &mut spec.mechanics;
-    *write_seek_scatter = match (&reads, writes) {
-        // Without a curve of their own, writes would use the curve of reads.
-        (Some(_), None) => Some(SeekCurve::Table(vec![(1, Span::ZERO)])),
-        (_, writes) => writes,
-    };
-    *seek_scatter = reads;
+    // Without a curve of their own, writes would use the curve of reads.
+    let none = reads
+        .as_ref()
+        .map(|_| SeekCurve::Table(vec![(1, Span::ZERO)]));
+    spec.mechanics.write_seek_scatter = writes.or(none);
+    spec.mechanics.seek_scatter = reads;
 }
 
 /// The standard deviation of read misses in sequence beyond that of other rows of their kind; zero
 /// if they have none.
 fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     let own: Vec<&Row> = rows.iter().filter(|row| row.missed_in_sequence()).collect();
-    let scattering = |more_ms: f64| Noise {
-        arm_ms: noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)),
-        ..noise.clone()
+    let ln = |more_ms: f64| {
+        let scattering = noise.with_arm(noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)));
+        scattering.ln_likelihood(own.iter().copied(), period_ms)
     };
-    let ln = |more_ms| scattering(more_ms).ln_likelihood(own.iter().copied(), period_ms);
-    let tried = ARMS_MS.map(|more_ms| (ln(more_ms), more_ms));
-    let best = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((best, more_ms)) if best > ln(0.0) + EVIDENCE => Span::from_ms(more_ms),
-        _ => Span::ZERO,
+    let (best, more_ms) = most_likely_arm(ln);
+    if best > ln(0.0) + EVIDENCE {
+        Span::from_ms(more_ms)
+    } else {
+        Span::ZERO
     }
 }
 
@@ -335,15 +385,14 @@ fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Optio
             points.push((last, deviation));
         }
     }
-    // A point in line with its neighbours is redundant.
-    let all = points.clone();
-    let inner = |k: usize| {
-        k > 0 && k + 1 < all.len() && all[k - 1].1 == all[k].1 && all[k].1 == all[k + 1].1
-    };
-    let mut k = 0..;
-    points.retain(|_| !k.next().is_some_and(inner));
     let any = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
-    any.then_some(SeekCurve::Table(points))
+    // A point in line with its neighbours is redundant.
+    let is_inner = |k: usize| {
+        let around = points.get(k.wrapping_sub(1)).zip(points.get(k + 1));
+        around.is_some_and(|(before, after)| [before.1, after.1] == [points[k].1; 2])
+    };
+    let kept = (0..points.len()).filter(|k| !is_inner(*k));
+    any.then(|| SeekCurve::Table(kept.map(|k| points[k]).collect()))
 }
 
 #[cfg(test)]

@@ -10,9 +10,7 @@ use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 
 use crate::calibrate::candidate::Candidate;
-use crate::calibrate::likelihood;
-use crate::calibrate::likelihood::{Noise, Row};
-use crate::calibrate::trace::{KINDS, Trace};
+use crate::calibrate::likelihood::{KINDS, Noise, Row, Trace, set_random_behaviour};
 use crate::validate::Relation;
 
 /// Errors are limited to this in a mean, so that a single retry of a second does not
@@ -30,7 +28,8 @@ pub struct Parts {
 /// The likelihood of a trace under a candidate, and the candidate's prior.
 pub struct Objective<'a> {
     trace: &'a Trace,
-    given: &'a Spec,
+    /// The centre of the prior.
+    pub given: &'a Spec,
     continuity: Continuity,
     /// The scatter of measurements.
     pub noise: Noise,
@@ -39,7 +38,6 @@ pub struct Objective<'a> {
 }
 
 impl<'a> Objective<'a> {
-    /// The objective for `trace`, with `given` as the centre of the prior.
     pub fn new(trace: &'a Trace, given: &'a Spec, continuity: Continuity) -> Self {
         Self {
             trace,
@@ -66,11 +64,9 @@ impl<'a> Objective<'a> {
 
     /// Follows the trace with a candidate of specification `spec`, and passes each row to `each`.
     fn rows(&self, spec: &Spec, layout: &Arc<Layout>, mut each: impl FnMut(Row)) {
-        let mut kinds = self.trace.kinds().iter().zip(self.trace.relations());
+        let mut classes = self.trace.classes.iter();
         let each = |locked: bool, seen: &Observation| {
-            let Some((&kind, &relation)) = kinds.next() else {
-                return;
-            };
+            let &(kind, relation) = classes.next().expect("the class of each row");
             each(Row {
                 predicted: seen.predicted,
                 explained: seen.explained,
@@ -124,31 +120,23 @@ impl<'a> Objective<'a> {
         let mut classes: Vec<Class> = Vec::new();
         for row in &rows {
             let request = &row.predicted.request;
-            let (op, relation, outcome) = (request.op, row.relation, row.predicted.outcome);
-            let is_same = |class: &&mut Class| {
-                (class.op, class.relation, class.outcome) == (op, relation, outcome)
-            };
-            let class = match classes.iter_mut().find(is_same) {
-                Some(class) => class,
-                None => {
-                    classes.push(Class {
-                        op,
-                        relation,
-                        outcome,
-                        count: 0,
-                        explained: 0,
-                    });
-                    classes.last_mut().expect("just added")
-                }
-            };
-            class.count += 1;
-            class.explained += u64::from(self.noise.explains(row, period_ms));
+            let key = (request.op, row.relation, row.predicted.outcome);
+            let is_same = |class: &Class| (class.op, class.relation, class.outcome) == key;
+            let at = classes.iter().position(is_same).unwrap_or(classes.len());
+            if at == classes.len() {
+                let (op, relation, outcome) = key;
+                classes.push(Class {
+                    op,
+                    relation,
+                    outcome,
+                    count: 0,
+                    explained: 0,
+                });
+            }
+            classes[at].count += 1;
+            classes[at].explained += u64::from(self.noise.explains(row, period_ms));
         }
         classes
-    }
-
-    pub fn given(&self) -> &Spec {
-        self.given
     }
 
     /// Sets the noise to what `candidate` leaves unexplained.
@@ -160,7 +148,7 @@ impl<'a> Objective<'a> {
     /// Sets the random behaviours of `spec`, which `candidate` has, to those that the trace shows.
     pub fn set_chance(&self, spec: &mut Spec, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
-        likelihood::set_random_behaviour(spec, &self.noise, &rows, period_ms);
+        set_random_behaviour(spec, &self.noise, &rows, period_ms);
     }
 
     /// All rows, and the period of the platter in milliseconds.
@@ -175,13 +163,10 @@ impl<'a> Objective<'a> {
 /// Requests of one direction, with one relation to the previous request and one predicted outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Read or write.
     pub op: Op,
-    /// Their position relative to the previous request.
     pub relation: Relation,
     /// The outcome in the buffer of the fitted drive.
     pub outcome: Outcome,
-    /// The number of requests.
     pub count: u64,
     /// The number that the drive explains.
     pub explained: u64,
@@ -194,14 +179,13 @@ const MIN: u64 = 10;
 const SHARE: f64 = 0.1;
 
 impl Class {
-    /// Returns the number of requests that the drive does not explain.
     pub fn unexplained(&self) -> u64 {
         self.count - self.explained
     }
 
     /// Returns true if the drive fails to explain many of its requests: the model then probably
     /// lacks some behaviour of the real drive.
-    pub fn stands_out(&self) -> bool {
+    fn stands_out(&self) -> bool {
         let left = self.unexplained();
         left >= MIN && left as f64 >= SHARE * self.count as f64
     }
@@ -240,7 +224,6 @@ impl Default for Means {
 const SLIPPING: f64 = 0.02;
 
 impl Means {
-    /// Records the error of a row of this kind.
     pub fn record(&mut self, kind: usize, error_ms: f64) {
         self.kinds[kind].0 += 1.0;
         self.kinds[kind].1 += error_ms;
@@ -323,12 +306,16 @@ mod tests {
         ln
     }
 
+    #[track_caller]
+    fn near(is: f64, should: f64) {
+        assert!((is - should).abs() < 1e-12, "{is} {should}");
+    }
+
     /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
     /// angle is known, a twelfth of a squared period otherwise.
     #[test]
     fn means_have_the_density_of_a_normal_distribution() {
         let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
-        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
         near(of(&[], known), 0.0);
         // 3^2 / (2 * 2), once for its kind and once for its direction.
         near(of(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
@@ -340,14 +327,11 @@ mod tests {
     #[test]
     fn kinds_of_one_direction_add_up_and_directions_do_not() {
         let known = Continuity::Unbroken;
-        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
         // Each kind has an error, the direction has none.
         near(of(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
         near(of(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
-        near(
-            of(&[(3, 3.0), (5, 3.0)], known),
-            2.0 * -9.0 / 4.0 - 36.0 / 8.0,
-        );
+        let both = 2.0 * -9.0 / 4.0 - 36.0 / 8.0;
+        near(of(&[(3, 3.0), (5, 3.0)], known), both);
         let last = KINDS - 1;
         near(of(&[(last, 2.0), (1, -2.0)], known), 2.0 * -4.0 / 4.0);
     }

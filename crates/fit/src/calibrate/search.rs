@@ -1,14 +1,12 @@
 //! The search for the most likely specification.
 
-use crate::calibrate::candidate::{Candidate, Coordinate, Direction};
+use crate::calibrate::candidate::{Candidate, Coordinate, Direction, PARAMETERS};
 use crate::calibrate::likelihood::EVIDENCE;
 use crate::calibrate::objective::Objective;
-use crate::calibrate::parameter::PARAMETERS;
 use crate::calibrate::switch::Behaviour;
 
 /// A candidate and its score.
 pub struct Search<'a> {
-    /// The function to maximise.
     pub objective: Objective<'a>,
     /// The best so far.
     pub candidate: Candidate,
@@ -16,7 +14,6 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search that begins at `candidate`.
     pub fn new(objective: Objective<'a>, candidate: Candidate) -> Self {
         let score = objective.of(&candidate);
         Self {
@@ -75,12 +72,8 @@ impl<'a> Search<'a> {
         self.candidate.split_write_seek();
         self.score = self.objective.of(&self.candidate);
         let own = |along: &Direction| matches!(along[0].0, Coordinate::WriteSeek(_));
-        let directions: Vec<Direction> = self
-            .candidate
-            .directions()
-            .into_iter()
-            .filter(own)
-            .collect();
+        let mut directions = self.candidate.directions();
+        directions.retain(own);
         self.sweep(&directions, 6.0, 13, 5);
         if self.score > score + EVIDENCE {
             self.sweep(&directions, 4.0, 9, 5);
@@ -94,19 +87,15 @@ impl<'a> Search<'a> {
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
         for _ in 0..ROUNDS {
-            let behaviours =
-                Behaviour::all(&self.candidate.spec, self.objective.given()).into_iter();
-            let mut hopeful: Vec<(f64, Behaviour)> = behaviours
-                .filter(|behaviour| !hopeless.contains(&behaviour.what))
-                .map(|behaviour| {
-                    (
-                        self.objective.of(&behaviour.apply(&self.candidate)),
-                        behaviour,
-                    )
-                })
-                // If the score does not change at all, the trace does not show the behaviour.
-                .filter(|(score, _)| *score != self.score)
-                .collect();
+            let mut behaviours = Behaviour::all(&self.candidate.spec, self.objective.given);
+            behaviours.retain(|behaviour| !hopeless.contains(&behaviour.what));
+            let scored = behaviours.into_iter().map(|behaviour| {
+                let candidate = behaviour.apply(&self.candidate);
+                (self.objective.of(&candidate), behaviour)
+            });
+            // If the score does not change at all, the trace does not show the behaviour.
+            let changed = scored.filter(|(score, _)| *score != self.score);
+            let mut hopeful: Vec<(f64, Behaviour)> = changed.collect();
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
             let mut best: Option<(f64, Candidate)> = None;
             for (nth, (raw, behaviour)) in hopeful.into_iter().enumerate() {
@@ -123,35 +112,25 @@ impl<'a> Search<'a> {
                     best = Some((gain, candidate));
                 }
             }
-            match best {
-                Some((gain, candidate)) if gain > self.score => {
-                    self.score = self.objective.of(&candidate);
-                    self.candidate = candidate;
-                }
-                _ => return,
-            }
+            let Some((_, candidate)) = best.filter(|(gain, _)| *gain > self.score) else {
+                return;
+            };
+            self.score = self.objective.of(&candidate);
+            self.candidate = candidate;
         }
     }
 
     /// The score of a behaviour, and its candidate, after a refit of the times that depend on it.
     fn refitted(&self, behaviour: &Behaviour) -> (f64, Candidate) {
-        let candidate = behaviour.apply(&self.candidate);
-        let score = self.objective.of(&candidate);
-        let objective = self.objective.again();
-        let mut tried = Search {
-            objective,
-            candidate,
-            score,
-        };
+        let mut tried = Search::new(self.objective.again(), behaviour.apply(&self.candidate));
         let numbers = PARAMETERS
             .iter()
             .take_while(|number| number.key.rank <= LAST_RANK);
         let alone = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
         let directions: Vec<Direction> = numbers.enumerate().map(alone).collect();
         tried.sweep(&directions, 0.7, 1, 5);
-        self.objective
-            .evaluations
-            .set(self.objective.evaluations.get() + tried.objective.evaluations.get());
+        let evaluations = &self.objective.evaluations;
+        evaluations.set(evaluations.get() + tried.objective.evaluations.get());
         (tried.score, tried.candidate)
     }
 }
@@ -186,7 +165,7 @@ struct Point {
 ///
 /// Each step evaluates `f` once: at the minimum of a parabola through the three best points if
 /// that can be trusted, else by golden section.
-pub fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
+fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
     let at = |x: f64| Point { x, y: f(x) };
     // The best point, the second, and what was the second before.
     let mut best = at(low + GOLDEN * (high - low));

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
-    Buffer, DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, Variation, WatermarkOf,
-    WriteStart,
+    DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, Variation, WatermarkOf, WriteStart,
 };
 use diskarm_core::units::SectorCount;
 
-use crate::calibrate::candidate::Candidate;
-use crate::calibrate::parameter::VARIED;
+use crate::calibrate::candidate::{Candidate, VARIED};
 
 /// A behaviour that a drive may have instead of the given one.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,18 +75,13 @@ fn as_given(given: &Spec, add: &mut Add<'_>) {
         s.overheads.write_start = given.overheads.write_start;
     });
     add("buffer.read_watermark as given".to_owned(), &|s| {
-        let of = (given.buffer.read_watermark, given.buffer.watermark_of);
-        (s.buffer.read_watermark, s.buffer.watermark_of) = of;
+        s.buffer.read_watermark = given.buffer.read_watermark;
+        s.buffer.watermark_of = given.buffer.watermark_of;
     });
     add("buffer segments as given".to_owned(), &|s| {
-        let Buffer {
-            segments,
-            segment,
-            read_ahead_max,
-            ..
-        } = given.buffer;
-        s.buffer.segments = segments;
-        (s.buffer.segment, s.buffer.read_ahead_max) = (segment, read_ahead_max);
+        s.buffer.segments = given.buffer.segments;
+        s.buffer.segment = given.buffer.segment;
+        s.buffer.read_ahead_max = given.buffer.read_ahead_max;
     });
 }
 
@@ -110,17 +103,11 @@ fn switches(spec: &Spec, add: &mut Add<'_>) {
 fn marks(spec: &Spec, add: &mut Add<'_>) {
     let segment = spec.buffer.segment.0;
     let mut watermark = |fraction: f64, of: WatermarkOf| {
-        add(
-            format!("buffer.read_watermark = {fraction} of {of:?}"),
-            &|s| {
-                let Buffer {
-                    read_watermark,
-                    watermark_of,
-                    ..
-                } = &mut s.buffer;
-                (*read_watermark, *watermark_of) = (fraction, of);
-            },
-        );
+        let what = format!("buffer.read_watermark = {fraction} of {of:?}");
+        add(what, &|s| {
+            s.buffer.read_watermark = fraction;
+            s.buffer.watermark_of = of;
+        });
     };
     for fraction in [0.0, 0.25, 0.5, 0.75, 1.0] {
         watermark(fraction, WatermarkOf::Request);
@@ -129,27 +116,21 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
         watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
     }
     let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
-        add(
-            format!("overheads.write_start.{what} = {sectors} sectors"),
-            &|s| {
-                set(&mut s.overheads.write_start, SectorCount(sectors));
-            },
-        );
+        let what = format!("overheads.write_start.{what} = {sectors} sectors");
+        add(what, &|s| {
+            set(&mut s.overheads.write_start, SectorCount(sectors))
+        });
     };
     for sectors in MARKS.into_iter().filter(|&s| s < segment).chain([segment]) {
-        start("sequential", sectors, |start, sectors| {
-            start.sequential = Some(sectors)
-        });
-        start("small", sectors, |start, sectors| start.small = sectors);
-        start("large", sectors, |start, sectors| start.large = sectors);
-        start("all", sectors, |start, sectors| {
-            (start.small, start.large) = (sectors, sectors)
+        start("sequential", sectors, |start, n| start.sequential = Some(n));
+        start("small", sectors, |start, n| start.small = n);
+        start("large", sectors, |start, n| start.large = n);
+        start("all", sectors, |start, n| {
+            (start.small, start.large) = (n, n)
         });
     }
     for sectors in LARGE {
-        start("large_from", sectors, |start, sectors| {
-            start.large_from = sectors
-        });
+        start("large_from", sectors, |start, n| start.large_from = n);
     }
 }
 
@@ -168,38 +149,34 @@ fn mark(sectors: f64, segment: u64) -> f64 {
 
 /// Larger or smaller segments, or the same memory in fewer, larger ones or in more, smaller ones.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
-    let Buffer {
-        segments, segment, ..
-    } = spec.buffer;
+    let (segments, segment) = (spec.buffer.segments, spec.buffer.segment.0);
     let physical = spec.geometry.physical_sector.0;
     let mut set = |count: u32, sectors: u64| {
         // A segment has whole sectors of the media.
         let sectors = (sectors / physical * physical).max(physical);
-        add(
-            format!("buffer of {count} segments of {sectors} sectors"),
-            &|s| {
-                let b = &mut s.buffer;
-                let all = b.read_ahead_max == b.segment;
-                if b.watermark_of == WatermarkOf::Segment {
-                    b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
-                }
-                (b.segments, b.segment) = (count, SectorCount(sectors));
-                if all || b.read_ahead_max > b.segment {
-                    b.read_ahead_max = b.segment;
-                }
-            },
-        );
+        let what = format!("buffer of {count} segments of {sectors} sectors");
+        add(what, &|s| {
+            let b = &mut s.buffer;
+            let all = b.read_ahead_max == b.segment;
+            if b.watermark_of == WatermarkOf::Segment {
+                b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
+            }
+            (b.segments, b.segment) = (count, SectorCount(sectors));
+            if all || b.read_ahead_max > b.segment {
+                b.read_ahead_max = b.segment;
+            }
+        });
     };
     // A listed size may be smaller than what the drive reads ahead.
     for (times, of) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
-        set(segments, (segment.0 * times / of).max(1));
+        set(segments, (segment * times / of).max(1));
     }
     for times in [2, 4] {
         if segments >= times {
-            set(segments / times, segment.0 * u64::from(times));
+            set(segments / times, segment * u64::from(times));
         }
-        if segment.0 > 16 * u64::from(times) {
-            set(segments * times, segment.0 / u64::from(times));
+        if segment > 16 * u64::from(times) {
+            set(segments * times, segment / u64::from(times));
         }
     }
 }

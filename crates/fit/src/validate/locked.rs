@@ -16,8 +16,7 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::{Moments, SortedSpans};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
-use super::replay::Measured;
-use super::residuals::{OPS, Sizes};
+use super::replay::{Measured, OPS, Sizes};
 
 /// One request of a followed trace. Everything except `measured` was known when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +38,7 @@ impl Followed {
         self.measured - self.predicted.response()
     }
 
-    /// Measured minus trivially predicted response.
-    pub fn trivial_error(&self) -> Span {
+    fn trivial_error(&self) -> Span {
         self.measured - self.trivial
     }
 }
@@ -117,7 +115,6 @@ impl Locked {
         })
     }
 
-    /// All rows, in the order of the trace.
     pub fn rows(&self) -> &[Followed] {
         &self.rows
     }
@@ -162,7 +159,6 @@ pub struct Accuracy {
 /// A non-empty set of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// The number of requests.
     pub count: u64,
     /// The model that follows the drive.
     pub model: Accuracy,
@@ -173,13 +169,10 @@ pub struct Judged {
 /// All figures of a followed trace; classes without requests are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockedFigures {
-    /// All requests.
     pub all: Judged,
-    /// By type.
     pub by_op: Vec<(Op, Judged)>,
     /// By type and by how the model predicted that they would be served.
     pub by_served: Vec<(Op, Served, Judged)>,
-    /// By type and size.
     pub by_size: Vec<(Op, Sizes, Judged)>,
     /// The number of requests predicted without knowing the platter's angle: those before
     /// the first completions that determine it, and those after it was lost.
@@ -201,13 +194,15 @@ impl Served {
 }
 
 impl Accuracy {
-    fn of(errors: impl Iterator<Item = Span> + Clone, count: u64, period_ns: f64) -> Self {
-        let sizes = errors.map(|error| Span::from_ns(error.as_ns().abs()));
+    fn of(rows: &[Followed], error: fn(&Followed) -> Span, period_ns: f64) -> Self {
+        let sizes = rows
+            .iter()
+            .map(|row| Span::from_ns(error(row).as_ns().abs()));
         let small = sizes.clone().filter(|&size| size <= SMALL).count();
-        let same: SortedSpans = sizes
-            .filter(|size| 2.0 * (size.as_ns() as f64) < period_ns)
-            .collect();
+        let same = sizes.filter(|size| 2.0 * (size.as_ns() as f64) < period_ns);
+        let same = SortedSpans::from_iter(same);
         let same = same.as_slice();
+        let count = rows.len();
         // Nearest rank: the smallest value that this percentage of the errors do not exceed.
         let percentile = |percent: usize| {
             let rank = (same.len() * percent).div_ceil(100);
@@ -229,12 +224,8 @@ impl Judged {
         let count = kept.len() as u64;
         (count > 0).then(|| Self {
             count,
-            model: Accuracy::of(kept.iter().map(Followed::error), count, locked.period_ns),
-            trivial: Accuracy::of(
-                kept.iter().map(Followed::trivial_error),
-                count,
-                locked.period_ns,
-            ),
+            model: Accuracy::of(&kept, Followed::error, locked.period_ns),
+            trivial: Accuracy::of(&kept, Followed::trivial_error, locked.period_ns),
         })
     }
 }
@@ -296,39 +287,26 @@ fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
     (count > 0).then(|| f64::hypot(cosines, sines) / count as f64)
 }
 
-/// The mean response of the requests seen so far, by type and size.
-#[derive(Clone, Debug, Default)]
-pub struct RunningMeans {
-    reads: Means,
-    writes: Means,
-}
-
-/// The sums of one type.
-#[derive(Clone, Debug, Default)]
-struct Means {
-    all: Moments,
-    by_size: BTreeMap<SectorCount, Moments>,
+/// The responses of the requests so far, of reads and others: all, and by size.
+#[derive(Default)]
+struct RunningMeans {
+    all: [Moments; 2],
+    by_size: [BTreeMap<SectorCount, Moments>; 2],
 }
 
 impl RunningMeans {
     /// The mean of the type and size; if there was no such request, of the type; zero if there was
     /// none of the type either.
-    pub fn expect(&self, request: &Request) -> Span {
-        let means = match request.op {
-            Op::Read => &self.reads,
-            Op::Write | Op::Flush => &self.writes,
-        };
-        let alike = means.by_size.get(&request.sectors);
-        alike.unwrap_or(&means.all).mean().unwrap_or_default()
+    fn expect(&self, request: &Request) -> Span {
+        let op = usize::from(!request.op.is_read());
+        let alike = self.by_size[op].get(&request.sectors);
+        alike.unwrap_or(&self.all[op]).mean().unwrap_or_default()
     }
 
-    pub fn observe(&mut self, request: &Request, response: Span) {
-        let means = match request.op {
-            Op::Read => &mut self.reads,
-            Op::Write | Op::Flush => &mut self.writes,
-        };
-        means.all.record(response);
-        let alike = means.by_size.entry(request.sectors).or_default();
+    fn observe(&mut self, request: &Request, response: Span) {
+        let op = usize::from(!request.op.is_read());
+        self.all[op].record(response);
+        let alike = self.by_size[op].entry(request.sectors).or_default();
         alike.record(response);
     }
 }

@@ -1,4 +1,8 @@
-//! Replays of a measured trace by a model.
+//! Replays of a measured trace by a model, and the differences between the two by classes of
+//! requests: type, location and outcome.
+//!
+//! The differences come from one replay, the one from angle zero, because initial angles hardly
+//! matter.
 
 use std::sync::Arc;
 
@@ -7,10 +11,10 @@ use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, RejectedRequest, Replay, ReplayStep};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::request::Request;
+use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
-use diskarm_core::stats::SortedSpans;
-use diskarm_core::units::{Angle, Instant, Span};
+use diskarm_core::stats::{Moments, SortedSpans, demerit};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -33,18 +37,12 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The platter starts at this angle.
-    From {
-        /// The angle.
-        angle: Angle,
-        /// The seed of what the drive does at random.
-        seed: u64,
-    },
+    ///
+    /// The seed is that of what the drive does at random.
+    From { angle: Angle, seed: u64 },
     /// Every pause is longer by a uniform random part of a revolution; the platter starts at
-    /// angle zero.
-    Phases {
-        /// The seed of these parts, and of what the drive does at random.
-        seed: u64,
-    },
+    /// angle zero. The seed is also that of these parts.
+    Phases { seed: u64 },
 }
 
 /// The results of one replay, in the order of the trace.
@@ -88,7 +86,6 @@ impl<'a> Validation<'a> {
         angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
     }
 
-    /// The measured rows.
     pub fn rows(&self) -> &[Measured] {
         &self.rows
     }
@@ -126,18 +123,12 @@ impl<'a> Validation<'a> {
         origin: Angle,
         seed: u64,
     ) -> Result<Replayed, RejectedRequest> {
-        let drive = Drive::with_mechanism(self.spec, self.mechanism.at_angle(origin));
-        let mut drive = drive.seeded(seed);
-        let mut seen = Replayed {
-            responses: Vec::with_capacity(self.rows.len()),
-            outcomes: Vec::with_capacity(self.rows.len()),
-        };
-        engine::run(
-            &mut drive,
-            &mut Replay::new(steps, Instant::START),
-            &mut seen,
-        )?;
-        Ok(seen)
+        let mechanism = self.mechanism.at_angle(origin);
+        let mut drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+        let mut replayed = Replayed::default();
+        let mut workload = Replay::new(steps, Instant::START);
+        engine::run(&mut drive, &mut workload, &mut replayed)?;
+        Ok(replayed)
     }
 }
 
@@ -148,5 +139,289 @@ impl Observer for Replayed {
     fn completed(&mut self, completion: &Completion) {
         self.responses.push(completion.response());
         self.outcomes.push(completion.outcome);
+    }
+}
+
+/// Requests that begin within this many blocks of the end of the previous one are near. The local
+/// requests of the measured workloads do, and few others.
+pub const NEAR: SectorCount = SectorCount(30_000);
+
+/// The start of a request relative to the end of the previous one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// At the end of the previous one.
+    Sequential,
+    /// Elsewhere on the track where the previous one ended.
+    SameTrack,
+    /// On another track of its cylinder.
+    SameCylinder,
+    /// On another cylinder, within [`NEAR`].
+    Near,
+    /// Farther away; also the first request of a trace.
+    Far,
+}
+
+impl Relation {
+    /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged
+    /// as in `layout`.
+    ///
+    /// # Panics
+    /// If the drive has no such blocks.
+    pub fn of_rows<'r>(
+        rows: &'r [Measured],
+        layout: &'r Layout,
+    ) -> impl Iterator<Item = Self> + 'r {
+        let mut end: Option<Lbn> = None;
+        rows.iter().map(move |row| {
+            let request = &row.step.request;
+            let before = end.replace(request.end());
+            before.map_or(Self::Far, |end| Self::between(layout, end, request.start))
+        })
+    }
+
+    /// The relation of a request at `start` to one that ended at `end`, on a drive whose blocks are
+    /// arranged as in `layout`.
+    ///
+    /// # Panics
+    /// If the drive has no such blocks.
+    pub fn between(layout: &Layout, end: Lbn, start: Lbn) -> Self {
+        if start == end {
+            return Self::Sequential;
+        }
+        let (last, first) = (layout.extent(Lbn(end.0 - 1)), layout.extent(start));
+        match (last.cylinder == first.cylinder, last.head == first.head) {
+            (true, true) => Self::SameTrack,
+            (true, false) => Self::SameCylinder,
+            _ if end.0.abs_diff(start.0) <= NEAR.0 => Self::Near,
+            _ => Self::Far,
+        }
+    }
+}
+
+/// Measured and simulated response times of one class of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Residual {
+    pub count: u64,
+    pub measured_mean: Span,
+    pub simulated_mean: Span,
+    /// Demerit between the class's two distributions.
+    pub demerit: Span,
+}
+
+/// A half-open range of request sizes; unbounded if `end` is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    pub from: SectorCount,
+    pub end: Option<SectorCount>,
+}
+
+/// A half-open range of distances in cylinders; unbounded if the end is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distances {
+    pub from_cylinders: u32,
+    pub end_cylinders: Option<u32>,
+}
+
+/// The tables; classes without requests are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Residuals {
+    /// By direction, relation to the previous request, and outcome in the model's buffer.
+    pub by_outcome: Vec<(Op, Relation, Outcome, Residual)>,
+    /// By direction and size.
+    pub by_size: Vec<(Op, Sizes, Residual)>,
+    /// The requests that waited for the media, by direction and distance from the last block
+    /// of the previous request to the first block of this one.
+    pub by_distance: Vec<(Op, Distances, Residual)>,
+}
+
+pub(super) const OPS: [Op; 2] = [Op::Read, Op::Write];
+const RELATIONS: [Relation; 5] = [
+    Relation::Sequential,
+    Relation::SameTrack,
+    Relation::SameCylinder,
+    Relation::Near,
+    Relation::Far,
+];
+const OUTCOMES: [Outcome; 4] = [
+    Outcome::Hit,
+    Outcome::PartialHit,
+    Outcome::Miss,
+    Outcome::Absorbed,
+];
+/// The lower ends of ranges of sizes, in sectors.
+const SIZES: [u64; 6] = [1, 5, 9, 17, 33, 65];
+/// The lower ends of ranges of distances, in cylinders.
+const CYLINDERS: [u32; 7] = [0, 1, 10, 100, 600, 1200, 2400];
+
+/// One request, measured and simulated.
+struct Pair {
+    op: Op,
+    sectors: SectorCount,
+    relation: Relation,
+    /// Distance in cylinders from the previous request; `None` for the first.
+    distance: Option<u32>,
+    outcome: Outcome,
+    measured: Span,
+    simulated: Span,
+}
+
+impl Residuals {
+    pub(super) fn of(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Self {
+        let pairs = pair_up(rows, layout, replay);
+        let (mut by_outcome, mut by_size, mut by_distance) = (vec![], vec![], vec![]);
+        for op in OPS {
+            for relation in RELATIONS {
+                for outcome in OUTCOMES {
+                    let class = |p: &Pair| (p.op, p.relation, p.outcome) == (op, relation, outcome);
+                    let residual = Residual::of(&pairs, class);
+                    by_outcome.extend(residual.map(|found| (op, relation, outcome, found)));
+                }
+            }
+            for sizes in Sizes::classes() {
+                let class = |p: &Pair| p.op == op && sizes.contain(p.sectors);
+                by_size.extend(Residual::of(&pairs, class).map(|found| (op, sizes, found)));
+            }
+            for (i, &from_cylinders) in CYLINDERS.iter().enumerate() {
+                let distances = Distances {
+                    from_cylinders,
+                    end_cylinders: CYLINDERS.get(i + 1).copied(),
+                };
+                let class = |p: &Pair| p.op == op && p.on_media() && distances.contain(p);
+                by_distance.extend(Residual::of(&pairs, class).map(|found| (op, distances, found)));
+            }
+        }
+        Self {
+            by_outcome,
+            by_size,
+            by_distance,
+        }
+    }
+}
+
+impl Sizes {
+    /// The ranges by which requests are classified, in ascending order.
+    pub(super) fn classes() -> impl Iterator<Item = Self> {
+        SIZES.iter().enumerate().map(|(i, &from)| Self {
+            from: SectorCount(from),
+            end: SIZES.get(i + 1).copied().map(SectorCount),
+        })
+    }
+
+    pub(super) fn contain(&self, sectors: SectorCount) -> bool {
+        sectors >= self.from && self.end.is_none_or(|end| sectors < end)
+    }
+}
+
+impl Distances {
+    fn contain(&self, pair: &Pair) -> bool {
+        pair.distance.is_some_and(|cylinders| {
+            cylinders >= self.from_cylinders && self.end_cylinders.is_none_or(|end| cylinders < end)
+        })
+    }
+}
+
+impl Pair {
+    fn on_media(&self) -> bool {
+        matches!(self.outcome, Outcome::Miss | Outcome::PartialHit)
+    }
+}
+
+impl Residual {
+    /// `None` for a class without requests.
+    fn of(pairs: &[Pair], class: impl Fn(&Pair) -> bool) -> Option<Self> {
+        let kept = || pairs.iter().filter(|pair| class(pair));
+        let measured: SortedSpans = kept().map(|pair| pair.measured).collect();
+        let simulated: SortedSpans = kept().map(|pair| pair.simulated).collect();
+        Some(Self {
+            count: measured.as_slice().len() as u64,
+            measured_mean: mean(kept().map(|pair| pair.measured))?,
+            simulated_mean: mean(kept().map(|pair| pair.simulated))?,
+            demerit: demerit(&measured, &simulated)?,
+        })
+    }
+}
+
+/// Panics if a row lies beyond the end of the disk, which the replay has already refused.
+fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
+    let mut end: Option<Lbn> = None;
+    let relations = Relation::of_rows(rows, layout);
+    let pair = |(i, relation)| {
+        let row: &Measured = &rows[i];
+        let request = row.step.request;
+        let before = end.replace(request.end());
+        let distance = before.map(|end| {
+            let last = layout.extent(Lbn(end.0 - 1)).cylinder;
+            last.distance(layout.extent(request.start).cylinder)
+        });
+        Pair {
+            op: request.op,
+            sectors: request.sectors,
+            relation,
+            distance,
+            outcome: replay.outcomes[i],
+            measured: row.response,
+            simulated: replay.responses[i],
+        }
+    };
+    relations.enumerate().map(pair).collect()
+}
+
+pub(super) fn mean(spans: impl Iterator<Item = Span>) -> Option<Span> {
+    moments(spans).mean()
+}
+
+pub(super) fn moments(spans: impl Iterator<Item = Span>) -> Moments {
+    let mut moments = Moments::default();
+    spans.for_each(|span| moments.record(span));
+    moments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_core::spec::{Geometry, Zone};
+
+    /// Two surfaces with ten sectors a track, and 10,000 cylinders.
+    fn layout() -> Layout {
+        let zone = Zone {
+            first_cylinder: 0,
+            end_cylinder: 10_000,
+            sectors_per_track: 10,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 0.0,
+            cylinder_skew_sectors: 0.0,
+            spares: 0,
+            slips: Vec::new(),
+            defects: Vec::new(),
+        };
+        let geometry = Geometry {
+            surfaces: 2,
+            cylinders: 10_000,
+            sector_bytes: 512,
+            sectors: SectorCount(200_000),
+            zones: vec![zone],
+            ..Geometry::default()
+        };
+        Layout::new(&geometry).expect("a sound geometry")
+    }
+
+    #[test]
+    fn relations_turn_at_tracks_and_cylinders_and_at_the_limit() {
+        let layout = layout();
+        let relation = |start| Relation::between(&layout, Lbn(100_005), Lbn(start));
+        // Block 100,004 is on the first track of cylinder 5,000, which has blocks 100,000 to
+        // 100,019.
+        assert_eq!(relation(100_005), Relation::Sequential);
+        assert_eq!(relation(100_000), Relation::SameTrack);
+        assert_eq!(relation(100_009), Relation::SameTrack);
+        assert_eq!(relation(100_010), Relation::SameCylinder);
+        assert_eq!(relation(100_019), Relation::SameCylinder);
+        assert_eq!(relation(100_020), Relation::Near);
+        assert_eq!(relation(99_999), Relation::Near);
+        assert_eq!(relation(130_005), Relation::Near);
+        assert_eq!(relation(70_005), Relation::Near);
+        assert_eq!(relation(130_006), Relation::Far);
+        assert_eq!(relation(70_004), Relation::Far);
     }
 }

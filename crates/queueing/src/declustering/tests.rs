@@ -120,11 +120,11 @@ fn no_routing_has_a_smaller_maximum_load() {
 /// Returns the number of surviving sets of `failures` that leave equal loads, and the number of
 /// all.
 fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
-    let mut survived = survived(&layout);
+    let mut survived = survived(layout);
     survived.retain(|failed| failed.len() == failures);
     let balanced = survived
         .iter()
-        .filter(|failed| is_balanced(&layout, **failed));
+        .filter(|failed| is_balanced(layout, **failed));
     (balanced.count(), survived.len())
 }
 
@@ -371,7 +371,7 @@ fn the_example_of_the_thesis_is_exact() {
     ];
     for (layout, expected) in example().iter().zip(expected) {
         for (failures, expected) in (2..).zip(expected) {
-            let exact = survival(&layout, failures);
+            let exact = survival(layout, failures);
             let printed = printed(layout, failures);
             assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
             assert!((exact - expected).abs() < 5e-4, "{layout:?} {failures}");

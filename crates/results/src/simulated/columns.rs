@@ -180,13 +180,13 @@ impl Load {
     /// what waits.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
-            cache_hit_rate: runs.cache_hit_fraction(),
-            utilisation: runs.utilisation_fraction(),
+            cache_hit_rate: runs.mean(Report::cache_hit_fraction),
+            utilisation: runs.mean(Report::utilisation_fraction),
             queue: Queue {
-                mean: runs.waiting_mean_count(),
+                mean: runs.mean(Report::waiting_mean_count),
                 max: runs.waiting_max_count(),
             },
-            throughput_per_s: runs.throughput_per_s(),
+            throughput_per_s: runs.mean(Report::throughput_per_s),
         };
         if !disks.is_empty() {
             let reports = || disks.iter().map(|(_, report)| report);

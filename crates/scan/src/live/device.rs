@@ -1,17 +1,19 @@
-//! A device in front of a source, which runs in wall-clock time.
+//! A device in front of a source, which runs in wall-clock time, and the threads that read the
+//! source.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use diskarm_core::device::{
-    Breakdown, Completion, Device, Outcome, Status, SubmitError, check as checked,
-};
+use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError, check};
 use diskarm_core::request::Request;
-use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 
 use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
-use super::worker::{Job, Worker};
-use diskarm_transport::{Lost, Size, Source};
 
 /// Maximum number of reads that took too long and have not ended: with one more the source counts
 /// as lost.
@@ -71,8 +73,8 @@ impl Live {
     ) -> Result<Self, Lost> {
         let reader = source.open()?;
         let size = reader.size();
-        if size.sectors.0 > MAX_SECTORS {
-            let found = size.sectors.0;
+        let found = size.sectors.0;
+        if found > MAX_SECTORS {
             let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
             return Err(Lost(why));
         }
@@ -91,12 +93,10 @@ impl Live {
         })
     }
 
-    /// Returns the inbox of the device.
     pub fn inbox(&self) -> Arc<Inbox> {
         Arc::clone(&self.inbox)
     }
 
-    /// Returns the size of the source.
     pub fn size(&self) -> Size {
         self.size
     }
@@ -138,8 +138,12 @@ impl Live {
             self.inbox.lose(Lost(why));
         }
         self.inbox.keep(read.request.start, PageBuffer::new(0));
-        let aborted = Status::Aborted;
-        Some(completion(read.request, read.submitted, now, aborted))
+        Some(completion(
+            read.request,
+            read.submitted,
+            now,
+            Status::Aborted,
+        ))
     }
 }
 
@@ -174,7 +178,7 @@ impl Device for Live {
     /// If the request is not a read.
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         assert!(request.op.is_read(), "{request:?} is not a read");
-        checked(&request, self.size.sectors)?;
+        check(&request, self.size.sectors)?;
         if !self.has_room() {
             return Err(SubmitError::Full);
         }
@@ -211,9 +215,8 @@ impl Device for Live {
                 return Some(completion);
             }
         }
-        self.deadline()
-            .filter(|deadline| *deadline <= now)
-            .and_then(|_| self.give_up(now))
+        let is_late = self.deadline().is_some_and(|deadline| deadline <= now);
+        is_late.then(|| self.give_up(now)).flatten()
     }
 
     /// Returns false: reads under way cannot be cancelled.
@@ -227,6 +230,212 @@ impl Drop for Live {
     fn drop(&mut self) {
         for worker in self.idle.drain(..) {
             worker.end();
+        }
+    }
+}
+
+/// Maximum number of connections on which a read is tried.
+const CONNECTIONS: u32 = 3;
+
+/// Maximum number of attempts to open a connection.
+const ATTEMPTS: u32 = 5;
+/// Pause after the first failed attempt; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Maximum number of reads in the search for an unreadable block: twice those of halving the
+/// longest command, and some more.
+const MAX_READS: u32 = 40;
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    id: u64,
+    first: Lbn,
+    sectors: u64,
+}
+
+/// A reading thread with a connection of its own.
+struct Worker {
+    jobs: Sender<Job>,
+    /// The last answer of the source, in ns on the clock of the inbox.
+    answered: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Starts a thread. It takes over a connection, or opens one for its first read.
+    fn start(
+        source: Arc<dyn Source>,
+        size: Size,
+        reader: Option<Box<dyn Reader>>,
+        inbox: Arc<Inbox>,
+    ) -> Self {
+        let (jobs, receiver) = channel();
+        let answered = Arc::default();
+        let line = Line {
+            source,
+            size,
+            reader,
+            inbox,
+            answered: Arc::clone(&answered),
+        };
+        let thread = std::thread::spawn(move || work(line, &receiver));
+        Self {
+            jobs,
+            answered,
+            thread,
+        }
+    }
+
+    /// Returns when the source last answered; one job may take several reads.
+    fn answered(&self) -> Instant {
+        Instant::from_ns(self.answered.load(Ordering::Acquire))
+    }
+
+    /// Starts a read. Its result goes to the inbox.
+    fn send(&self, job: Job) {
+        // The thread only ends when the sender is gone.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Ends an idle thread.
+    fn end(self) {
+        drop(self.jobs);
+        // A thread that panicked has ended too.
+        let _ = self.thread.join();
+    }
+}
+
+fn work(mut line: Line, jobs: &Receiver<Job>) {
+    for job in jobs {
+        let mut data = PageBuffer::new((job.sectors * line.size.sector.0) as usize);
+        let sent = line.inbox.now();
+        let end = line.serve(&job, &mut data);
+        line.inbox.put(ReadResult {
+            id: job.id,
+            first: job.first,
+            sent,
+            at: line.inbox.now(),
+            data,
+            end,
+        });
+    }
+}
+
+/// A connection that is opened again when it is lost.
+struct Line {
+    source: Arc<dyn Source>,
+    size: Size,
+    reader: Option<Box<dyn Reader>>,
+    inbox: Arc<Inbox>,
+    answered: Arc<AtomicU64>,
+}
+
+impl Line {
+    fn serve(&mut self, job: &Job, data: &mut PageBuffer) -> ReadEnd {
+        let sector = self.size.sector.0 as usize;
+        let mut search = Search::new(job.sectors);
+        let mut losses = 0;
+        for _ in 0..MAX_READS {
+            let mut reader = match self.reader.take().map_or_else(|| self.reopen(), Ok) {
+                Ok(reader) => reader,
+                Err(why) => return ReadEnd::Lost(why),
+            };
+            let (begin, end) = (search.good, search.good + search.piece);
+            let buffer = &mut data[begin as usize * sector..end as usize * sector];
+            let read = reader.read(Lbn(job.first.0 + begin), buffer);
+            let now = self.inbox.now().as_ns();
+            self.answered.store(now, Ordering::Release);
+            search.record(match read {
+                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => {
+                    return ReadEnd::Lost(why);
+                }
+                Err(Fault::Lost(_)) => {
+                    losses += 1;
+                    continue;
+                }
+                Ok(()) => Ok(()),
+                Err(Fault::Unreadable(at)) => {
+                    Err(at.and_then(|at| at.0.checked_sub(job.first.0 + begin)))
+                }
+            });
+            self.reader = Some(reader);
+            losses = 0;
+            if let Some(end) = search.end {
+                return end;
+            }
+        }
+        let why = "reads of the same blocks fail intermittently";
+        ReadEnd::Lost(Lost(why.to_owned()))
+    }
+
+    /// Opens a new connection to a source of the same size.
+    fn reopen(&self) -> Result<Box<dyn Reader>, Lost> {
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            match self.source.open() {
+                Ok(reader) if reader.size() == self.size => return Ok(reader),
+                Ok(reader) => {
+                    let (found, expected) = (reader.size(), self.size);
+                    let why = format!("found another device: {found:?}, expected {expected:?}");
+                    return Err(Lost(why));
+                }
+                Err(why) if attempt == ATTEMPTS => return Err(why),
+                Err(_) => std::thread::sleep(pause),
+            }
+            pause *= 2;
+        }
+        unreachable!("the last attempt returns")
+    }
+}
+
+/// A search for the first unreadable block, by halves if the source does not report it.
+struct Search {
+    all: u64,
+    /// Number of blocks that are read, from the first.
+    good: u64,
+    /// An upper bound on the first unreadable block, unless it equals `all`.
+    bound: u64,
+    /// Number of blocks to read next.
+    piece: u64,
+    end: Option<ReadEnd>,
+}
+
+impl Search {
+    fn new(all: u64) -> Self {
+        Self {
+            all,
+            good: 0,
+            bound: all,
+            piece: all,
+            end: None,
+        }
+    }
+
+    /// Records the result of the next read: an error has the index of the first unreadable block,
+    /// if the source reports it.
+    fn record(&mut self, read: Result<(), Option<u64>>) {
+        match read {
+            Ok(()) => {
+                self.good += self.piece;
+                if self.good == self.all {
+                    self.end = Some(ReadEnd::Whole);
+                }
+                self.piece = match self.bound - self.good {
+                    // Blocks that were unreadable have been read now.
+                    0 => 1,
+                    _ if self.bound == self.all => self.all - self.good,
+                    left => left.div_ceil(2),
+                };
+                if self.good == self.bound {
+                    self.bound = self.all;
+                }
+            }
+            Err(_) if self.piece == 1 => self.end = Some(ReadEnd::Unreadable(self.good)),
+            Err(index) => {
+                let index = index.filter(|index| *index < self.piece);
+                self.bound = self.good + index.map_or(self.piece, |index| index + 1);
+                self.piece = index.map_or(self.piece / 2, |index| index.max(1));
+            }
         }
     }
 }

@@ -68,19 +68,16 @@ impl Inbox {
         let mut shared = self.lock();
         while shared.queue.is_empty() && !shared.is_stopped {
             let Some(until) = until else {
-                shared = self
-                    .changed
-                    .wait(shared)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let waited = self.changed.wait(shared);
+                shared = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             let left = until.since_or_zero(shared.now()).as_ns() as u64;
             if left == 0 {
                 return;
             }
-            let waited = self
-                .changed
-                .wait_timeout(shared, Duration::from_nanos(left));
+            let left = Duration::from_nanos(left);
+            let waited = self.changed.wait_timeout(shared, left);
             shared = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -91,7 +88,6 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// Returns true if [`Self::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.lock().is_stopped
     }
@@ -107,15 +103,11 @@ impl Inbox {
     /// If it did not read these blocks.
     pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
-        let Some((from, data)) = last else {
-            panic!("nothing was read");
-        };
+        let (from, data) = last.expect("nothing was read");
         let begin = ((first - from).0 * sector.0) as usize;
         let end = begin + (sectors.0 * sector.0) as usize;
-        assert!(
-            end <= data.len(),
-            "{sectors:?} from {first:?} were not read"
-        );
+        let was_read = end <= data.len();
+        assert!(was_read, "{sectors:?} from {first:?} were not read");
         ReadData { data, begin, end }
     }
 
@@ -168,18 +160,15 @@ impl Deref for ReadData {
     }
 }
 
-/// The result of a read.
 pub struct ReadResult {
     pub id: u64,
     pub first: Lbn,
     pub sent: Instant,
-    /// The end of the read.
     pub at: Instant,
     pub data: PageBuffer,
     pub end: ReadEnd,
 }
 
-/// The end of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadEnd {
     /// All blocks were read.

@@ -76,9 +76,7 @@ impl Connection {
     }
 
     /// The next complete message with its data.
-    ///
-    /// # Errors
-    /// If bytes have been lost.
+    /// Fails if bytes have been lost.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
             if self.is_ending || self.replies.len() >= MAX_REPLIES {
@@ -122,7 +120,6 @@ impl Connection {
             .push_back(Reply::Message(Box::new(message), data));
     }
 
-    /// Queues a Reject message.
     pub fn reject(&mut self, reason: u8, header: [u8; Message::LENGTH]) {
         let reject = Reject {
             reason,

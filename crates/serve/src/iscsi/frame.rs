@@ -24,7 +24,6 @@ pub struct Frame<'a> {
 pub enum FrameError {
     /// It is too long, or its header is corrupt.
     Corrupt,
-    /// The data digest is wrong.
     DataDigest([u8; Message::LENGTH]),
 }
 
@@ -39,9 +38,7 @@ impl Digests {
     }
 
     /// The first message of `input`, if it is complete.
-    ///
-    /// # Errors
-    /// If it has more than `max` bytes of data, or a digest is wrong.
+    /// Fails if it has more than `max` bytes of data, or a digest is wrong.
     pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);

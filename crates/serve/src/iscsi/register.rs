@@ -57,7 +57,6 @@ impl Register {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a session with its first connection.
     pub fn start(&self, name: SessionName, connection: u16, parameters: Parameters) -> Member {
         let mut sessions = self.sessions();
         let mut tsih = sessions.last;
@@ -82,7 +81,7 @@ impl Register {
         }
     }
 
-    /// Adds a connection to a session, perhaps replacing one; also returns the session's parameters.
+    /// Adds or replaces a connection of a session; also returns the session's parameters.
     ///
     /// # Errors
     /// The status of a failed login.

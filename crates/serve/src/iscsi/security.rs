@@ -57,7 +57,6 @@ impl Account {
         &self.secret
     }
 
-    /// The response to a challenge.
     pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE] {
         let mut digest = Md5::new();
         digest.update([id]);

@@ -50,23 +50,12 @@ pub struct EarlyMessage {
     pub parts: Vec<(DataOut, Vec<u8>)>,
 }
 
-/// A message without effect.
-const NO_OPERATION: NopOut = NopOut {
-    immediate: false,
-    lun: Lun(0),
-    tag: Tag::NONE,
-    transfer: Tag::NONE,
-    command: Serial(0),
-    expected_status: Serial(0),
-};
-
 impl EarlyMessage {
     fn size(&self) -> usize {
         let parts = self.parts.iter().map(|(_, data)| OVERHEAD + data.len());
         OVERHEAD + self.data.len() + parts.sum::<usize>()
     }
 
-    /// Returns true if it is the command with this tag.
     fn is_command(&self, tag: Tag) -> bool {
         matches!(&self.message, Message::Command(command) if command.tag == tag)
     }
@@ -100,9 +89,7 @@ impl Session {
     }
 
     /// Keeps a message until its predecessors have arrived by other connections.
-    ///
-    /// # Errors
-    /// If there are no other connections, or too much is kept.
+    /// Fails if there are no other connections, or too much is kept.
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -127,9 +114,7 @@ impl Session {
     }
 
     /// Keeps data of a command that is kept until its turn; returns other data.
-    ///
-    /// # Errors
-    /// If too much is kept.
+    /// Fails if too much is kept.
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -161,10 +146,15 @@ impl Session {
         let is_to_come = self.max > 1 && self.window.is_to_come(command);
         if is_to_come {
             self.early.retain(|early| early.command != command);
+            let no_operation = NopOut {
+                tag: Tag::NONE,
+                transfer: Tag::NONE,
+                ..NopOut::default()
+            };
             self.early.push(EarlyMessage {
                 number: usize::MAX,
                 command,
-                message: Message::NopOut(NO_OPERATION),
+                message: Message::NopOut(no_operation),
                 data: Vec::new(),
                 parts: Vec::new(),
             });
@@ -266,7 +256,6 @@ pub struct Task {
     pub lun: Lun,
     /// Number of the connection that sent the command and that transfers its data and response.
     pub connection: usize,
-    /// Its share of the window.
     pub share: WindowShare,
     pub attribute: Attribute,
     pub block: Vec<u8>,
@@ -390,9 +379,7 @@ impl Task {
     }
 
     /// Handles the immediate data of the command.
-    ///
-    /// # Errors
-    /// If they violate the negotiated parameters.
+    /// Fails if they violate the negotiated parameters.
     pub fn immediate(
         &mut self,
         data: &[u8],
@@ -412,9 +399,7 @@ impl Task {
     }
 
     /// Handles further data.
-    ///
-    /// # Errors
-    /// If they are unexpected.
+    /// Fails if they are unexpected.
     pub fn receive(
         &mut self,
         message: &DataOut,
@@ -483,12 +468,10 @@ impl Task {
             lun: self.lun,
             tag: self.tag,
             transfer,
-            status: Serial(0),
-            expected_command: Serial(0),
-            max_command: Serial(0),
             number,
             offset,
             length,
+            ..ReadyToTransfer::default()
         }
     }
 
@@ -602,7 +585,6 @@ impl Window {
         self.cost += share.cost;
     }
 
-    /// Releases the share of a command.
     pub fn release(&mut self, share: WindowShare) {
         if share.is_immediate {
             self.immediate -= 1;
@@ -616,7 +598,6 @@ impl Window {
 /// The outcome of a command.
 pub struct End {
     pub tag: Tag,
-    /// Its share of the window.
     pub share: WindowShare,
     pub scsi_status: u8,
     pub sense: Vec<u8>,

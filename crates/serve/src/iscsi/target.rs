@@ -253,7 +253,6 @@ impl IscsiTarget {
         touched
     }
 
-    /// Index of the session of an initiator.
     fn session_index(&self, initiator: u64) -> Option<usize> {
         self.find_session(|session| session.initiator == initiator)
     }
@@ -554,7 +553,6 @@ impl Service for IscsiTarget {
 pub struct Origin {
     /// Index of the session.
     pub session: usize,
-    /// Number of the connection.
     pub connection: usize,
 }
 

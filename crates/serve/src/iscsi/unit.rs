@@ -16,39 +16,34 @@ use diskarm_emulate::{Backing, Single, Unavailable};
 use crate::power::{DataPath, InjectedFaults, Losses, PowerCut, WriteId};
 use crate::recording::{Tap, Tappable};
 
-/// The device of a unit, which may show fewer blocks than it has.
+/// The device of a unit, which may show fewer blocks than it has. A single drive reports its
+/// specification and layout; other devices report nothing about themselves.
 pub struct Disk {
-    device: Backend,
+    device: Box<dyn Backing>,
     sectors: SectorCount,
     tap: Option<Tap>,
     faults: InjectedFaults,
 }
 
-enum Backend {
-    /// A single drive, which reports its specification and layout.
-    Drive(Box<Single>),
-    Device(Box<dyn Device>),
-}
-
 impl Disk {
-    /// A drive with all its blocks.
-    pub fn from_drive(drive: Single) -> Self {
+    fn new(device: Box<dyn Backing>, sectors: SectorCount) -> Self {
         Self {
-            sectors: drive.capacity(),
-            device: Backend::Drive(Box::new(drive)),
+            device,
+            sectors,
             tap: None,
             faults: InjectedFaults::default(),
         }
     }
 
-    /// A device that shows `sectors` blocks and reports nothing about itself.
+    /// A drive with all its blocks.
+    pub fn from_drive(drive: Single) -> Self {
+        let sectors = drive.capacity();
+        Self::new(Box::new(drive), sectors)
+    }
+
+    /// A device that shows `sectors` blocks.
     pub fn from_device(device: Box<dyn Device>, sectors: SectorCount) -> Self {
-        Self {
-            device: Backend::Device(device),
-            sectors,
-            tap: None,
-            faults: InjectedFaults::default(),
-        }
+        Self::new(Box::new(device), sectors)
     }
 
     /// A disk whose requests take no time.
@@ -60,20 +55,6 @@ impl Disk {
     pub(super) fn with_faults(self, faults: InjectedFaults) -> Self {
         Self { faults, ..self }
     }
-
-    fn device(&self) -> &dyn Device {
-        match &self.device {
-            Backend::Drive(drive) => &**drive,
-            Backend::Device(device) => &**device,
-        }
-    }
-
-    fn device_mut(&mut self) -> &mut dyn Device {
-        match &mut self.device {
-            Backend::Drive(drive) => &mut **drive,
-            Backend::Device(device) => &mut **device,
-        }
-    }
 }
 
 impl Device for Disk {
@@ -82,15 +63,15 @@ impl Device for Disk {
     }
 
     fn sector_size(&self) -> Bytes {
-        self.device().sector_size()
+        self.device.sector_size()
     }
 
     fn has_room(&self) -> bool {
-        self.device().has_room()
+        self.device.has_room()
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.device_mut().submit(now, request)?;
+        self.device.submit(now, request)?;
         if let Some(tap) = &mut self.tap {
             tap.arrived(now, &request);
         }
@@ -98,11 +79,11 @@ impl Device for Disk {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        self.device().next_event()
+        self.device.next_event()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        let mut done = self.device_mut().advance(now)?;
+        let mut done = self.device.advance(now)?;
         if let Some(tap) = &mut self.tap {
             tap.completed(&done);
         }
@@ -116,15 +97,15 @@ impl Device for Disk {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device_mut().abort(now, id)
+        self.device.abort(now, id)
     }
 
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.device().components(now)
+        self.device.components(now)
     }
 
     fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.device_mut().persisted(now)
+        self.device.persisted(now)
     }
 }
 
@@ -137,40 +118,26 @@ impl Tappable for Disk {
     }
 }
 
-/// Delegates to the drive itself: the box around it, as a plain device, reports nothing.
+/// Delegates to the device itself: the box around it, as a plain device, reports nothing.
 impl Backing for Disk {
     fn spec(&self) -> Option<&Spec> {
-        match &self.device {
-            Backend::Drive(drive) => (**drive).spec(),
-            Backend::Device(_) => None,
-        }
+        (*self.device).spec()
     }
 
     fn layout(&self) -> Option<&Layout> {
-        match &self.device {
-            Backend::Drive(drive) => (**drive).layout(),
-            Backend::Device(_) => None,
-        }
+        (*self.device).layout()
     }
 
     fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
-        match &mut self.device {
-            Backend::Drive(drive) => (**drive).seek(now, at),
-            Backend::Device(_) => now,
-        }
+        (*self.device).seek(now, at)
     }
 
     fn set_buffer(&mut self, now: Instant, spec: &Spec) {
-        if let Backend::Drive(drive) = &mut self.device {
-            (**drive).set_buffer(now, spec);
-        }
+        (*self.device).set_buffer(now, spec);
     }
 
     fn set_geometry(&mut self, now: Instant, geometry: &Geometry) -> Result<(), InputError> {
-        match &mut self.device {
-            Backend::Drive(drive) => (**drive).set_geometry(now, geometry),
-            Backend::Device(device) => Backing::set_geometry(device, now, geometry),
-        }
+        (*self.device).set_geometry(now, geometry)
     }
 }
 
@@ -265,9 +232,7 @@ impl UnitStore {
     }
 
     /// Cuts the power.
-    ///
-    /// # Errors
-    /// If the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; then some writes that should be lost survive.
     pub fn cut(&self, cut: &PowerCut) -> io::Result<Losses> {
         let mut unit = self.lock();
         unit.active.clear();

@@ -38,7 +38,6 @@ struct ActiveJob {
     error: Option<Refusal>,
     /// The write of the current part.
     write: WriteId,
-    /// The mark of a flush.
     flush_mark: u64,
     /// The due time of the reply, if the job takes time.
     due: Option<HostInstant>,

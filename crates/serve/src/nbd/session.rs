@@ -196,9 +196,7 @@ impl NbdSession {
     }
 
     /// Moves replies to the output while there is room, with data read from `store`.
-    ///
-    /// # Errors
-    /// If data could not be read after the start of a reply that cannot report an error.
+    /// Fails if data could not be read after the start of a reply that cannot report an error.
     pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
             let mut writer = ReplyWriter {

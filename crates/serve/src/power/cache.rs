@@ -230,7 +230,6 @@ impl Cache {
         self.make_room();
     }
 
-    /// Marks a write that the drive has acknowledged.
     pub fn mark_acknowledged(&mut self, write: WriteId) {
         self.reassign_persisted(write);
         if let Some(written) = self.writes.get_mut(&write.0) {

@@ -34,7 +34,6 @@ pub trait DataPath: Store {
         WriteId::NONE
     }
 
-    /// Writes a part of a write.
     fn write_part(&mut self, _write: WriteId, offset: u64, data: &[u8]) -> io::Result<()> {
         self.write(offset, data)
     }
@@ -59,7 +58,6 @@ pub trait DataPath: Store {
     /// The device reports that these blocks have reached the media.
     fn mark_persisted(&mut self, _persisted: &[Persisted]) {}
 
-    /// The device has acknowledged the write.
     fn mark_acknowledged(&mut self, _write: WriteId) {}
 
     /// Makes the write permanent, because it had FUA or has failed.
@@ -102,9 +100,7 @@ pub trait DataPath: Store {
     }
 
     /// Cuts the power.
-    ///
-    /// # Errors
-    /// If the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; then some writes that should be lost survive.
     fn cut(&mut self, _cut: &PowerCut) -> io::Result<Losses> {
         Ok(Losses::default())
     }

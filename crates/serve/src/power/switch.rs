@@ -16,7 +16,6 @@ use crate::statistics::Access;
 pub struct PowerSwitch {
     is_on: bool,
     trigger: Option<Trigger>,
-    /// The time of the trigger, if it waits for one.
     trigger_time: Option<HostInstant>,
     /// A cut that is due as soon as replies under way have left.
     due: Option<PowerCut>,
@@ -72,7 +71,6 @@ impl PowerSwitch {
         self.trigger = Some(trigger);
     }
 
-    /// The time of the trigger, if it waits for one.
     pub fn trigger_time(&self) -> Option<HostInstant> {
         self.trigger_time
     }
@@ -91,7 +89,6 @@ impl PowerSwitch {
         self.trigger_time = None;
     }
 
-    /// Records a power cut.
     pub fn record_cut(&mut self, lost: Losses) {
         self.is_on = false;
         self.disarm();
@@ -116,7 +113,6 @@ impl PowerSwitch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
     pub when: TriggerEvent,
-    /// The power cut that it causes.
     pub cut: PowerCut,
 }
 

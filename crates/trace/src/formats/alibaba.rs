@@ -19,10 +19,6 @@ use crate::time::TimeUnit;
 /// J. Li, Q. Wang, P. P. C. Lee, C. Shi: An In-Depth Analysis of Cloud Block Storage Workloads in
 /// Large-Scale Production (IISWC 2020), and the README of `alibaba/block-traces`.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// No responses. A last row truncated within its time has a wrong one, which is then refused

@@ -11,8 +11,7 @@ use crate::format::{ARROW_MAGIC, Format, FormatInfo, OpenResult, Options, TimeOr
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// Arrow IPC files (Feather version 2) and streams, with the columns of
-/// [Parquet](super::parquet::Parquet).
+/// Arrow IPC files (Feather 2) and streams, with the columns of [Parquet](super::parquet::Parquet).
 ///
 /// # What it does
 ///
@@ -116,12 +115,8 @@ impl Messages {
             return Ok(());
         }
         let detail = "found no ARROW1 at the end, expected a complete file".to_owned();
-        Err(TraceError::new(
-            ErrorKind::Framing,
-            &self.name,
-            None,
-            detail,
-        ))
+        let name = &self.name;
+        Err(TraceError::new(ErrorKind::Framing, name, None, detail))
     }
 }
 

@@ -67,10 +67,9 @@ impl Format for BlkParse {
         let mut fields = words(head_lines(head).next().unwrap_or_default());
         let mut next = || fields.next().unwrap_or_default();
         let device = next();
-        let is_device = device.split(|byte| *byte == b',').count() == 2
-            && device
-                .iter()
-                .all(|byte| byte.is_ascii_digit() || *byte == b',');
+        let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b',';
+        let is_device =
+            device.iter().filter(|byte| **byte == b',').count() == 1 && device.iter().all(is_part);
         let (_cpu, _sequence, time, _pid, action) = (next(), next(), next(), next(), next());
         is_device
             && is_decimal(time)
@@ -115,19 +114,13 @@ impl RowReader for Events {
                 }
                 Err(error) => {
                     // A blank line separates the events from the summary.
-                    if !self.is_summary_next() {
+                    if !self.lines.pending().is_some_and(begins_summary) {
                         return Err(error);
                     }
                     self.is_end = true;
                 }
             }
         }
-    }
-}
-
-impl Events {
-    fn is_summary_next(&self) -> bool {
-        self.lines.pending().is_some_and(begins_summary)
     }
 }
 
@@ -178,11 +171,7 @@ fn event(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Event>, T
         at: time.instant(BlkParse::INFO.time_unit)?,
         device: metadata.device(device.text),
         op: if has(b'W') { Op::Write } else { Op::Read },
-        urgency: Some(if is_awaited {
-            Urgency::Synchronous
-        } else {
-            Urgency::Asynchronous
-        }),
+        urgency: Some(Urgency::new(is_awaited)),
         start,
         sectors,
     }))

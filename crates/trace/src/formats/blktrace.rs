@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
-use crate::error::{ErrorKind, TraceError};
+use crate::error::{ErrorKind, InvalidField, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
-use crate::lines::{BLOCK_BYTES, MAX_SECTORS};
+use crate::lines::MAX_SECTORS;
 use crate::pairing::{Action, Event, Pairing};
-use crate::record::{Location, Record, Urgency};
-use crate::source::ByteSource;
+use crate::record::{BLOCK_BYTES, Location, Record, Urgency};
+use crate::source::{ByteSource, part};
 use crate::time::TimeUnit;
 
 /// blktrace, binary: the per-processor files of a trace, merged in order of time.
@@ -94,14 +94,7 @@ impl Format for BlkTrace {
                 continue;
             }
             let Some(order) = order(source.head()) else {
-                let detail = format!("magic: found another, expected 0x{MAGIC:x}");
-                let location = Some(Location::Byte(0));
-                return Err(TraceError::new(
-                    ErrorKind::Framing,
-                    source.name(),
-                    location,
-                    detail,
-                ));
+                return Err(unframed(&source));
             };
             files.push(Events { source, order });
         }
@@ -125,15 +118,14 @@ impl Format for BlkTrace {
         };
         let folder = path
             .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut parts: Vec<(u32, PathBuf)> = entries
-            .filter_map(|entry| {
-                let name = entry.file_name();
-                Some((number(name.to_str()?, &base)?, path.with_file_name(name)))
-            })
-            .collect();
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let entries = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+        let numbered = |entry: std::fs::DirEntry| {
+            let name = entry.file_name();
+            Some((number(name.to_str()?, &base)?, path.with_file_name(name)))
+        };
+        let entries = entries.into_iter().flatten().flatten();
+        let mut parts: Vec<(u32, PathBuf)> = entries.filter_map(numbered).collect();
         parts.sort();
         parts.into_iter().map(|(_, path)| path).collect()
     }
@@ -143,9 +135,8 @@ impl Format for BlkTrace {
 fn number(name: &str, base: &str) -> Option<u32> {
     let digits = name.strip_prefix(base)?.strip_prefix('.')?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    (base.ends_with(".blktrace") && is_number)
-        .then(|| digits.parse().ok())
-        .flatten()
+    let is_part = base.ends_with(".blktrace") && is_number;
+    is_part.then(|| digits.parse().ok()).flatten()
 }
 
 /// The byte order of a file.
@@ -166,31 +157,26 @@ fn order(head: &[u8]) -> Option<Order> {
 
 impl Order {
     #[inline]
-    fn u16(self, bytes: &[u8; RECORD], at: usize) -> u16 {
-        let part = [bytes[at], bytes[at + 1]];
+    fn u16(self, bytes: &[u8; RECORD], start: usize) -> u16 {
         match self {
-            Self::Little => u16::from_le_bytes(part),
-            Self::Big => u16::from_be_bytes(part),
+            Self::Little => u16::from_le_bytes(part(bytes, start)),
+            Self::Big => u16::from_be_bytes(part(bytes, start)),
         }
     }
 
     #[inline]
-    fn u32(self, bytes: &[u8; RECORD], at: usize) -> u32 {
-        let mut part = [0; 4];
-        part.copy_from_slice(&bytes[at..at + 4]);
+    fn u32(self, bytes: &[u8; RECORD], start: usize) -> u32 {
         match self {
-            Self::Little => u32::from_le_bytes(part),
-            Self::Big => u32::from_be_bytes(part),
+            Self::Little => u32::from_le_bytes(part(bytes, start)),
+            Self::Big => u32::from_be_bytes(part(bytes, start)),
         }
     }
 
     #[inline]
-    fn u64(self, bytes: &[u8; RECORD], at: usize) -> u64 {
-        let mut part = [0; 8];
-        part.copy_from_slice(&bytes[at..at + 8]);
+    fn u64(self, bytes: &[u8; RECORD], start: usize) -> u64 {
         match self {
-            Self::Little => u64::from_le_bytes(part),
-            Self::Big => u64::from_be_bytes(part),
+            Self::Little => u64::from_le_bytes(part(bytes, start)),
+            Self::Big => u64::from_be_bytes(part(bytes, start)),
         }
     }
 }
@@ -212,7 +198,7 @@ impl Events {
             return Ok(None);
         };
         if order.u32(bytes, 0) != MAGIC {
-            return Err(self.unframed());
+            return Err(unframed(&self.source));
         }
         Ok(Some(order.u64(bytes, 8)))
     }
@@ -222,26 +208,22 @@ impl Events {
     fn take(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         let location = Location::Byte(self.source.offset());
         let order = self.order;
-        let (payload, event) = match self.source.record::<RECORD>()? {
-            Some(bytes) => (
-                order.u16(bytes, 46).into(),
-                event(order, bytes, location, metadata),
-            ),
-            None => return Ok(None),
+        let Some(bytes) = self.source.record::<RECORD>()? else {
+            return Ok(None);
         };
+        let payload = order.u16(bytes, 46).into();
+        let event = event(order, bytes, location, metadata);
         self.source.pass(payload)?;
-        event.map_err(|(field, found, expected)| {
-            let found = found.to_string();
-            TraceError::value(self.source.name(), location, field, &found, &expected)
-        })
+        event.map_err(|invalid| invalid.at(self.source.name(), location))
     }
+}
 
-    #[cold]
-    fn unframed(&self) -> TraceError {
-        let detail = format!("magic: found another, expected 0x{MAGIC:x}");
-        let location = Some(Location::Byte(self.source.offset()));
-        TraceError::new(ErrorKind::Framing, self.source.name(), location, detail)
-    }
+/// The source is at its first record, or after its last valid one.
+#[cold]
+fn unframed(source: &ByteSource) -> TraceError {
+    let detail = format!("magic: found another, expected 0x{MAGIC:x}");
+    let location = Some(Location::Byte(source.offset()));
+    TraceError::new(ErrorKind::Framing, source.name(), location, detail)
 }
 
 /// Categories of an action, in the high half of its word.
@@ -254,15 +236,14 @@ const NOTIFY: u32 = 1 << 26;
 const AHEAD: u32 = 1 << 27;
 const DISCARD: u32 = 1 << 29;
 
-/// The event of a record, if it is about a request for data. An error is the invalid field, its
-/// value and what was expected.
+/// Returns the event of a record, if it is about a request for data.
 #[inline]
 fn event(
     order: Order,
     bytes: &[u8; RECORD],
     location: Location,
     metadata: &mut TraceMetadata,
-) -> Result<Option<Event>, (&'static str, u64, String)> {
+) -> Result<Option<Event>, Box<InvalidField>> {
     let word = order.u32(bytes, 28);
     let action = match word & 0xff {
         1 => Action::Queue,
@@ -290,32 +271,29 @@ fn event(
     let sectors = length.div_ceil(BLOCK_BYTES);
     if sectors > MAX_SECTORS {
         let expected = format!("the bytes of at most {MAX_SECTORS} blocks");
-        return Err(("bytes", length, expected));
+        return Err(InvalidField::new("bytes", length, expected));
     }
     let (start, time) = (order.u64(bytes, 16), order.u64(bytes, 8));
     if start.checked_add(sectors).is_none() {
-        let expected = "a request that ends below block 2^64".to_owned();
-        return Err(("sector", start, expected));
+        let expected = "a request that ends below block 2^64";
+        return Err(InvalidField::new("sector", start, expected));
     }
     if i64::try_from(time).is_err() {
-        return Err(("time", time, "nanoseconds below 2^63".to_owned()));
+        return Err(InvalidField::new("time", time, "nanoseconds below 2^63"));
     }
+    let op = if word & WRITE != 0 {
+        Op::Write
+    } else {
+        Op::Read
+    };
     let is_awaited = word & SYNC != 0 || word & (READ | AHEAD) == READ;
     Ok(Some(Event {
         action,
         location,
         at: Instant::from_ns(time),
         device: metadata.block_device(order.u32(bytes, 36)),
-        op: if word & WRITE != 0 {
-            Op::Write
-        } else {
-            Op::Read
-        },
-        urgency: Some(if is_awaited {
-            Urgency::Synchronous
-        } else {
-            Urgency::Asynchronous
-        }),
+        op,
+        urgency: Some(Urgency::new(is_awaited)),
         start: Lbn(start),
         sectors: SectorCount(sectors),
     }))
@@ -338,7 +316,9 @@ impl Merged {
     #[inline]
     fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
         while let Some(index) = self.pending.pop() {
-            self.schedule(index)?;
+            if let Some(time) = self.files[index].next_time()? {
+                self.next.push(Reverse((time, index)));
+            }
         }
         let Some(Reverse((_, index))) = self.next.pop() else {
             self.is_end = true;
@@ -347,15 +327,6 @@ impl Merged {
         self.pending.push(index);
         if let Some(event) = self.files[index].take(metadata)? {
             self.pairing.put(&event, metadata);
-        }
-        Ok(())
-    }
-
-    /// Queues the next event of a file.
-    #[inline]
-    fn schedule(&mut self, index: usize) -> Result<(), TraceError> {
-        if let Some(time) = self.files[index].next_time()? {
-            self.next.push(Reverse((time, index)));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
-use crate::digits::write_whole;
+use crate::digits::{words, write_whole};
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
@@ -27,10 +27,6 @@ use crate::text::TextRows;
 /// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
 /// decimal have the same bit 0, since 10 and 16 are both even.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// Rows of five numbers are hard to recognise, and traces of other simulators differ only in the
@@ -49,12 +45,7 @@ use crate::text::TextRows;
 pub struct DiskSim;
 
 const FIELDS: usize = 5;
-const ARRIVAL: &str = "arrival_ms";
-const DEVICE: &str = "device";
-const BLOCK: &str = "block";
-const BLOCKS: &str = "blocks";
-const FLAGS: &str = "flags";
-const NAMES: [&str; FIELDS] = [ARRIVAL, DEVICE, BLOCK, BLOCKS, FLAGS];
+const NAMES: [&str; FIELDS] = ["arrival_ms", "device", "block", "blocks", "flags"];
 
 impl Format for DiskSim {
     const INFO: FormatInfo = FormatInfo {
@@ -68,26 +59,22 @@ impl Format for DiskSim {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
-    /// The first line is numbers separated by white space, and some line has a decimal point or
-    /// `0x`.
+    /// Accepts a first line of numbers, if some line has a decimal point or `0x`.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let is_number = |byte: u8| byte.is_ascii_hexdigit() || b".-xX".contains(&byte);
-        first
-            .first()
-            .is_some_and(|b| b.is_ascii_digit() || *b == b'-')
+        let begins = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+        let continues = |byte: &u8| byte.is_ascii_whitespace() || is_number(*byte);
+        let has_unit = |line| {
+            let mut fields = words(line);
+            let arrival = fields.next().unwrap_or_default();
+            let flags = fields.nth(FIELDS - 2).unwrap_or_default();
+            arrival.contains(&b'.') || flags.starts_with(b"0x") || flags.starts_with(b"0X")
+        };
+        first.first().is_some_and(begins)
             && first.iter().any(u8::is_ascii_whitespace)
-            && first
-                .iter()
-                .all(|b| b.is_ascii_whitespace() || is_number(*b))
-            && head_lines(head).any(|line| {
-                let mut fields = line
-                    .split(u8::is_ascii_whitespace)
-                    .filter(|f| !f.is_empty());
-                let arrival = fields.next().unwrap_or_default();
-                let flags = fields.nth(FIELDS - 2).unwrap_or_default();
-                arrival.contains(&b'.') || flags.starts_with(b"0x") || flags.starts_with(b"0X")
-            })
+            && first.iter().all(continues)
+            && head_lines(head).any(has_unit)
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
@@ -127,16 +114,13 @@ fn parse_flags(text: &[u8]) -> Option<u32> {
     if let [digit @ b'0'..=b'9'] = text {
         return Some((digit - b'0').into());
     }
-    let prefixed = text
-        .strip_prefix(b"0x")
-        .or_else(|| text.strip_prefix(b"0X"));
+    let prefixed = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"));
     let digits = prefixed.unwrap_or(text);
     // `from_str_radix` accepts a sign, too.
-    if digits.iter().all(u8::is_ascii_hexdigit) {
-        u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
-    } else {
-        None
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
     }
+    u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// Writes rows that DiskSim can read, too.
@@ -146,13 +130,8 @@ impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let arrival = arrival_of(record)?;
         DiskSim::INFO.time_unit.write(arrival.as_ns(), out);
-        let flags = u64::from(record.op.is_read());
-        for value in [
-            record.device.into(),
-            record.start.0,
-            record.sectors.0,
-            flags,
-        ] {
+        let (device, flags) = (record.device.into(), record.op.is_read().into());
+        for value in [device, record.start.0, record.sectors.0, flags] {
             out.push(b' ');
             write_whole(value, out);
         }

@@ -8,9 +8,9 @@ use crate::digits::{Words, write_whole};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
-    arrival_of,
+    arrival_of, bytes_of,
 };
-use crate::lines::{BLOCK_BYTES, Field, Lines, Row, head_lines};
+use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -25,17 +25,12 @@ use crate::time::TimeUnit;
 /// microseconds since the start of the run. Offset and length are in bytes; files become devices,
 /// by name. In version 2 a `wait` has the microseconds since the last one, and arrivals are their
 /// sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is refused.
-/// Rows that add, open or close files are in every log and are skipped; flushes and trims are
-/// ignored and counted.
+/// Rows that add, open or close files are skipped; flushes and trims are ignored and counted.
 ///
 /// # Origin
 ///
 /// The manual of fio 3.33, "Trace file format v2" and "v3". It does not name the unit of times in
 /// version 3; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
-///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
@@ -85,7 +80,7 @@ impl Format for Iolog {
         };
         let mut lines = Lines::new(source);
         let is_third = match lines.next_row()? {
-            Some(row) => version(&row)? == Version::Third,
+            Some(row) => is_version_3(&row)?,
             None => return Err(TraceError::empty(lines.source().name())),
         };
         let mut waited = has_waits.then_some(Instant::START);
@@ -99,16 +94,10 @@ impl Format for Iolog {
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Version {
-    Second,
-    Third,
-}
-
-fn version(row: &Row<'_>) -> Result<Version, TraceError> {
+fn is_version_3(row: &Row<'_>) -> Result<bool, TraceError> {
     match row.text {
-        b"fio version 2 iolog" => Ok(Version::Second),
-        b"fio version 3 iolog" => Ok(Version::Third),
+        b"fio version 2 iolog" => Ok(false),
+        b"fio version 3 iolog" => Ok(true),
         found => {
             let found = String::from_utf8_lossy(found);
             let expected = "fio version 2 iolog or fio version 3 iolog";
@@ -122,17 +111,9 @@ fn version(row: &Row<'_>) -> Result<Version, TraceError> {
 fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
-    let arrival = time.instant(Iolog::INFO.time_unit)?;
-    let Some(op) = operation(&action, metadata)? else {
-        return Ok(None);
-    };
-    let [offset, length] = extent(row, words, &[TIME, FILE, ACTION, OFFSET, LENGTH])?;
-    let (start, sectors) = offset.bytes(&length, metadata)?;
-    Ok(Some(Record {
-        arrival: Some(arrival),
-        device: metadata.device(file.text),
-        ..Record::new(row.location(), op, start, sectors)
-    }))
+    let arrival = Some(time.instant(Iolog::INFO.time_unit)?);
+    let names = [TIME, FILE, ACTION, OFFSET, LENGTH];
+    request(row, [file, action], words, &names, arrival, metadata)
 }
 
 /// Parses a row of version 2; `waited` is the time so far, in a trace with waits.
@@ -143,47 +124,51 @@ fn untimed(
 ) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [file, action] = row.first_fields(&mut words, &[FILE, ACTION])?;
-    if action.text == b"wait" {
-        let [_, _, time] = row.first_fields(row.words(), &[FILE, ACTION, "wait_us"])?;
-        let span = time.span(Iolog::INFO.time_unit)?;
-        let Some(now) = waited else {
-            return Err(action.reject("no wait here, as there was none in the first 256 KiB"));
-        };
-        match now.as_ns().checked_add(span.as_ns().unsigned_abs()) {
-            Some(ns @ ..=LAST_NS) => *now = Instant::from_ns(ns),
-            _ => return Err(time.reject("waits that add up to less than 2^63 ns")),
-        }
-        return Ok(None);
+    if action.text != b"wait" {
+        let names = [FILE, ACTION, OFFSET, LENGTH];
+        return request(row, [file, action], words, &names, *waited, metadata);
     }
+    let [_, _, time] = row.first_fields(row.words(), &[FILE, ACTION, "wait_us"])?;
+    let span = time.span(Iolog::INFO.time_unit)?;
+    let Some(now) = waited else {
+        return Err(action.reject("no wait here, as there was none in the first 256 KiB"));
+    };
+    match now.as_ns().checked_add(span.as_ns().unsigned_abs()) {
+        Some(ns @ ..=LAST_NS) => *now = Instant::from_ns(ns),
+        _ => return Err(time.reject("waits that add up to less than 2^63 ns")),
+    }
+    Ok(None)
+}
+
+/// Returns the request of a row with the fields `names`, of which the last two are in `words`.
+#[inline]
+fn request<'a>(
+    row: &'a Row<'a>,
+    [file, action]: [Field<'a>; 2],
+    words: Words<'a>,
+    names: &[&'static str],
+    arrival: Option<Instant>,
+    metadata: &mut TraceMetadata,
+) -> Result<Option<Record>, TraceError> {
     let Some(op) = operation(&action, metadata)? else {
         return Ok(None);
     };
-    let [offset, length] = extent(row, words, &[FILE, ACTION, OFFSET, LENGTH])?;
+    let [offset, length] = row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
+        // The number of fields in the whole row.
+        row.fields::<5>(row.words(), names)?;
+        Err(error)
+    })?;
     let (start, sectors) = offset.bytes(&length, metadata)?;
     Ok(Some(Record {
-        arrival: *waited,
+        arrival,
         device: metadata.device(file.text),
         ..Record::new(row.location(), op, start, sectors)
     }))
 }
 
-/// The last two fields, in `words`, of a row with the fields `names`.
-#[inline]
-fn extent<'a>(
-    row: &'a Row<'a>,
-    words: Words<'a>,
-    names: &[&'static str],
-) -> Result<[Field<'a>; 2], TraceError> {
-    row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
-        // The number of fields in the whole row.
-        row.fields::<5>(row.words(), names)?;
-        Err(error)
-    })
-}
-
 const LAST_NS: u64 = i64::MAX as u64;
 
-/// The direction, or `None` for a row that is not a request.
+/// Returns the direction; `None` for a row that is not a request.
 fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<Op>, TraceError> {
     match action.text {
         b"read" => return Ok(Some(Op::Read)),
@@ -207,9 +192,7 @@ struct Writer {
 impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let ns = arrival_of(record)?.as_ns();
-        let Some(end) = record.end().0.checked_mul(BLOCK_BYTES) else {
-            return Err(Unwritable("it ends beyond byte 2^64".to_owned()));
-        };
+        let [offset, length] = bytes_of(record)?;
         if !std::mem::replace(&mut self.has_begun, true) {
             out.extend_from_slice(b"fio version 3 iolog\n");
         }
@@ -231,10 +214,9 @@ impl RowWriter for Writer {
         } else {
             b" write "
         });
-        let bytes = record.sectors.0 * BLOCK_BYTES;
-        write_whole(end - bytes, out);
+        write_whole(offset, out);
         out.push(b' ');
-        write_whole(bytes, out);
+        write_whole(length, out);
         out.push(b'\n');
         Ok(())
     }

@@ -27,10 +27,6 @@ use crate::time::TimeUnit;
 /// that option there are five fields and no offset, which is refused. Before fio 3.0 latencies were
 /// in microseconds, for which a note warns.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// Completions are whole milliseconds, so arrivals are accurate to a millisecond only. A log of

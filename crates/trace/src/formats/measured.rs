@@ -1,11 +1,12 @@
 //! Requests measured on a real drive, one outstanding at a time.
 
-use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, response_of,
+};
 use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::{Observed, Record};
 use crate::source::ByteSource;
@@ -20,18 +21,13 @@ use crate::text::TextRows;
 /// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
 /// sectors; `response_us` is the time from issue to completion, `think_us` from that completion to
 /// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last may
-/// lack. A column of another name is an error: if it were ignored, a misspelt `observed` would look
-/// absent.
+/// lack. Other columns are errors: if they were ignored, a misspelt `observed` would look absent.
 ///
 /// # Origin
 ///
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
 /// at a time, so a record has no arrival: if the clock is unbroken, its issue is the sum of all
 /// responses and pauses before it, which the replay decides.
-///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
@@ -131,7 +127,10 @@ fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record
     let mut elapsed = *elapsed_ns;
     let response = Some(span(&response, &mut elapsed)?);
     let think = Some(span(&think, &mut elapsed)?);
-    let observed = observation(op, &observed)?;
+    let observed = match observed.text {
+        b"" => None,
+        word => Some(Observed::parse(op, word).map_err(|expected| observed.reject(expected))?),
+    };
     *elapsed_ns = elapsed;
     Ok(Record {
         response,
@@ -139,20 +138,6 @@ fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record
         observed,
         ..Record::new(row.location(), op, start, sectors)
     })
-}
-
-fn observation(op: Op, field: &Field<'_>) -> Result<Option<Observed>, TraceError> {
-    Ok(Some(match (op, field.text) {
-        (_, b"") => return Ok(None),
-        (Op::Read, b"hit") => Observed::Hit,
-        (Op::Read, b"miss") => Observed::Miss,
-        (Op::Write, b"two_disconnects") => Observed::Disconnects(2),
-        (Op::Write, b"three_disconnects") => Observed::Disconnects(3),
-        (Op::Read, _) => return Err(field.reject("hit or miss for a read")),
-        (Op::Write | Op::Flush, _) => {
-            return Err(field.reject("two_disconnects or three_disconnects for a write"));
-        }
-    }))
 }
 
 fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
@@ -177,8 +162,9 @@ struct Writer {
 impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
-            let why = "its device differs from the first one, and the format has one only";
-            return Err(Unwritable(why.to_owned()));
+            return Err(
+                "its device differs from the first one, and the format has one only".into(),
+            );
         }
         if !self.has_begun {
             out.extend_from_slice(COLUMNS.join(",").as_bytes());
@@ -194,7 +180,7 @@ impl RowWriter for Writer {
                 self.held = Some(*record);
                 Ok(())
             }
-            (None, None) => Err(Unwritable("it has no pause after it".to_owned())),
+            (None, None) => Err("it has no pause after it".into()),
         }
     }
 
@@ -206,35 +192,22 @@ impl RowWriter for Writer {
     }
 }
 
-/// From the completion of `before` to the arrival of `next`.
+/// Returns the time from the completion of `before` to the arrival of `next`.
 fn pause(before: &Record, next: &Record) -> Result<Span, Unwritable> {
     let (Some(arrival), Some(response)) = (before.arrival, before.response) else {
-        return Err(Unwritable(
-            "the previous request has no response".to_owned(),
-        ));
+        return Err("the previous request has no response".into());
     };
     let free = arrival + response;
     match next.arrival {
         Some(arrival) if arrival >= free => Ok(arrival - free),
-        _ => Err(Unwritable(
-            "it arrives before the previous request completes".to_owned(),
-        )),
+        _ => Err("it arrives before the previous request completes".into()),
     }
 }
 
 fn row(record: &Record, think: Span, out: &mut Vec<u8>) -> Result<(), Unwritable> {
-    let Some(response) = record.response else {
-        return Err(Unwritable("it has no response".to_owned()));
-    };
-    let observed: &[u8] = match record.observed {
-        None => b"",
-        Some(Observed::Hit) => b"hit",
-        Some(Observed::Miss) => b"miss",
-        Some(Observed::Disconnects(2)) => b"two_disconnects",
-        Some(Observed::Disconnects(_)) => b"three_disconnects",
-    };
+    let response = response_of(record)?;
     out.extend_from_slice(if record.op.is_read() { b"R," } else { b"W," });
-    out.extend_from_slice(observed);
+    out.extend_from_slice(record.observed.map_or("", Observed::word).as_bytes());
     for value in [record.start.0, record.sectors.0] {
         out.push(b',');
         write_whole(value, out);

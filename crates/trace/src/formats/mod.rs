@@ -1,4 +1,7 @@
 //! The formats, one file each, and the table that lists them.
+//!
+//! Unless its description says otherwise, a format is read in one pass, without an allocation per
+//! row and in the memory of one line.
 
 pub mod alibaba;
 #[cfg(feature = "parquet")]

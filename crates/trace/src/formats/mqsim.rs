@@ -20,10 +20,6 @@ use crate::time::TimeUnit;
 /// A. Tavakkol, J. Gómez-Luna, M. Sadrosadati, S. Ghose, O. Mutlu: MQSim (FAST 2018), and the
 /// README of the simulator. The columns are those of DiskSim ASCII, with another unit of time.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// Rows look like those of DiskSim. The format is detected only if arrivals are whole numbers with

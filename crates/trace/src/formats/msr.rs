@@ -6,9 +6,9 @@ use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
-    arrival_of,
+    arrival_of, bytes_of, response_of,
 };
-use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
+use crate::lines::{Field, Row, first_fields, is_whole};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::{Column, Shape, TextRows, Word};
@@ -28,10 +28,6 @@ use crate::time::TimeUnit;
 /// D. Narayanan, A. Donnelly, A. Rowstron: Write Off-Loading (FAST 2008), and the README of the
 /// traces at SNIA IOTTA. A request that does not begin and end at 512-byte block boundaries is
 /// widened to whole blocks and counted.
-///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
@@ -147,25 +143,21 @@ impl Writer {
 impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let arrival = arrival_of(record)?;
-        let Some(response) = record.response else {
-            return Err(Unwritable("it has no response".to_owned()));
-        };
-        let Some(offset) = record.end().0.checked_mul(BLOCK_BYTES) else {
-            return Err(Unwritable("it ends beyond byte 2^64".to_owned()));
-        };
-        let bytes = record.sectors.0 * BLOCK_BYTES;
-        write_whole(UNIX_TICKS + self.ticks(arrival.as_ns()), out);
-        out.extend_from_slice(b",host,");
-        write_whole(record.device.into(), out);
-        out.extend_from_slice(if record.op.is_read() {
+        let response = response_of(record)?;
+        let [offset, length] = bytes_of(record)?;
+        let op: &[u8] = if record.op.is_read() {
             b",Read,"
         } else {
             b",Write,"
-        });
-        write_whole(offset - bytes, out);
-        out.push(b',');
-        write_whole(bytes, out);
-        out.push(b',');
+        };
+        write_whole(UNIX_TICKS + self.ticks(arrival.as_ns()), out);
+        out.extend_from_slice(b",host,");
+        write_whole(record.device.into(), out);
+        out.extend_from_slice(op);
+        for value in [offset, length] {
+            write_whole(value, out);
+            out.push(b',');
+        }
         write_whole(self.ticks(response.or_zero().as_ns().unsigned_abs()), out);
         out.push(b'\n');
         Ok(())

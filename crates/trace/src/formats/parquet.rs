@@ -63,8 +63,7 @@ use crate::time::TimeUnit;
 ///
 /// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
 /// fractions, dates and floating point numbers (which pandas makes of integers with missing values)
-/// are refused. The library may panic on a corrupted file, which ends the program; a truncated file
-/// is refused.
+/// and truncated files are refused. The library may panic on a corrupted file, ending the program.
 ///
 /// # Example
 ///
@@ -187,12 +186,8 @@ struct Writer {
 impl Writer {
     /// Encodes the buffered rows and appends the encoded bytes.
     fn encode(&mut self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
-        let schema = Arc::new(Schema::new(
-            COLUMNS
-                .iter()
-                .map(|column| column.field())
-                .collect::<Vec<_>>(),
-        ));
+        let fields = COLUMNS.iter().map(|column| column.field());
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let mut file = match self.file.take() {
             Some(file) => file,
             None => begin(schema.clone())?,
@@ -279,13 +274,6 @@ fn columns(rows: &[Record]) -> Vec<ArrayRef> {
                 Urgency::Asynchronous => "asynchronous",
             })
         }),
-        words(|row| {
-            Some(match row.observed? {
-                Observed::Hit => "hit",
-                Observed::Miss => "miss",
-                Observed::Disconnects(2) => "two_disconnects",
-                Observed::Disconnects(_) => "three_disconnects",
-            })
-        }),
+        words(|row| row.observed.map(Observed::word)),
     ]
 }

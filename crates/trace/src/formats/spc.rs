@@ -7,8 +7,8 @@ use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
 };
-use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
-use crate::record::Record;
+use crate::lines::{Field, first_fields, is_decimal, is_whole};
+use crate::record::{BLOCK_BYTES, Record};
 use crate::source::ByteSource;
 use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
@@ -26,10 +26,6 @@ use crate::time::TimeUnit;
 /// SPC Trace File Format Specification, revision 1.0.1: the OLTP (Financial1, Financial2) and
 /// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. A size that is not a
 /// multiple of the block size, which the format allows, is widened to whole blocks and counted.
-///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///

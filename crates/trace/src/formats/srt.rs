@@ -4,7 +4,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
 use memchr::memchr;
 
-use crate::error::{ErrorKind, TraceError};
+use crate::error::{ErrorKind, InvalidField, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
@@ -99,11 +99,8 @@ impl Format for Srt {
             ));
         };
         let sector_bytes = sector_bytes(&header[..end]).map_err(|found| {
-            wrong_header(
-                &source,
-                &found,
-                "sectorsize = N with the same N for all disks",
-            )
+            let expected = "sectorsize = N with the same N for all disks";
+            wrong_header(&source, &found, expected)
         })?;
         source.pass(end + 1)?;
         Ok(Box::new(Records {
@@ -122,18 +119,11 @@ fn wrong_header(source: &ByteSource, found: &str, expected: &str) -> TraceError 
 fn sector_bytes(header: &[u8]) -> Result<u64, String> {
     let text = String::from_utf8_lossy(header);
     let mut sizes: Vec<u64> = Vec::new();
-    for (_, rest) in text
-        .match_indices("sectorsize")
-        .map(|(at, key)| text.split_at(at + key.len()))
-    {
-        let value = rest
-            .trim_start()
-            .strip_prefix('=')
-            .unwrap_or(rest)
-            .trim_start();
-        let end = value
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(value.len());
+    for (start, key) in text.match_indices("sectorsize") {
+        let rest = text[start + key.len()..].trim_start();
+        let value = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+        let end = value.find(|c: char| !c.is_ascii_digit());
+        let end = end.unwrap_or(value.len());
         match value[..end].parse() {
             Ok(size @ 1..=65_536) => sizes.push(size),
             _ => return Err(format!("sectorsize {:?}", &value[..end])),
@@ -161,7 +151,7 @@ impl RowReader for Records {
             };
             self.source.pass(size)?;
             let words = Words(self.source.last_consumed(size));
-            match words.at(1) & 0xffff {
+            match words.get(1) & 0xffff {
                 1 | 4 => {}
                 other => {
                     metadata.ignore(&format!("records of type {other}"));
@@ -169,21 +159,9 @@ impl RowReader for Records {
                 }
             }
             let record = record(&words, location, self.sector_bytes, metadata);
-            return record.map(Some).map_err(
-                |Wrong {
-                     field,
-                     found,
-                     expected,
-                 }| {
-                    TraceError::value(
-                        self.source.name(),
-                        location,
-                        field,
-                        &found.to_string(),
-                        &expected,
-                    )
-                },
-            );
+            return record
+                .map(Some)
+                .map_err(|invalid| invalid.at(self.source.name(), location));
         }
     }
 }
@@ -201,18 +179,11 @@ impl Records {
             },
         };
         if !size.is_multiple_of(4) || !(MIN_WORDS * 4..=MAX_WORDS * 4).contains(&size) {
-            let expected = format!(
-                "a multiple of 4 from {} to {}",
-                MIN_WORDS * 4,
-                MAX_WORDS * 4
-            );
-            let detail = format!("record size: found {size}, expected {expected}");
-            return Err(TraceError::new(
-                ErrorKind::Framing,
-                self.source.name(),
-                Some(location),
-                detail,
-            ));
+            let (min, max) = (MIN_WORDS * 4, MAX_WORDS * 4);
+            let detail =
+                format!("record size: found {size}, expected a multiple of 4 from {min} to {max}");
+            let (name, location) = (self.source.name(), Some(location));
+            return Err(TraceError::new(ErrorKind::Framing, name, location, detail));
         }
         if self.source.held().len() < size {
             self.source.require(size)?;
@@ -230,18 +201,12 @@ impl Records {
     }
 }
 
-struct Wrong {
-    field: &'static str,
-    found: u64,
-    expected: String,
-}
-
 /// A record's bytes, a whole number of words.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
     #[inline]
-    fn at(&self, index: usize) -> u32 {
+    fn get(&self, index: usize) -> u32 {
         match self.0.get(index * 4..).and_then(<[u8]>::first_chunk) {
             Some(word) => u32::from_be_bytes(*word),
             None => 0,
@@ -255,50 +220,37 @@ fn record(
     location: Location,
     sector_bytes: u64,
     metadata: &mut TraceMetadata,
-) -> Result<Record, Wrong> {
-    let wrong = |index: usize, field, expected: String| Wrong {
-        field,
-        found: words.at(index).into(),
-        expected,
+) -> Result<Record, Box<InvalidField>> {
+    let invalid = |index: usize, field, expected: String| {
+        InvalidField::new(field, words.get(index).into(), expected)
     };
-    let (seconds, micros) = (words.at(2), words.at(3));
+    let (seconds, micros) = (words.get(2), words.get(3));
     if micros >= 1_000_000 {
-        return Err(wrong(3, "microseconds", "less than 1000000".to_owned()));
+        return Err(invalid(3, "microseconds", "less than 1000000".to_owned()));
     }
-    let (start_us, stop_us) = (words.at(4), words.at(5));
+    let (start_us, stop_us) = (words.get(4), words.get(5));
     if stop_us < start_us {
-        return Err(wrong(
-            5,
-            "stop",
-            format!("no time before the start, {start_us} us"),
-        ));
+        let expected = format!("no time before the start, {start_us} us");
+        return Err(invalid(5, "stop", expected));
     }
-    let first = u64::from(words.at(7)) * sector_bytes;
-    let Some((start, sectors)) = touched(first, words.at(6).into(), metadata) else {
+    let first = u64::from(words.get(7)) * sector_bytes;
+    let Some((start, sectors)) = touched(first, words.get(6).into(), metadata) else {
         let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
-        return Err(wrong(6, "size", expected));
+        return Err(invalid(6, "size", expected));
     };
-    let flags = words.at(11);
+    let flags = words.get(11);
+    let op = if flags & 1 == 1 { Op::Read } else { Op::Write };
     let is_asynchronous = flags & 1 << 8 != 0;
-    let has_queue = words.at(1) >> 16 >= 4 && words.0.len() > MIN_WORDS * 4;
+    let has_queue = words.get(1) >> 16 >= 4 && words.0.len() > MIN_WORDS * 4;
     let us = |us: u32| Span::from_ns(i64::from(us) * 1_000);
     let arrival_ns = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000;
     Ok(Record {
         arrival: Some(Instant::from_ns(arrival_ns)),
-        device: words.at(8) >> 8 & 0xff,
+        device: words.get(8) >> 8 & 0xff,
         response: Some(us(stop_us)),
         service: Some(us(stop_us - start_us)),
-        queue: has_queue.then(|| words.at(13).saturating_sub(1)),
-        urgency: Some(if is_asynchronous {
-            Urgency::Asynchronous
-        } else {
-            Urgency::Synchronous
-        }),
-        ..Record::new(
-            location,
-            if flags & 1 == 1 { Op::Read } else { Op::Write },
-            start,
-            sectors,
-        )
+        queue: has_queue.then(|| words.get(13).saturating_sub(1)),
+        urgency: Some(Urgency::new(!is_asynchronous)),
+        ..Record::new(location, op, start, sectors)
     })
 }

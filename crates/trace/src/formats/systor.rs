@@ -23,10 +23,6 @@ use crate::time::TimeUnit;
 /// Characteristics on Enterprise Virtual Desktop Infrastructure (SYSTOR 2017), and the README of
 /// the traces at SNIA IOTTA.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// A file must be nearly sorted; rows that are far out of order are refused.

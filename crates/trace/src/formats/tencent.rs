@@ -20,10 +20,6 @@ use crate::time::TimeUnit;
 /// Y. Zhang, P. Huang, K. Zhou, H. Wang, J. Hu, Y. Ji, B. Cheng: OSCA (USENIX ATC 2020), and the
 /// README of the traces at SNIA IOTTA.
 ///
-/// # Cost
-///
-/// One pass, no allocation per row; memory of one line.
-///
 /// # When it is bad
 ///
 /// Times are whole seconds: all requests of a second arrive together. No responses.

@@ -3,13 +3,13 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::error::TraceError;
+use crate::error::{InvalidField, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
-use crate::lines::{BLOCK_BYTES, MAX_SECTORS};
-use crate::record::{Location, Record};
-use crate::source::ByteSource;
+use crate::lines::MAX_SECTORS;
+use crate::record::{BLOCK_BYTES, Location, Record};
+use crate::source::{ByteSource, part};
 use crate::time::TimeUnit;
 
 /// VMware vscsi, version 1 (32 bytes per record) and 2 (40 bytes), little-endian.
@@ -83,7 +83,7 @@ enum Version {
     Second,
 }
 
-/// The version of all complete records of `head`, if they agree and have valid commands.
+/// Returns the version of all complete records of `head`, if they agree and have valid commands.
 fn version(head: &[u8]) -> Option<Version> {
     let all = |size: usize, version: u8, at: usize, command_at: usize| {
         head.len() >= size
@@ -91,10 +91,10 @@ fn version(head: &[u8]) -> Option<Version> {
                 record[at] == version && record[command_at + 1] == 0 && record[at - 1] == 0
             })
     };
-    match () {
-        () if all(32, 1, 15, 12) => Some(Version::First),
-        () if all(40, 2, 3, 0) => Some(Version::Second),
-        () => None,
+    if all(32, 1, 15, 12) {
+        Some(Version::First)
+    } else {
+        all(40, 2, 3, 0).then_some(Version::Second)
     }
 }
 
@@ -134,14 +134,6 @@ fn second(bytes: &[u8; 40]) -> Raw {
     }
 }
 
-/// The `N` bytes from `at` on.
-#[inline]
-fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut part = [0; N];
-    part.copy_from_slice(&bytes[at..at + N]);
-    part
-}
-
 impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
@@ -160,76 +152,45 @@ impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> 
                 }
             };
             let record = record(&raw, op, location, metadata);
-            return record.map(Some).map_err(|wrong| {
-                let found = wrong.found.to_string();
-                TraceError::value(
-                    self.source.name(),
-                    location,
-                    wrong.field,
-                    &found,
-                    &wrong.expected,
-                )
-            });
+            return record
+                .map(Some)
+                .map_err(|invalid| invalid.at(self.source.name(), location));
         }
     }
 }
 
-/// An invalid field. Boxed, because it is rare.
-struct Wrong {
-    field: &'static str,
-    found: u64,
-    expected: String,
-}
-
-#[cold]
-fn wrong(field: &'static str, found: u64, expected: &str) -> Box<Wrong> {
-    Box::new(Wrong {
-        field,
-        found,
-        expected: expected.to_owned(),
-    })
-}
-
-/// The record of `raw`.
 #[inline]
 fn record(
     raw: &Raw,
     op: Op,
     location: Location,
     metadata: &mut TraceMetadata,
-) -> Result<Record, Box<Wrong>> {
+) -> Result<Record, Box<InvalidField>> {
     let bytes = u64::from(raw.bytes);
     let sectors = bytes.div_ceil(BLOCK_BYTES);
     if !(1..=MAX_SECTORS).contains(&sectors) {
         let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
-        return Err(wrong("length", bytes, &expected));
+        return Err(InvalidField::new("length", bytes, expected));
     }
     if raw.lbn.checked_add(sectors).is_none() {
-        return Err(wrong(
-            "lbn",
-            raw.lbn,
-            "a request that ends below block 2^64",
-        ));
+        let expected = "a request that ends below block 2^64";
+        return Err(InvalidField::new("lbn", raw.lbn, expected));
     }
     metadata.widened += u64::from(!bytes.is_multiple_of(BLOCK_BYTES));
-    let response = match raw.response_us {
-        Some(us) => Some(Span::from_ns(ns("response", us)?)),
-        None => None,
-    };
+    let response_ns = raw.response_us.map(|us| ns("response", us)).transpose()?;
+    let arrival_ns = ns("timestamp", raw.time_us)?;
     Ok(Record {
-        arrival: Some(Instant::from_ns(
-            ns("timestamp", raw.time_us)?.unsigned_abs(),
-        )),
-        response,
+        arrival: Some(Instant::from_ns(arrival_ns.unsigned_abs())),
+        response: response_ns.map(Span::from_ns),
         ..Record::new(location, op, Lbn(raw.lbn), SectorCount(sectors))
     })
 }
 
 #[inline]
-fn ns(field: &'static str, us: u64) -> Result<i64, Box<Wrong>> {
+fn ns(field: &'static str, us: u64) -> Result<i64, Box<InvalidField>> {
     const MAX_US: u64 = i64::MAX as u64 / 1_000;
     match us {
         0..=MAX_US => Ok(us as i64 * 1_000),
-        _ => Err(wrong(field, us, "microseconds below 2^63 ns")),
+        _ => Err(InvalidField::new(field, us, "microseconds below 2^63 ns")),
     }
 }

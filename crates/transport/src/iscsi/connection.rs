@@ -236,8 +236,7 @@ impl fmt::Debug for Credentials {
 /// MD5 (key CHAP_A), the only algorithm that all targets support.
 const CHAP_MD5: &str = "5";
 
-/// Maximum length of a CHAP challenge or response in bytes (section "Challenge Handshake
-/// Authentication Protocol (CHAP)").
+/// Maximum length of a CHAP challenge or response in bytes (RFC 7143, section on CHAP).
 const MAX_CHAP_LENGTH: usize = 1024;
 
 /// Computes the response to a challenge, which proves knowledge of the secret (RFC 1994).
@@ -249,12 +248,10 @@ fn chap_response(identifier: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {
     hash.finalize().into()
 }
 
-/// The purpose of a session.
+/// The purpose of a session: a list of all targets, or the use of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose<'a> {
-    /// Listing the targets.
     Discovery,
-    /// The use of this target.
     Target(&'a str),
 }
 
@@ -288,16 +285,9 @@ struct Login<'a> {
     first_burst: usize,
     has_header_digest: bool,
     has_data_digest: bool,
-    /// The challenge that was sent to the target.
-    challenge: Option<Challenge>,
+    /// The identifier and value of the CHAP challenge that was sent to the target.
+    challenge: Option<(u8, [u8; 16])>,
     deadline: Instant,
-}
-
-/// A challenge of CHAP.
-#[derive(Clone, Copy)]
-struct Challenge {
-    identifier: u8,
-    value: [u8; 16],
 }
 
 /// Keys and values of a text.
@@ -463,14 +453,12 @@ impl Login<'_> {
             ("CHAP_R", Hexadecimal(&response).to_string()),
         ];
         if credentials.target_secret.is_some() {
-            let mut challenge = Challenge {
-                identifier: identifier.wrapping_add(1),
-                value: [0; 16],
-            };
-            getrandom::fill(&mut challenge.value).map_err(std::io::Error::from)?;
-            answer.push(("CHAP_I", challenge.identifier.to_string()));
-            answer.push(("CHAP_C", Hexadecimal(&challenge.value).to_string()));
-            self.challenge = Some(challenge);
+            let own_identifier = identifier.wrapping_add(1);
+            let mut value = [0; 16];
+            getrandom::fill(&mut value).map_err(io::Error::from)?;
+            answer.push(("CHAP_I", own_identifier.to_string()));
+            answer.push(("CHAP_C", Hexadecimal(&value).to_string()));
+            self.challenge = Some((own_identifier, value));
         }
         Ok(RequestText::Last(answer))
     }
@@ -481,8 +469,8 @@ impl Login<'_> {
         let Some(secret) = credentials.and_then(|all| all.target_secret.as_ref()) else {
             return Ok(());
         };
-        let challenge = self.challenge.ok_or(Error::Impostor)?;
-        let expected = chap_response(challenge.identifier, secret, &challenge.value);
+        let (identifier, challenge) = self.challenge.ok_or(Error::Impostor)?;
+        let expected = chap_response(identifier, secret, &challenge);
         let response = value(pairs, "CHAP_R").and_then(binary);
         let is_proof = response.is_some_and(|response| response == expected);
         is_proof.then_some(()).ok_or(Error::Impostor)

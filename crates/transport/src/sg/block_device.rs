@@ -33,8 +33,10 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
     } else {
         Err(NO_DEVICE)
     };
-    let path = path.to_owned();
-    found.map_err(|is| Error::NotADisk { path, is })
+    found.map_err(|is| Error::NotADisk {
+        path: path.to_owned(),
+        is,
+    })
 }
 
 /// Returns the block device of the SCSI generic device of this number.

@@ -27,9 +27,7 @@ pub struct Lun(pub u64);
 impl Lun {
     /// Creates the number of a unit below 16,384: in the peripheral device addressing method below
     /// 256, and in the flat space addressing method above.
-    ///
-    /// # Panics
-    /// If the number is larger.
+    /// Panics if the number is larger.
     pub const fn new(number: u16) -> Self {
         assert!(number < 1 << 14, "a number of more than 14 bits");
         let method = if number < 256 { 0 } else { 1 << 14 };
@@ -61,12 +59,10 @@ impl Serial {
         Self(self.0.wrapping_add(count))
     }
 
-    /// Returns the next number.
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
-    /// Returns the previous number.
     pub const fn previous(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
@@ -161,9 +157,7 @@ macro_rules! messages {
             pub const LENGTH: usize = 48;
 
             /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are left alone.
-            ///
-            /// # Errors
-            /// If there are too few bytes, or the operation is unknown.
+            /// Fails if there are too few bytes, or the operation is unknown.
             pub fn parse(data: &[u8]) -> Result<Self, Invalid> {
                 let data = data.get(..Self::LENGTH).ok_or(Invalid::Short)?;
                 match data[0] & OPERATION {
@@ -181,9 +175,7 @@ macro_rules! messages {
             }
 
             /// Encodes the message.
-            ///
-            /// # Panics
-            /// If a number does not fit its field.
+            /// Panics if a number does not fit its field.
             pub fn emit(&self, lengths: Lengths) -> [u8; Self::LENGTH] {
                 let mut data = match self {
                     $(Self::$name(message) => {
@@ -543,8 +535,6 @@ pub mod login_status {
     pub const TOO_MANY_CONNECTIONS: u16 = 0x0206;
     /// A key is missing, such as the initiator's name.
     pub const MISSING_PARAMETER: u16 = 0x0207;
-    pub const CANNOT_INCLUDE: u16 = 0x0208;
-    pub const UNSUPPORTED_SESSION: u16 = 0x0209;
     pub const NO_SESSION: u16 = 0x020a;
     /// The request is invalid in a login, or at this point of it.
     pub const INVALID_REQUEST: u16 = 0x020b;
@@ -554,8 +544,6 @@ pub mod login_status {
 }
 
 pub mod attribute {
-    /// None: the same as [`SIMPLE`].
-    pub const UNTAGGED: u8 = 0;
     pub const SIMPLE: u8 = 1;
     /// After all older tasks and before all newer ones.
     pub const ORDERED: u8 = 2;
@@ -568,14 +556,12 @@ pub mod attribute {
 pub mod response {
     /// The target has executed the command; the status is its outcome.
     pub const COMPLETED: u8 = 0;
-    pub const TARGET_FAILURE: u8 = 1;
 }
 
 pub mod function {
     pub const ABORT_TASK: u8 = 1;
     /// `ABORT TASK SET`: all tasks of this initiator.
     pub const ABORT_TASK_SET: u8 = 2;
-    pub const CLEAR_ACA: u8 = 3;
     /// `CLEAR TASK SET`: all tasks.
     pub const CLEAR_TASK_SET: u8 = 4;
     pub const UNIT_RESET: u8 = 5;
@@ -590,12 +576,8 @@ pub mod task_response {
     pub const COMPLETE: u8 = 0;
     pub const NO_TASK: u8 = 1;
     pub const NO_UNIT: u8 = 2;
-    /// The task belongs to a connection that is still there.
-    pub const STILL_ALLEGIANT: u8 = 3;
     pub const NO_REASSIGNMENT: u8 = 4;
     pub const NOT_SUPPORTED: u8 = 5;
-    pub const NOT_AUTHORIZED: u8 = 6;
-    pub const REJECTED: u8 = 255;
 }
 
 pub mod logout_reason {
@@ -616,20 +598,12 @@ pub mod snack_kind {
     /// Data, or messages that want data.
     pub const DATA: u8 = 0;
     pub const STATUS: u8 = 1;
-    /// Nothing: data have arrived.
-    pub const DATA_ACKNOWLEDGED: u8 = 2;
-    /// All data, in messages of another length.
-    pub const ALL_DATA: u8 = 3;
 }
 
 pub mod async_event {
     /// A SCSI event, with sense data in the data.
     pub const SCSI: u8 = 0;
     pub const LOGOUT_WANTED: u8 = 1;
-    /// The target will close, or has closed, a connection.
-    pub const CONNECTION_ENDS: u8 = 2;
-    /// The target will close, or has closed, all connections of the session.
-    pub const SESSION_ENDS: u8 = 3;
     pub const NEGOTIATION_WANTED: u8 = 4;
 }
 
@@ -641,10 +615,5 @@ pub mod reject_reason {
     /// The target takes no more immediate commands now.
     pub const IMMEDIATE: u8 = 0x06;
     pub const TASK_IN_PROGRESS: u8 = 0x07;
-    pub const INVALID_ACKNOWLEDGEMENT: u8 = 0x08;
     pub const INVALID_FIELD: u8 = 0x09;
-    /// The target has no room for a response that would be this long.
-    pub const LONG_OPERATION: u8 = 0x0a;
-    pub const NEGOTIATION_RESET: u8 = 0x0b;
-    pub const WAITING_FOR_LOGOUT: u8 = 0x0c;
 }

@@ -12,8 +12,6 @@ pub struct Segment<'a> {
 
 /// Numbers of additional header segments.
 pub mod kind {
-    /// The rest of a command block of more than 16 bytes, after a reserved byte.
-    pub const EXTENDED_COMMAND: u8 = 1;
     /// Length of the data that a bidirectional command reads, after a reserved byte.
     pub const READ_LENGTH: u8 = 2;
 }
@@ -51,9 +49,7 @@ fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
 
 impl Segment<'_> {
     /// Writes it with its padding to the beginning of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If there is too little room, or it has more than 65,535 bytes.
+    /// Panics if there is too little room, or it has more than 65,535 bytes.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let length = self.data.len();
         let field = u16::try_from(length).expect("at most 65,535 bytes");
@@ -76,9 +72,7 @@ pub fn sense(data: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Writes sense data as the data of a response; returns their length.
-///
-/// # Panics
-/// If there is too little room, or there are more than 65,535 bytes.
+/// Panics if there is too little room, or there are more than 65,535 bytes.
 pub fn emit_sense(sense: &[u8], data: &mut [u8]) -> usize {
     if sense.is_empty() {
         return 0;

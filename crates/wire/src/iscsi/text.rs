@@ -57,12 +57,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a key with its value.
-    ///
-    /// # Errors
-    /// If there is too little room for it; then nothing is added.
-    ///
-    /// # Panics
-    /// If the key is invalid.
+    /// Fails if there is too little room for it; then nothing is added.
+    /// Panics if the key is invalid.
     pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
         assert!(is_key(key), "{key:?} is not a key");
         let before = self.length;

@@ -55,9 +55,7 @@ pub(super) fn put_all(data: &mut [u8], parts: &[&[u8]]) -> usize {
 }
 
 /// Encodes the length of a string.
-///
-/// # Panics
-/// If it is longer than [`MAX_STRING`].
+/// Panics if it is longer than [`MAX_STRING`].
 pub(super) fn string_length(text: &str) -> [u8; 4] {
     assert!(text.len() <= MAX_STRING, "a string of {} bytes", text.len());
     (text.len() as u32).to_be_bytes()
@@ -177,9 +175,7 @@ impl Request {
     }
 
     /// Parses a request.
-    ///
-    /// # Errors
-    /// If its magic number is wrong or it is too short.
+    /// Fails if its magic number is wrong or it is too short.
     pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
         let header = header(data, Self::header_length(headers), Self::magic(headers))?;
         Ok(Self {
@@ -192,10 +188,7 @@ impl Request {
     }
 
     /// Writes it to the beginning of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If the length of the request has more than 32 bits without extended headers, or there is
-    /// too little room.
+    /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
         put(&mut data[..4], Self::magic(headers).into());
@@ -272,7 +265,6 @@ layout! {
 
     /// A simple reply; the data of a read that succeeds follow it.
     pub struct Simple: 16 {
-        /// [`Self::MAGIC`].
         magic: u32 = FieldPosition::bytes(0, 4);
         /// The number of an [`Error`], or zero.
         error: u32 = FieldPosition::bytes(4, 4);
@@ -291,8 +283,6 @@ pub mod kind {
     pub const NONE: u16 = 0;
     /// `NBD_REPLY_TYPE_OFFSET_DATA`: the offset in eight bytes, and data.
     pub const DATA: u16 = 1;
-    /// `NBD_REPLY_TYPE_OFFSET_HOLE`: [`super::Hole`].
-    pub const HOLE: u16 = 2;
     /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, and each [`super::Extent`].
     pub const STATUS: u16 = 5;
     /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: a context and the number of extents in four bytes each,
@@ -300,10 +290,6 @@ pub mod kind {
     pub const STATUS_EXTENDED: u16 = 6;
     /// `NBD_REPLY_TYPE_ERROR`: [`super::Failure`].
     pub const ERROR: u16 = 0x8001;
-    /// `NBD_REPLY_TYPE_ERROR_OFFSET`: the same, and the offset of the error in eight bytes.
-    pub const ERROR_OFFSET: u16 = 0x8002;
-    /// Set in the numbers of all errors.
-    pub const IS_ERROR: u16 = 0x8000;
 }
 
 /// The header of a chunk; its data follow.
@@ -325,7 +311,6 @@ impl Chunk {
     /// `NBD_EXTENDED_REPLY_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
 
-    /// Returns the length of a header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         match headers {
             Headers::Simple | Headers::Structured => 20,
@@ -341,9 +326,7 @@ impl Chunk {
     }
 
     /// Parses a header.
-    ///
-    /// # Errors
-    /// If its magic number is wrong or it is too short.
+    /// Fails if its magic number is wrong or it is too short.
     pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
         let header = header(data, Self::header_length(headers), Self::magic(headers))?;
         // Extended headers have the offset before the length.
@@ -359,9 +342,7 @@ impl Chunk {
     }
 
     /// Writes it to the beginning of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If its length has more than 32 bits without extended headers, or there is too little room.
+    /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
         put(&mut data[..4], Self::magic(headers).into());
@@ -418,9 +399,7 @@ impl<'a> Failure<'a> {
     }
 
     /// Writes it to the beginning of `data`; returns its length.
-    ///
-    /// # Panics
-    /// If the message is too long, or there is too little room.
+    /// Panics if the message is too long, or there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let length = self.message.len();
         assert!(length <= MAX_STRING, "a message of {length} bytes");

@@ -7,9 +7,7 @@ use crate::layout::FieldPosition;
 layout! {
     /// The first message of the server.
     pub struct Greeting: 18 {
-        /// [`Self::PASSWORD`].
         password: u64 = FieldPosition::bytes(0, 8);
-        /// [`Self::MAGIC`].
         magic: u64 = FieldPosition::bytes(8, 8);
         /// `NBD_FLAG_FIXED_NEWSTYLE`: the server answers every option.
         fixed_newstyle: bool = FieldPosition::flag(17, 0);
@@ -36,7 +34,6 @@ layout! {
 
     /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides omit them.
     pub struct ExportReply: 10 {
-        /// Size of the export, in bytes.
         size: u64 = FieldPosition::bytes(0, 8);
         flags: u16 = FieldPosition::bytes(8, 2);
     }
@@ -119,8 +116,6 @@ pub mod answer {
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
-    /// `NBD_REP_ERR_SHUTDOWN`: the server is ending.
-    pub const SHUTDOWN: u32 = 0x8000_0007;
     /// `NBD_REP_ERR_TOO_BIG`: its data are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
     /// `NBD_REP_ERR_EXT_HEADER_REQD`: only without extended headers, or only with them.
@@ -143,7 +138,6 @@ pub mod info {
 layout! {
     /// The header of an option; `length` bytes of data follow.
     pub struct OptionHeader: 16 {
-        /// [`Greeting::MAGIC`].
         magic: u64 = FieldPosition::bytes(0, 8);
         /// A number of [`code`].
         option: u32 = FieldPosition::bytes(8, 4);
@@ -152,7 +146,6 @@ layout! {
 
     /// The header of a reply to an option; `length` bytes of data follow.
     pub struct AnswerHeader: 20 {
-        /// [`Self::MAGIC`].
         magic: u64 = FieldPosition::bytes(0, 8);
         option: u32 = FieldPosition::bytes(8, 4);
         /// A number of [`answer`].
@@ -169,7 +162,6 @@ impl AnswerHeader {
 layout! {
     /// Size and abilities of an export.
     pub struct ExportInfo: 12 {
-        /// [`info::EXPORT`].
         info: u16 = FieldPosition::bytes(0, 2);
         size: u64 = FieldPosition::bytes(2, 8);
         flags: u16 = FieldPosition::bytes(10, 2);
@@ -177,7 +169,6 @@ layout! {
 
     /// The sizes of requests that an export takes (section "Size constraints").
     pub struct BlockSizes: 14 {
-        /// [`info::BLOCK_SIZE`].
         info: u16 = FieldPosition::bytes(0, 2);
         /// Offsets and lengths are multiples of this, in bytes.
         minimum: u32 = FieldPosition::bytes(2, 4);
@@ -212,9 +203,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Writes the data that choose `name` and ask for the facts `wanted`; returns their length.
-    ///
-    /// # Panics
-    /// If the name is too long, or there is too little room.
+    /// Panics if the name is too long, or there is too little room.
     pub fn emit(data: &mut [u8], name: &str, wanted: &[u16]) -> usize {
         let count = (wanted.len() as u16).to_be_bytes();
         let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
@@ -261,9 +250,7 @@ impl<'a> Queries<'a> {
     }
 
     /// Writes the data that ask `queries` of the export `name`; returns their length.
-    ///
-    /// # Panics
-    /// If a string is too long, or there is too little room.
+    /// Panics if a string is too long, or there is too little room.
     pub fn emit(data: &mut [u8], name: &str, queries: &[&str]) -> usize {
         let count = (queries.len() as u32).to_be_bytes();
         let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
@@ -299,9 +286,7 @@ impl<'a> ListedExport<'a> {
     }
 
     /// Writes it; returns its length.
-    ///
-    /// # Panics
-    /// If a string is too long, or there is too little room.
+    /// Panics if a string is too long, or there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let description = self.description.as_bytes();
         string_length(self.description);
@@ -332,9 +317,7 @@ impl<'a> Context<'a> {
     }
 
     /// Writes it; returns its length.
-    ///
-    /// # Panics
-    /// If the name is too long, or there is too little room.
+    /// Panics if the name is too long, or there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         string_length(self.name);
         put_all(data, &[&self.id.to_be_bytes(), self.name.as_bytes()])

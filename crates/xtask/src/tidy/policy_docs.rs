@@ -1,6 +1,6 @@
 //! The documentation of scheduling policies.
 
-use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
+use syn::{Attribute, Expr, Item, Lit, Meta};
 
 use super::tree::{Tree, is_test_only};
 use super::{Check, Finding};
@@ -34,8 +34,8 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns true if `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl` of
-/// `Policy` may serve several entries.
+/// Returns true if `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl`
+/// of `Policy` may serve several entries.
 fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
         return false;
@@ -64,16 +64,16 @@ fn headings(attributes: &[Attribute]) -> Vec<String> {
 }
 
 fn doc_text(attribute: &Attribute) -> Option<String> {
-    if let Meta::NameValue(pair) = &attribute.meta
-        && pair.path.is_ident("doc")
-        && let Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) = &pair.value
-    {
-        return Some(text.value());
+    let Meta::NameValue(pair) = &attribute.meta else {
+        return None;
+    };
+    match &pair.value {
+        Expr::Lit(literal) if pair.path.is_ident("doc") => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
     }
-    None
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! A walk over the spanned TOML tree, and the readers of the kinds of fields: each converts a value
-//! into a checked quantity, or reports what it expected.
+//! The spanned TOML tree, and readers that convert a value into a checked quantity, or report it.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -21,21 +20,15 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Returns the error at a byte offset.
-    pub(super) fn at(self, offset: usize, error: InputError) -> InputError {
+    pub(super) fn error_at(self, offset: usize, error: InputError) -> InputError {
         error.in_file(self.file, line_of(self.text, offset))
     }
 
     /// Returns the line around a byte offset.
     pub(super) fn line_at(self, offset: usize) -> &'a str {
-        let (before, after) = self
-            .text
-            .split_at_checked(offset)
-            .unwrap_or((self.text, ""));
+        let (before, after) = (self.text.split_at_checked(offset)).unwrap_or((self.text, ""));
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let end = after
-            .find('\n')
-            .map_or(self.text.len(), |newline| offset + newline);
+        let end = before.len() + after.find('\n').unwrap_or(after.len());
         self.text.get(start..end).unwrap_or_default().trim()
     }
 
@@ -62,7 +55,7 @@ pub(super) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn at(text: Text<'a>, path: String, node: &'a Spanned<DeValue<'a>>) -> Self {
+    fn new(text: Text<'a>, path: String, node: &'a Spanned<DeValue<'a>>) -> Self {
         Self {
             text,
             path,
@@ -78,22 +71,15 @@ impl<'a> Value<'a> {
             Some(DeValue::Table(_)) => InputError::shown(&self.path, "a table", expected),
             Some(_) => InputError::shown(&self.path, self.text.quote(self.span.clone()), expected),
         };
-        self.text.at(self.span.start, error)
+        self.text.error_at(self.span.start, error)
     }
 
-    /// Returns true if the value is absent.
     pub(super) fn is_absent(&self) -> bool {
         self.node.is_none()
     }
 
-    /// Returns the value if it is a string.
     pub(super) fn string(&self) -> Option<&'a str> {
         self.node?.as_str()
-    }
-
-    /// Returns the value if it is a boolean.
-    pub(super) fn boolean(&self) -> Option<bool> {
-        self.node?.as_bool()
     }
 
     /// Returns the value if it is an integer and not negative.
@@ -111,21 +97,14 @@ impl<'a> Value<'a> {
         number.is_finite().then_some(number)
     }
 
-    /// Returns the elements if the value is an array.
     pub(super) fn elements(&self) -> Option<Vec<Value<'a>>> {
-        let array = self.node?.as_array()?;
+        let array = self.node?.as_array()?.iter().enumerate();
         let name = |index| format!("{}[{index}]", self.path);
-        Some(
-            array
-                .iter()
-                .enumerate()
-                .map(|(index, node)| Value::at(self.text, name(index), node))
-                .collect(),
-        )
+        let elements = array.map(|(index, node)| Value::new(self.text, name(index), node));
+        Some(elements.collect())
     }
 
-    /// Returns the table here. If there is none, an empty one, so that errors name its missing
-    /// keys.
+    /// Returns the table here; an empty one if absent, so that errors name its missing keys.
     pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
         let entries = match self.node {
             None => None,
@@ -141,7 +120,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A table being read.
 pub(super) struct Table<'a> {
     text: Text<'a>,
     path: String,
@@ -150,7 +128,6 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Creates the table of the whole file.
     pub(super) fn root(text: Text<'a>, entries: &'a DeTable<'a>) -> Self {
         Self {
             text,
@@ -160,11 +137,10 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the value of a key.
     pub(super) fn value(&self, key: &str) -> Value<'a> {
         let path = self.path_of(key);
         match self.entries.and_then(|entries| entries.get(key)) {
-            Some(node) => Value::at(self.text, path, node),
+            Some(node) => Value::new(self.text, path, node),
             None => Value {
                 text: self.text,
                 path,
@@ -175,14 +151,13 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the value at the end of a dotted path.
-    pub(super) fn at(&self, path: &str) -> Result<Value<'a>, InputError> {
+    pub(super) fn value_at(&self, path: &str) -> Result<Value<'a>, InputError> {
         match path.split_once('.') {
-            Some((key, rest)) => self.value(key).table()?.at(rest),
+            Some((key, rest)) => self.value(key).table()?.value_at(rest),
             None => Ok(self.value(path)),
         }
     }
 
-    /// Reads the value of an optional key.
     pub(super) fn maybe<T>(
         &self,
         key: &str,
@@ -225,14 +200,13 @@ impl<'a> Table<'a> {
         };
         let path = self.path_of(written);
         let error = InputError::shown(path, "an unknown key", expected);
-        self.text.at(key.span().start, error)
+        self.text.error_at(key.span().start, error)
     }
 
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
+        match self.path.as_str() {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
         }
     }
 }
@@ -245,10 +219,10 @@ pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
 }
 
 pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
-    value.boolean().ok_or_else(|| value.error("true or false"))
+    let flag = value.node.and_then(DeValue::as_bool);
+    flag.ok_or_else(|| value.error("true or false"))
 }
 
-/// Returns one of a list of words.
 pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
     let found = words.iter().find(|word| value.string() == Some(word));
     found.copied().ok_or_else(|| {
@@ -261,29 +235,23 @@ pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
     let expected = "a policy, such as \"sptf\"";
     let text = value.string().ok_or_else(|| value.error(expected))?;
     text.parse().map_err(|error: InputError| {
-        let InputError {
-            field, expected, ..
-        } = error;
-        value.error(match field.as_str() {
-            "policy" => expected,
-            _ => format!("of {field} {expected}"),
+        value.error(match error.field.as_str() {
+            "policy" => error.expected,
+            field => format!("of {field} {}", error.expected),
         })
     })
 }
 
-/// Returns a whole number within bounds, inclusive.
 pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, InputError> {
     match value.integer() {
         Some(number) if range.contains(&number) => Ok(number),
-        _ => Err(value.error(format!(
-            "a whole number from {} to {}",
-            range.start(),
-            range.end()
-        ))),
+        _ => {
+            let (min, max) = range.into_inner();
+            Err(value.error(format!("a whole number from {min} to {max}")))
+        }
     }
 }
 
-/// Returns the same, in 32 bits.
 pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let wide = u64::from(*range.start())..=u64::from(*range.end());
     count(value, wide).map(|number| number as u32)
@@ -297,8 +265,7 @@ pub(super) fn number(value: &Value<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// The maximum of a single time, in milliseconds; the tables of seek times may contain
-/// twice this.
+/// The maximum of a single time, in milliseconds.
 const LONGEST_MS: f64 = 1e3;
 
 /// Returns a time from zero to a second.
@@ -311,9 +278,9 @@ pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, InputError> {
     time_in(value, -LONGEST_MS, "a time from -1 s to 1 s")
 }
 
-fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, InputError> {
+fn time_in(value: &Value<'_>, min_ms: f64, range: &str) -> Result<Span, InputError> {
     match value.string().and_then(quantity::nanoseconds) {
-        Some(ns) if (least_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
+        Some(ns) if (min_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
             Ok(Span::from_ns(ns.round() as i64))
         }
         Some(_) => Err(value.error(range)),
@@ -346,10 +313,10 @@ const MAX_SECTORS: u64 = 1_000_000_000_000;
 
 /// Returns a size in whole sectors of `sector` bytes.
 pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
-    let size = value
+    match value
         .string()
-        .and_then(|text| quantity::sectors(text, sector));
-    match size {
+        .and_then(|text| quantity::sectors(text, sector))
+    {
         Some(size) if size.0 <= MAX_SECTORS => Ok(size),
         Some(_) => Err(value.error(format!("a size of at most {MAX_SECTORS} sectors"))),
         None => Err(value.error(format!(
@@ -387,23 +354,22 @@ pub(super) fn distance(value: &Value<'_>) -> Result<u32, InputError> {
     }
 }
 
-/// Milliseconds per `unit`, zero or more.
+/// Returns milliseconds per `unit`, zero or more.
 pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> {
-    let rate = value
+    match value
         .string()
-        .and_then(|text| quantity::rate_ms(text, unit));
-    match rate {
+        .and_then(|text| quantity::rate_ms(text, unit))
+    {
         Some(rate) if (0.0..=LONGEST_MS).contains(&rate) => Ok(rate),
         Some(_) => Err(value.error(format!("0 to 1000 {unit}"))),
         None => Err(value.error(format!("a number with its unit, such as \"0.4 {unit}\""))),
     }
 }
 
-/// Returns a list, each element read by `read`.
 pub(super) fn list<'a, T>(
     value: &Value<'a>,
     expected: &str,
-    read: impl Fn(&Value<'a>) -> Result<T, InputError>,
+    read: impl FnMut(&Value<'a>) -> Result<T, InputError>,
 ) -> Result<Vec<T>, InputError> {
     let elements = value.elements().ok_or_else(|| value.error(expected))?;
     elements.iter().map(read).collect()

@@ -50,11 +50,11 @@ impl Pause for Hyperexponential {
             mean,
         } = *self;
         let short_ns = mean.as_ns() as f64 / (long_share * ratio + 1.0 - long_share);
-        let is_long = Chance::new(long_share);
+        let chance = Chance::new(long_share);
         let [short, long] = [short_ns, short_ns * ratio].map(|ns| Span::from_ns(ns.round() as i64));
         move |generator| {
-            let is_long = is_long.hits(generator);
-            exponential(generator, if is_long { long } else { short })
+            let mean = if chance.hits(generator) { long } else { short };
+            exponential(generator, mean)
         }
     }
 }

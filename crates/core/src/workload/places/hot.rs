@@ -1,7 +1,8 @@
 //! Placement in a few zones.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, below, within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced, below,
+    start_within,
 };
 use crate::text::percent;
 
@@ -76,11 +77,11 @@ pub(in crate::workload) struct HotDraw {
     zones: Vec<(u64, u64)>,
 }
 
-impl Place for HotDraw {
+impl PlaceSampler for HotDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;
         let (from, to) = self.zones[zone];
-        within(generator, from, to, request.size)
+        start_within(generator, from, to, request.size)
     }
 }

@@ -2,7 +2,10 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, within};
+use super::{
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced,
+    start_within,
+};
 use crate::units::SectorCount;
 
 /// A normally distributed distance of mean zero from the start of the stream's last request. A
@@ -30,8 +33,7 @@ impl Placement for Local {
     type Draw = LocalDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // With a deviation of at most the disk's size, a third of the places are on the disk even
-        // from its end, so few are rejected.
+        // With at most the disk's size, a third of the places are on the disk even from its end.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
@@ -50,12 +52,12 @@ pub(in crate::workload) struct LocalDraw {
     deviation: f64,
 }
 
-impl Place for LocalDraw {
+impl PlaceSampler for LocalDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let last_place = self.units - request.size;
         let Some(last) = request.last else {
-            return within(generator, 0, self.units, request.size);
+            return start_within(generator, 0, self.units, request.size);
         };
         // A large request after a small one at the end of the disk: from the last possible place.
         let from = last.start.min(last_place);

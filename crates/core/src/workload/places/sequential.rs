@@ -1,18 +1,17 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, Place, PlacedRequest, Placement, Room, Unplaced,
-    below, within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement, Room,
+    Unplaced, below, start_within,
 };
 
 /// Each request begins where another ended, and has its direction: where the stream's last request
-/// ended, whatever rule placed it, or where the last request of one of several runs did, all
-/// equally likely. The first of a run, and one that would pass the end of the disk, may be
-/// anywhere.
+/// ended, whatever rule placed it, or where one of several runs ended, all equally likely. The
+/// first of a run, and one that would pass the end of the disk, may be anywhere.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of
-/// sequential requests keeps the direction of the first one, and a run that of its first one.
+/// sequential requests, or a run, keeps the direction of its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequential {
     /// Number of separate runs; `None` to continue the stream's last request.
@@ -57,7 +56,7 @@ pub(in crate::workload) struct SequentialDraw {
     runs: Vec<Option<PlacedRequest>>,
 }
 
-impl Place for SequentialDraw {
+impl PlaceSampler for SequentialDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         if self.runs.is_empty() {
@@ -84,6 +83,6 @@ fn after(
             request.op = op;
             end
         }
-        _ => within(generator, 0, units, request.size),
+        _ => start_within(generator, 0, units, request.size),
     }
 }

@@ -1,6 +1,9 @@
 //! Placement with Zipf popularity: a few extents often, many rarely.
 
-use super::{Args, Generator, GeneratorInfo, InputError, Place, Placement, Room, Unplaced, within};
+use super::{
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced,
+    start_within,
+};
 use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
 
@@ -9,8 +12,8 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// extent at the end is not used.
 ///
 /// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where `s` is a
-/// step near the golden section of the count that is coprime to it. So every extent occurs once,
-/// and neighbours in popularity are far apart.
+/// step near the golden section of the count that is coprime to it. Neighbours in popularity are
+/// far apart.
 ///
 /// The 16,384 most popular extents are selected from a table. The others share one entry of it, for
 /// which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks: there, the
@@ -102,7 +105,7 @@ pub(in crate::workload) struct ZipfDraw {
     step: u64,
 }
 
-impl Place for ZipfDraw {
+impl PlaceSampler for ZipfDraw {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
         let (entry, number) = self.listed.take(generator);
@@ -111,7 +114,7 @@ impl Place for ZipfDraw {
             _ => number,
         };
         let from = number * self.extent;
-        within(generator, from, from + self.extent, request.size)
+        start_within(generator, from, from + self.extent, request.size)
     }
 }
 

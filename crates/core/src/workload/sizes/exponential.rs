@@ -58,8 +58,7 @@ impl Size for Exponential {
     fn ready(&self, bounds: Bounds) -> ExponentialDraw {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
         ExponentialDraw {
-            // Not the standard library's logarithm, whose last bit differs between systems. Zero if
-            // all sizes are one unit.
+            // Unlike std's logarithm, the same on all systems. Zero if all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
         }

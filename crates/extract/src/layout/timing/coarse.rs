@@ -18,6 +18,8 @@ const AWAY: f64 = 3.0;
 const SKEW_MIN: f64 = 4.5;
 /// Reads of a block that determine the track with which it is in line.
 const READS: u32 = 32;
+/// Maximum number of reads per check for the few decisions that matter most.
+const READS_PER_DECISION_MAX: f64 = 2_000.0;
 /// Standard deviation of a number of slipped sectors.
 const SLIPS_DEVIATION: f64 = 0.3;
 /// Reads of a block that locate it roughly.
@@ -264,7 +266,8 @@ impl TimingLocator<'_, '_> {
         let about = 1.0 / step;
         // Few skews are longer than a quarter of a revolution.
         let is_hopeless = SKEW_MIN * self.phases.noise > 0.25;
-        if is_hopeless || !self.phases.can_resolve_sectors(about as u64) {
+        let reads = self.phases.reads_per_check(about as u64);
+        if is_hopeless || reads > READS_PER_DECISION_MAX {
             return Err(self.scatters_too_much(about as u64));
         }
         let known = before.map(|zone| zone.tracks.surfaces as usize);
@@ -350,8 +353,8 @@ impl TimingLocator<'_, '_> {
             self.assumes_no_spares = true;
             return Ok(usual);
         }
-        let reads = reads.ceil() as u32;
-        let step = self.measure_step(whole.first, usual - 1, pieces.step, reads)?;
+        let (length, reads) = (usual - 1, reads.ceil() as u32);
+        let step = self.measure_step(whole.first, length, pieces.step, reads)?;
         let sectors = (1.0 / step).round() as u64;
         self.spare = Some(sectors.saturating_sub(usual));
         Ok(sectors.max(usual))

@@ -1,8 +1,8 @@
 //! Every behaviour for every drive of the catalogue.
 
 use super::*;
-use crate::calibrate::parameter::edits;
-use crate::calibrate::parameter::tests::{DRIVES, written};
+use crate::calibrate::candidate::edits;
+use crate::calibrate::candidate::parameter_tests::{DRIVES, written};
 
 /// Keys that a behaviour may set, by the beginning of its text.
 const SETS: [(&str, &[&str]); 4] = [

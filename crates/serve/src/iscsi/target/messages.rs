@@ -25,9 +25,7 @@ use crate::worker::ConnectionError;
 
 impl IscsiTarget {
     /// Handles a message that has arrived, and those that have waited for it.
-    ///
-    /// # Errors
-    /// If the connection must be closed.
+    /// Fails if the connection must be closed.
     pub(super) fn arrived(
         &mut self,
         origin: Origin,

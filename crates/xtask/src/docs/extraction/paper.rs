@@ -48,14 +48,14 @@ struct Cell {
 const HEAD: &str = "
 ## The paper's tables
 
-Tables 3 to 22 of worthington96 beside what the suite finds in the models of the same drives, cell
+Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives, cell
 by cell, where the drive translates addresses. The paper measured the drives; the suite measured
 their models, whose parameter sets were published with DiskSim 4.0 and differ from the paper's
 tables in places. The suite is right if it finds what the specification says. Verdicts:
 
 - *same*: found is what the paper has, in its decimals, times within 0.02 ms;
 - *the model's*: found is what the specification has, and this is not the paper's;
-- *not determinable*: the suite says why it cannot tell;
+- *not determinable*: the suite says why it is not;
 - all others say why, or are **off**.
 ";
 
@@ -103,7 +103,7 @@ impl Comparison<'_> {
         let rows: Vec<Vec<String>> = drive.cell.iter().map(|cell| self.row(cell)).collect();
         table(
             2,
-            &["table", "parameter", "paper", "model", "found", "verdict"],
+            "table | parameter | paper | model | found | verdict",
             &rows,
         )
     }
@@ -174,22 +174,13 @@ impl Comparison<'_> {
         format!(
             "Table {number}, zone by zone: what was found, and in brackets what the paper (p) and \
              the model (m) have where they have something else. {exact}\n\n{}",
-            table(1, &ZONE, &rows)
+            table(1, ZONE, &rows)
         )
     }
 }
 
-const ZONE: [&str; 9] = [
-    "zone",
-    "first cylinder",
-    "last cylinder",
-    "sectors per track",
-    "first logical sector",
-    "track skew",
-    "cylinder skew",
-    "reserved tracks",
-    "spare tracks",
-];
+const ZONE: &str = "zone | first cylinder | last cylinder | sectors per track | \
+    first logical sector | track skew | cylinder skew | reserved tracks | spare tracks";
 
 fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
     // Offsets and skews are found to a fraction of a sector.

@@ -63,8 +63,8 @@ impl Claim {
         self.bounds == "ours"
     }
 
-    /// Returns what the source prints, as bounds of the number: `None` if the bounds are ours, for a
-    /// model check, and with only one bound.
+    /// Returns what the source prints, as bounds of the number: `None` if the bounds are ours, for
+    /// a model check, and with only one bound.
     pub fn printed(&self) -> Option<[f64; 2]> {
         let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
