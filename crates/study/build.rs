@@ -1,8 +1,9 @@
 //! Digests the sources on which simulated numbers depend, so that runs of different builds of one
-//! version can be distinguished.
+//! version can be distinguished. Lists the studies that come with the program.
 
-use std::fs;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
@@ -23,6 +24,7 @@ const SOURCES: [&str; 11] = [
 ];
 
 fn main() {
+    list_studies();
     let mut hasher = Sha256::new();
     for folder in SOURCES {
         println!("cargo:rerun-if-changed={folder}");
@@ -39,12 +41,30 @@ fn main() {
         }
     }
     let digest = hasher.finalize();
-    let digits: String = digest
+    let digits: String = digest[..8]
         .iter()
-        .take(8)
         .map(|byte| format!("{byte:02x}"))
         .collect();
     println!("cargo:rustc-env=DISKARM_SOURCES={digits}");
+}
+
+/// Writes the table of `src/studies.rs`: an entry for each file of `studies`, by name.
+fn list_studies() {
+    println!("cargo:rerun-if-changed=studies");
+    let mut files = Vec::new();
+    collect(
+        &env::current_dir().expect("a folder").join("studies"),
+        &mut files,
+    );
+    files.sort_by_key(|file| file.file_stem().map(ToOwned::to_owned));
+    let mut table = String::from("&[\n");
+    for file in files {
+        let name = file.file_stem().expect("a name");
+        let entry = format!("Entry {{ name: {name:?}, text: include_str!({file:?}) }},");
+        writeln!(table, "{entry}").expect("a string");
+    }
+    let path = Path::new(&env::var_os("OUT_DIR").expect("set by cargo")).join("studies.rs");
+    fs::write(path, table + "]\n").expect("a file in OUT_DIR");
 }
 
 /// Collects every file below `folder`, if it exists.

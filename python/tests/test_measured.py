@@ -1,4 +1,4 @@
-"""Validation and calibration: the same figures as the program's."""
+"""Validation and calibration: the same values as the program's."""
 
 import pytest
 

@@ -4,8 +4,7 @@ use diskarm_fit::calibrate::Progress as Stage;
 use diskarm_results::calibrated;
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
-use diskarm_simulate::fitted::{FitNames, fit_model};
-use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
+use diskarm_simulate::measured::{self, FitNames, MeasuredTrace, RowRange, fit_model};
 
 use crate::args::{self, Changes};
 use crate::error::Error;

@@ -64,11 +64,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         Some(_) => (0..contenders.len()).map(run).collect(),
     };
     let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, Error>>()?;
-    let several = contenders
-        .iter()
-        .any(|one| one.drive != contenders[0].drive);
-    let labels = contenders.iter().map(|one| one.label(several));
-    let labels: Vec<String> = labels.collect();
+    let first_drive = &contenders[0].drive;
+    let several = contenders.iter().any(|one| one.drive != *first_drive);
+    let labels: Vec<String> = contenders.iter().map(|one| one.label(several)).collect();
     let named = outcomes.iter().zip(&contenders).map(|(outcome, one)| {
         let policy = &one.policy;
         let name = if several {
@@ -98,7 +96,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if settings.json {
         return results.print_json(&rows);
     }
-    let mut remarks: Vec<String> = rows[0].metrics.remarks().to_vec();
+    let mut remarks: Vec<String> = rows[0].metrics.remarks.clone();
     if remarks.is_empty() {
         let drives = contenders
             .chunks(policies.len())
@@ -143,7 +141,7 @@ fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String 
         Some(drive) => format!("Response times of {drive}"),
         None => "Response times".to_owned(),
     };
-    let note = outcomes[0].simulated.workload.sentence();
+    let note = &outcomes[0].simulated.workload.sentence;
     plot::responses(&title, note, &curves.collect::<Vec<_>>())
 }
 
@@ -278,7 +276,7 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
 /// Returns a line per contender, below the inputs that all share. Lines include the number of
 /// requests counted if it differs, and of failed requests if there are any.
 fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
-    let count = |row: &ComparedRun| row.metrics.requests();
+    let count = |row: &ComparedRun| row.metrics.requests;
     let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
     let some_failed = rows.iter().any(|row| row.metrics.failed() > 0);
     let counts = |requests: &str, failed: &str| {
@@ -347,8 +345,8 @@ fn csv(rows: &[ComparedRun]) -> String {
     );
     for row in rows {
         let metrics = &row.metrics;
-        let names = [metrics.drive(), metrics.policy()].map(quoted);
-        let counts = [metrics.requests(), metrics.failed()].map(|count| count.to_string());
+        let names = [&metrics.drive, &metrics.policy].map(|name| quoted(name));
+        let counts = [metrics.requests, metrics.failed()].map(|count| count.to_string());
         let empty = |cell: String| if cell == "-" { String::new() } else { cell };
         let choices = row.choices.map(|count| count.to_string());
         let end = [choices.unwrap_or_default(), row.is_saturated.to_string()];

@@ -124,7 +124,7 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let comparison = Comparison::new(&one.spec, &other.spec)?;
     let compared = ComparisonReport::new(first, second, &comparison, &open);
     output::print_as(json, &compared, || compared.text())?;
-    if compared.is_equal() {
+    if compared.is_equal {
         Ok(())
     } else {
         Err(Error::differ())

@@ -221,7 +221,7 @@ impl RowFile {
             Target::File(file) => {
                 let part = file.create()?;
                 let out = part
-                    .file()
+                    .file
                     .try_clone()
                     .map_err(|source| part.failed(source))?;
                 (Some(part), Box::new(out))

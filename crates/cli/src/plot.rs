@@ -21,9 +21,8 @@ pub fn svg_name(text: &str) -> Result<String, &'static str> {
 
 const POINTS: usize = 400;
 
-/// The cumulative distributions of measured and simulated response times, as figures A.2 to A.5
-/// of worthington94 and 4 to 7 of worthington96 show them: fraction of requests against
-/// milliseconds.
+/// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
+/// of worthington94 and 4 to 7 of worthington96: fraction of requests against milliseconds.
 ///
 /// The curves end beyond 99.9 % of each sample. A curve of up to 200 responses has its steps;
 /// for more, lines join 400 order statistics that are evenly spaced in rank.
@@ -127,28 +126,24 @@ pub fn loads(compared: &Comparison) -> String {
     let groups = (0..compared.disks).map(|disk| BarGroup {
         name: disk.to_string(),
         remark: if compared.failed.contains(&disk) {
-            "failed".to_owned()
+            "failed"
         } else {
-            String::new()
-        },
+            ""
+        }
+        .to_owned(),
     });
     let normal = BarSeries {
         label: "all, without failures".to_owned(),
         values: vec![Some(1.0); compared.disks],
         is_reference: true,
     };
-    let degraded = |of: &LayoutResult| BarSeries {
-        label: if of.is_lost {
-            format!("{}: data lost", of.layout)
-        } else {
-            of.layout.to_owned()
-        },
-        values: of
-            .loads
-            .iter()
-            .map(|load| load.degraded_over_normal)
-            .collect(),
-        is_reference: false,
+    let degraded = |of: &LayoutResult| {
+        let values = of.loads.iter().map(|load| load.degraded_over_normal);
+        BarSeries {
+            label: of.layout.to_owned() + if of.is_lost { ": data lost" } else { "" },
+            values: values.collect(),
+            is_reference: false,
+        }
     };
     let degraded = compared.layouts.iter().map(degraded);
     let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
@@ -228,21 +223,11 @@ struct Scale {
     step: f64,
 }
 
-/// The errors of predictions: as points over time, and as a histogram of the errors within half a
-/// revolution, with lines for requests of each class of sizes. `title` and `subtitle` are one line
-/// each.
-///
-/// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
+/// Draws the errors of predictions: as points over time, and as a histogram of the errors within half
+/// a revolution, with lines for requests of each class of sizes. The points' axis of errors ends
+/// beyond 99.9 % of them, and beyond a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
-    let mut svg = svg_start(title, subtitle);
-    draw_points(&mut svg, errors, period);
-    draw_bars(&mut svg, errors, period);
-    svg += "</svg>\n";
-    svg
-}
-
-fn svg_start(title: &str, subtitle: &str) -> String {
-    format!(
+    let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \
          font-size=\"13\" fill=\"#1a1a1a\">\n\
@@ -251,14 +236,17 @@ fn svg_start(title: &str, subtitle: &str) -> String {
          <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
         escaped(title),
         escaped(subtitle),
-    )
+    );
+    draw_points(&mut svg, errors, period);
+    draw_bars(&mut svg, errors, period);
+    svg + "</svg>\n"
 }
 
 fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
-    let sizes: SortedSpans = errors
+    let sizes = errors
         .iter()
-        .map(|one| Span::from_ns(one.error.as_ns().abs()))
-        .collect();
+        .map(|one| Span::from_ns(one.error.as_ns().abs()));
+    let sizes: SortedSpans = sizes.collect();
     // Slightly larger, so that no point is on the edge.
     let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
     let y = DOTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
@@ -266,14 +254,14 @@ fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
     let end = errors.last().map_or(0.0, |one| one.issued.as_s());
     let x = Scale::horizontal([from, end.max(from + 1e-3)]);
     DOTS.draw(svg, &x, &y, "Error (ms)", "measured \u{2212} predicted");
-    let cells: BTreeSet<(i64, i64)> = errors
-        .iter()
-        .filter(|one| one.error.as_ms().abs() <= limit_ms)
-        .map(|one| {
-            let at = x.at(one.issued.as_s());
-            (cell(at), cell(y.at(one.error.as_ms())))
-        })
-        .collect();
+    let cell = |pixels: f64| (pixels / CELL).round() as i64;
+    let mut cells = BTreeSet::new();
+    for one in errors {
+        let error_ms = one.error.as_ms();
+        if error_ms.abs() <= limit_ms {
+            cells.insert((cell(x.pixel(one.issued.as_s())), cell(y.pixel(error_ms))));
+        }
+    }
     // A line of length zero with round ends is a dot.
     let _ = write!(
         svg,
@@ -285,33 +273,26 @@ fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
     *svg += "\"/>\n";
 }
 
-fn cell(pixels: f64) -> i64 {
-    (pixels / CELL).round() as i64
-}
-
 fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
     let percents = histogram(errors, period);
     let sizes = by_size(errors, period);
     let lines = sizes.iter().flat_map(|(_, percents)| percents);
-    let highest = percents.iter().chain(lines).copied().fold(0.0, f64::max);
-    let highest = highest.max(1e-3);
+    let highest = percents.iter().chain(lines).copied().fold(1e-3, f64::max);
     let step = round_step(2.0 * highest);
     let y = BARS.vertical([0.0, step * (highest / step).ceil()], step);
     let half_ms = period.as_ms() / 2.0;
     let x = Scale::horizontal([-half_ms, half_ms]);
     let width_ms = period.as_ms() / BINS as f64;
-    let edge = |bin: usize| x.at(bin as f64 * width_ms - half_ms);
+    let edge = |bin: usize| x.pixel(bin as f64 * width_ms - half_ms);
     let per_bar = format!("per {width_ms:.3} ms");
     BARS.draw(svg, &x, &y, "Requests (%)", &per_bar);
     let _ = write!(svg, "<path fill=\"#9dc3e6\" d=\"");
-    for (bin, &percent) in percents
-        .iter()
-        .enumerate()
-        .filter(|(_, percent)| **percent > 0.0)
-    {
-        let (from, to, bottom) = (edge(bin), edge(bin + 1), BARS.bottom);
-        let top = y.at(percent);
-        let _ = write!(svg, "M{from:.1} {bottom}V{top:.1}H{to:.1}V{bottom}z");
+    for (bin, &percent) in percents.iter().enumerate() {
+        if percent > 0.0 {
+            let (from, to, bottom) = (edge(bin), edge(bin + 1), BARS.bottom);
+            let top = y.pixel(percent);
+            let _ = write!(svg, "M{from:.1} {bottom}V{top:.1}H{to:.1}V{bottom}z");
+        }
     }
     *svg += "\"/>\n";
     // With one class they are the bars.
@@ -324,7 +305,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
             let after = percents.get(bin + 1).copied().unwrap_or(0.0);
             // Between bins of nothing the line lies on the axis.
             if before + percent + after > 0.0 {
-                let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.at(*percent));
+                let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.pixel(*percent));
             }
         }
         let (at, text) = (BARS.top + 16.0 * (row as f64 + 1.0), RIGHT - 100.0);
@@ -341,14 +322,12 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
 /// The histogram of each class of sizes that any request is in, with the class's index.
 fn by_size(errors: &[Outcome], period: Span) -> Vec<(usize, Vec<f64>)> {
     let class = |one: &Outcome| SIZES.iter().position(|(max, _, _)| one.size.0 <= *max);
-    let classes = (0..SIZES.len()).map(|index| {
+    let classes = (0..SIZES.len()).filter_map(|index| {
         let own = errors.iter().filter(|one| class(one) == Some(index));
-        (index, own.copied().collect::<Vec<_>>())
+        let own: Vec<Outcome> = own.copied().collect();
+        (!own.is_empty()).then(|| (index, histogram(&own, period)))
     });
-    let classes = classes.filter(|(_, own)| !own.is_empty());
-    classes
-        .map(|(index, own)| (index, histogram(&own, period)))
-        .collect()
+    classes.collect()
 }
 
 /// The percentage of all requests in each of [`BINS`] equal parts of the revolution around zero.
@@ -415,12 +394,12 @@ impl Scale {
         }
     }
 
-    fn at(&self, value: f64) -> f64 {
+    fn pixel(&self, value: f64) -> f64 {
         let ([from, end], [start, stop]) = (self.values, self.pixels);
         start + (stop - start) * (value - from) / (end - from)
     }
 
-    /// The positions of the multiples of the step within the range, and their numbers.
+    /// Returns the positions of the multiples of the step within the range, and their numbers.
     fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let [from, end] = self.values.map(|value| value / self.step);
         // If an end is a multiple, rounding must not lose it.
@@ -428,10 +407,8 @@ impl Scale {
         let decimals = decimals(self.step);
         (first..=last).map(move |tick| {
             let value = tick as f64 * self.step;
-            (
-                self.at(value),
-                format!("{value:.decimals$}").replace('-', "\u{2212}"),
-            )
+            let text = format!("{value:.decimals$}").replace('-', "\u{2212}");
+            (self.pixel(value), text)
         })
     }
 }
@@ -517,18 +494,14 @@ mod tests {
             let bins = percents.iter().copied().enumerate();
             bins.filter(|(_, percent)| *percent > 0.0).collect()
         };
-        let found: Vec<_> = classes
-            .iter()
-            .map(|(class, p)| (*class, filled(p)))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                (0, vec![(100, 50.0), (101, 50.0)]),
-                (1, vec![(100, 100.0)]),
-                (4, vec![]),
-            ]
-        );
+        let found = classes.iter().map(|(class, p)| (*class, filled(p)));
+        let found: Vec<_> = found.collect();
+        let expected = [
+            (0, vec![(100, 50.0), (101, 50.0)]),
+            (1, vec![(100, 100.0)]),
+            (4, vec![]),
+        ];
+        assert_eq!(found, expected);
         let svg = errors_plot(&errors, Span::from_ms(10.0));
         assert_eq!(svg.matches("KiB</text>").count(), 3, "{svg}");
     }

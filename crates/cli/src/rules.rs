@@ -81,14 +81,23 @@ impl Rule {
 /// The rules of each command, by its path.
 const RULES: &[(&str, &[&[Rule]])] = &[
     ("simulate", &[SIMULATION, TRACE_OPTIONS, SIMULATE]),
-    ("compare", &[SIMULATION, TRACE_OPTIONS, COMPARE]),
-    ("devices", &[DEVICES]),
-    ("drives show", &[DRIVES_SHOW]),
+    (
+        "compare",
+        &[SIMULATION, TRACE_OPTIONS, &[excludes(&["csv"], &["json"])]],
+    ),
+    (
+        "devices",
+        &[&[excludes(&["json"], &["only"]).because("it lists all devices")]],
+    ),
+    ("drives show", &[&[excludes(&["toml"], &["json"])]]),
     ("extract", &[EXTRACT]),
     ("scan", &[TRACE_OPTIONS, SCAN]),
     ("serve nbd", &[SERVER, NBD]),
     ("serve iscsi", &[SERVER]),
-    ("serve ctl trigger", &[TRIGGER]),
+    (
+        "serve ctl trigger",
+        &[&[rule(&[], Relation::OneOf, &["before", "after"])]],
+    ),
     ("study check", &[STUDY_CHECK]),
 ];
 
@@ -109,8 +118,6 @@ const SIMULATION: &[Rule] = &[
 const SIMULATE: &[Rule] =
     &[excludes(&["per_request"], &["replications"]).because("its rows are those of one run")];
 
-const COMPARE: &[Rule] = &[excludes(&["csv"], &["json"])];
-
 /// Options that select a part of a trace, map its blocks, or control how it is read.
 const TRACE_OPTIONS: &[Rule] = &[needs(
     &[
@@ -118,10 +125,6 @@ const TRACE_OPTIONS: &[Rule] = &[needs(
     ],
     &["trace"],
 )];
-
-const DEVICES: &[Rule] = &[excludes(&["json"], &["only"]).because("it lists all devices")];
-
-const DRIVES_SHOW: &[Rule] = &[excludes(&["toml"], &["json"])];
 
 const MEASURING: Names = &[
     "url",
@@ -177,8 +180,6 @@ const SERVER: &[Rule] = &[
 ];
 
 const NBD: &[Rule] = &[needs(&["tls", "tls_verify_peer"], &["tls_certificates"])];
-
-const TRIGGER: &[Rule] = &[rule(&[], Relation::OneOf, &["before", "after"])];
 
 const STUDY_CHECK: &[Rule] = &[
     rule(&["studies"], Relation::RequiredWithout, &["all"]),

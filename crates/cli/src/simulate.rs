@@ -17,8 +17,8 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics};
 use diskarm_simulate::{
-    ChoiceCounter, Generated, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced,
-    doubts, never_stop,
+    ChoiceCounter, GeneratedRequests, Input, Issue, MakePolicy, Run, Simulation, Sink, System,
+    TraceReplay, doubts, never_stop,
 };
 
 use crate::args::{self, Changes, positive_time, rate, share, time, whole};
@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let Some(target) = drawing {
         let title = format!("Response times of {}, {policy}", model.name);
         let curves = plot::by_direction(&simulated.runs);
-        let drawn = plot::responses(&title, simulated.workload.sentence(), &curves);
+        let drawn = plot::responses(&title, &simulated.workload.sentence, &curves);
         target.write(&drawn)?;
     }
     let is_saturated = simulated.is_saturated();
@@ -82,7 +82,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if is_saturated {
         text += SATURATED;
     }
-    text += &notes(metrics.remarks());
+    text += &notes(&metrics.remarks);
     results.print(&text)
 }
 
@@ -128,10 +128,8 @@ impl Simulated {
 }
 
 pub fn notes(notes: &[String]) -> String {
-    let notes = notes
-        .iter()
-        .map(|note| prose::wrapped(&format!("note: {note}"), 0));
-    notes.map(|note| format!("\n{note}")).collect()
+    let paragraph = |note| format!("\n{}", prose::wrapped(&format!("note: {note}"), 0));
+    notes.iter().map(paragraph).collect()
 }
 
 pub struct PlacedPolicy {
@@ -224,8 +222,8 @@ impl Settings {
     }
 }
 
-fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
-    Ok(Traced {
+fn trace_input(settings: &Settings, files: &[String]) -> Result<TraceReplay, Error> {
+    Ok(TraceReplay {
         files: files.to_vec(),
         reading: settings.reading.to_library(),
         selection: settings.part.to_library()?,
@@ -274,8 +272,7 @@ const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
 
-/// Keeps the drives of the classic studies busy but far from saturated: hp-c2247 is busy 70 % of
-/// the time under FCFS.
+/// Keeps the drives of the classic studies busy but far from saturated: hp-c2247 for 70 % of the time.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";
@@ -283,8 +280,8 @@ pub const SIZE: &str = "8 KiB";
 fn generated(
     settings: &Settings,
     model: &System,
-) -> Result<(Generated, simulated::Workload), Error> {
-    let generated = |workload| Generated {
+) -> Result<(GeneratedRequests, simulated::Workload), Error> {
+    let generated = |workload| GeneratedRequests {
         workload,
         requests: settings.requests,
         seed: settings.seed,

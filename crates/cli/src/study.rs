@@ -6,8 +6,8 @@ mod run;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::StudyOptions;
+use diskarm_study::counted;
 use diskarm_study::studies::{self, STUDIES};
-use diskarm_study::verdicts::counted;
 use serde::Serialize;
 
 use crate::error::Error;

@@ -88,8 +88,8 @@ impl Input {
 }
 
 impl Reading {
-    pub fn to_library(&self) -> diskarm_simulate::Reading {
-        diskarm_simulate::Reading {
+    pub fn to_library(&self) -> diskarm_simulate::ReadOptions {
+        diskarm_simulate::ReadOptions {
             format: self.format.clone(),
             on_error: match self.on_error {
                 InvalidRow::Stop => OnError::Stop,

@@ -6,8 +6,7 @@ use diskarm_results::compared;
 use diskarm_results::output_file::Files;
 use diskarm_results::predicted;
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::replays::{self, Comparison, Predictions};
+use diskarm_simulate::measured::{self, Comparison, Predictions, RowRange};
 use serde_json::{Value, json};
 
 use crate::args::{self, Changes};
@@ -59,7 +58,7 @@ pub struct Args {
     /// shown next to a trivial predictor: the mean response of earlier requests of the same type
     /// and size.
     ///
-    /// RowRange before --rows are history: the predictors learn from them, but they are not judged.
+    /// Rows before --rows are history: the predictors learn from them, but they are not judged.
     /// So --rows 5000.. judges the later rows, with the first 5000 as history.
     ///
     /// This needs a trace whose clock is unbroken, so that responses and pauses add up to the
@@ -103,7 +102,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let reading = args.reading.to_library();
     let compared = args.files.iter().map(|file| {
         let progress = Progress::new(Some(Validation::variants().count() as u64));
-        let compared = replays::compare(&drive, file, &reading, rows, |done| progress.set(done));
+        let compared = measured::compare(&drive, file, &reading, rows, |done| progress.set(done));
         Ok(compared?)
     });
     let compared: Vec<Comparison> = compared.collect::<Result<_, Error>>()?;
@@ -154,7 +153,7 @@ fn run_locked(
 ) -> Result<(), Error> {
     let reading = args.reading.to_library();
     let judged = args.files.iter();
-    let judged = judged.map(|file| replays::predict(drive, file, &reading, rows));
+    let judged = judged.map(|file| measured::predict(drive, file, &reading, rows));
     let judged: Vec<Predictions> = judged.collect::<Result<_, _>>()?;
     for one in &judged {
         output::print_warnings(&one.notes);

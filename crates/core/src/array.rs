@@ -20,7 +20,6 @@
 //!
 //! [`SideBySide`] is simpler: its requests name their device.
 
-mod device;
 mod failure;
 mod member;
 mod part;
@@ -41,11 +40,13 @@ pub(crate) use part::{
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::device::{Children, Completion, Device, Failure, Status, SubmitError, check};
+use crate::device::{
+    Children, Completion, ComponentReport, Device, Failure, Status, SubmitError, check,
+};
 use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::units::{Bytes, Instant, Lbn, SectorCount};
 use failure::Due;
 use member::{Events, Slots};
 use part::Rows;
@@ -57,7 +58,6 @@ pub struct Array<P: Placement> {
     events: Events,
     pub(crate) slots: Slots,
     pub(crate) parents: Children<Parent<P::State>>,
-    /// The number of requests that have begun.
     begun: u64,
     pub(crate) parts: Children<Part>,
     rows: Rows,
@@ -66,7 +66,6 @@ pub struct Array<P: Placement> {
     /// The number of requests inside that have already completed.
     pub(crate) reported: usize,
     gate: Gate,
-    /// Completions that are due, in their order.
     pub(crate) due: VecDeque<Completion>,
     /// Members fail, or have failed.
     pub(crate) may_fail: bool,
@@ -237,9 +236,7 @@ impl<P: Placement> Array<P> {
             self.gate.enter(id);
         }
         if (self.may_fail || self.reported > 0) && self.must_wait(&request) {
-            if let Some(parent) = self.parents.get_mut(id) {
-                parent.is_held = true;
-            }
+            self.parents[id].is_held = true;
             return self.held.push(id);
         }
         P::serve(self, id, now);
@@ -266,15 +263,12 @@ impl<P: Placement> Array<P> {
         self.begin_step(now);
         let mut index = 0;
         while let Some(&id) = self.held.get(index) {
-            let request = self.parents.get(id).map(|parent| parent.request);
-            if request.is_none_or(|request| self.must_wait(&request)) {
+            if self.must_wait(&self.parents[id].request) {
                 index += 1;
                 continue;
             }
             self.held.remove(index);
-            if let Some(parent) = self.parents.get_mut(id) {
-                parent.is_held = false;
-            }
+            self.parents[id].is_held = false;
             P::serve(self, id, now);
         }
     }
@@ -296,8 +290,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Prepares the next step of the rebuild, which begins once no write to its blocks is in
-    /// progress.
+    /// Prepares the next step of the rebuild, which begins after the writes to its blocks.
     pub(crate) fn wait_for_step(&mut self, now: Instant) {
         self.step = Some(RebuildStep {
             blocks: P::rebuild_blocks(self),
@@ -310,12 +303,10 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Returns true if a step of the rebuild waits for writes to its blocks.
     pub(crate) fn is_step_waiting(&self) -> bool {
         self.step.as_ref().is_some_and(|step| !step.has_begun)
     }
 
-    /// Ends a step of the rebuild.
     fn end_rebuild_step(&mut self, part: &Part) {
         self.step = None;
         let Some(rebuild) = &mut self.failures.rebuild else {
@@ -335,12 +326,11 @@ impl<P: Placement> Array<P> {
 
     /// Adds the part of a request that `plan` describes, and starts it if its rows are free.
     pub(crate) fn enter_plan(&mut self, request: u64, plan: Plan, now: Instant) {
-        if let Some(parent) = self.parents.get_mut(request) {
-            parent.total += 1;
-            parent.left += 1;
-            let part = Part::new(Some(request), parent.arrived, plan);
-            self.enter(part, now);
-        }
+        let parent = &mut self.parents[request];
+        parent.total += 1;
+        parent.left += 1;
+        let part = Part::new(Some(request), parent.arrived, plan);
+        self.enter(part, now);
     }
 
     /// Adds a part, and starts it if its rows are free.
@@ -349,10 +339,8 @@ impl<P: Placement> Array<P> {
         let id = self.parts.insert(part);
         if !rows.is_empty() {
             let blocked = self.rows.claim(id, rows);
-            if let Some(part) = self.parts.get_mut(id)
-                && blocked > 0
-            {
-                part.blocked = blocked;
+            self.parts[id].blocked = blocked;
+            if blocked > 0 {
                 return;
             }
         }
@@ -361,30 +349,29 @@ impl<P: Placement> Array<P> {
 
     /// Passes the commands of the current step of a part to the members, one after the other.
     pub(crate) fn start_each(&mut self, id: u64, now: Instant) {
-        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
-        for index in 0..count {
+        for index in 0..self.parts[id].commands.len() {
             self.hand_over(id, index, now);
         }
     }
 
     /// Builds the command number `index` of a part, and returns its device with it.
-    pub(crate) fn command(&self, id: u64, index: usize) -> Option<(usize, Pending)> {
-        let part = self.parts.get(id)?;
-        let request = match part.parent {
-            Some(parent) => &self.parents.get(parent)?.request,
-            None => &REBUILD,
-        };
-        let request = part.command(id, index, request);
+    pub(crate) fn command(&self, id: u64, index: usize) -> (usize, Pending) {
+        let part = &self.parts[id];
+        let whole = self.request_of(part).unwrap_or(&REBUILD);
+        let request = part.command(id, index, whole);
         let member = P::device_of(self, part.commands[index].member);
         let arrived = part.since;
-        Some((member, Pending { request, arrived }))
+        (member, Pending { request, arrived })
+    }
+
+    /// Returns the request of a part; `None` for a step of the rebuild.
+    pub(crate) fn request_of(&self, part: &Part) -> Option<&Request> {
+        Some(&self.parents[part.parent?].request)
     }
 
     /// Submits a command to its member, or queues it if the member is busy.
     fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
-        let Some((member, pending)) = self.command(id, index) else {
-            return;
-        };
+        let (member, pending) = self.command(id, index);
         let own = &mut self.members[member];
         if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
             own.queue.note_bypass(&pending.request, &own.device);
@@ -412,18 +399,15 @@ impl<P: Placement> Array<P> {
         self.events.set(member, event);
     }
 
-    /// Submits a command to a member.
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
         self.members[member].begin(now, command);
         let (id, index) = part_of(command.id);
-        let Some(part) = self.parts.get_mut(id) else {
-            panic!("{command:?} is of no part");
-        };
+        let part = &mut self.parts[id];
         part.waiting -= 1;
-        if let Some(parent) = part.parent.and_then(|id| self.parents.get_mut(id)) {
-            parent.has_begun = true;
+        if let Some(parent) = part.parent {
+            self.parents[parent].has_begun = true;
         }
         P::sent(self, member, id, index, now);
     }
@@ -435,10 +419,7 @@ impl<P: Placement> Array<P> {
         if self.may_fail || !status.is_success() {
             status = P::status(self, id, member, done);
         }
-        let Some(part) = self.parts.get_mut(id) else {
-            panic!("{done:?} is of no part");
-        };
-        if part.end_command(done, status) {
+        if self.parts[id].end_command(done, status) {
             P::end_step(self, id, done);
         }
     }
@@ -448,16 +429,13 @@ impl<P: Placement> Array<P> {
         let bad = done
             .bad_block()
             .and_then(|bad| P::block_at(self, member, bad));
-        let Some(part) = self.parts.get(id) else {
-            return done.status;
-        };
-        let parent = part.parent.and_then(|parent| self.parents.get(parent));
-        part.translated(done.status, bad, parent.map(|parent| &parent.request))
+        let part = &self.parts[id];
+        part.translated(done.status, bad, self.request_of(part))
     }
 
     /// Continues with the next step of a part, or ends the part.
     pub(crate) fn end_step(&mut self, id: u64, now: Instant) {
-        if self.parts.get_mut(id).is_some_and(Part::advance) {
+        if self.parts[id].advance() {
             P::start(self, id, now);
         } else {
             self.end_part(id);
@@ -469,8 +447,7 @@ impl<P: Placement> Array<P> {
         let part = self.parts.remove(id);
         let at = part.since;
         if let Some(request) = part.parent {
-            let parent = self.parents.get_mut(request);
-            if let Some(completion) = parent.and_then(|parent| parent.end_part(&part)) {
+            if let Some(completion) = self.parents[request].end_part(&part) {
                 self.finish(request, Some(completion));
             }
         } else {
@@ -485,9 +462,7 @@ impl<P: Placement> Array<P> {
             return;
         }
         for next in self.rows.release(id, part.rows.clone()) {
-            let Some(waits) = self.parts.get_mut(next) else {
-                continue;
-            };
+            let waits = &mut self.parts[next];
             waits.blocked -= 1;
             if waits.blocked == 0 {
                 if !self.failures.been.is_empty() {
@@ -513,11 +488,10 @@ impl<P: Placement> Array<P> {
 
     /// Ends a request without a member.
     pub(crate) fn finish_unserved(&mut self, id: u64, status: Status, now: Instant) {
-        if let Some(parent) = self.parents.get(id) {
-            let ended = Completion::unserved(parent.request, parent.arrived, now, status);
-            let is_due = !parent.is_reported;
-            self.finish(id, is_due.then_some(ended));
-        }
+        let parent = &self.parents[id];
+        let ended = Completion::unserved(parent.request, parent.arrived, now, status);
+        let is_due = !parent.is_reported;
+        self.finish(id, is_due.then_some(ended));
     }
 
     /// Returns the outstanding requests in the order in which they began.
@@ -530,8 +504,7 @@ impl<P: Placement> Array<P> {
 
     /// Returns the number of the request of a part; a rebuild is the last.
     pub(crate) fn number(&self, part: &Part) -> u64 {
-        let parent = part.parent.and_then(|id| self.parents.get(id));
-        parent.map_or(u64::MAX, |parent| parent.number)
+        part.parent.map_or(u64::MAX, |id| self.parents[id].number)
     }
 
     /// Removes the member from a slot together with the commands that it serves. Returns true if
@@ -599,11 +572,12 @@ impl<P: Placement> Array<P> {
     pub(crate) fn withdraw_parts(&mut self, request: u64, now: Instant) {
         while let Some(id) = self.parts.find(|part| part.parent == Some(request)) {
             let part = self.parts.remove(id);
-            let commands = match part.blocked {
-                0 => &part.commands[..],
-                _ => &[],
+            let waiting = if part.blocked == 0 {
+                &part.commands[..]
+            } else {
+                &[]
             };
-            for (index, command) in commands.iter().enumerate() {
+            for (index, command) in waiting.iter().enumerate() {
                 let member = P::device_of(self, command.member);
                 let own = &mut self.members[member];
                 let taken = own.take(child_id(id, index));
@@ -614,5 +588,101 @@ impl<P: Placement> Array<P> {
             }
             self.leave_rows(id, &part, now);
         }
+    }
+}
+
+impl<P: Placement> Device for Array<P> {
+    fn capacity(&self) -> SectorCount {
+        P::capacity(self)
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.members[0].device.sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        P::check(self, request)
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
+        self.check(&request)?;
+        let arrived = now;
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+            self.begin(now, pending);
+        }
+        if self.may_fail {
+            self.failures.wake(now);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        if let Some(completion) = self.due.front() {
+            return Some(completion.at);
+        }
+        let event = self.events.earliest().map(|(at, _)| at);
+        if !self.may_fail {
+            return event;
+        }
+        event.into_iter().chain(self.failures.next_event()).min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
+            }
+            let event = self.events.earliest();
+            if self.may_fail && self.advance_itself(now, event.map(|(at, _)| at)) {
+                continue;
+            }
+            let (at, member) = event.filter(|(at, _)| *at <= now)?;
+            if let Some(done) = self.members[member].device.advance(at) {
+                self.members[member].end(&done);
+                P::complete(self, member, &done);
+                self.release(at);
+            }
+            P::feed(self, member, at);
+        }
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let is_wanted = |parent: &Parent<P::State>| parent.request.id == id && !parent.is_reported;
+        let Some(id) = self.parents.find(is_wanted) else {
+            return false;
+        };
+        if !self.parents[id].has_begun {
+            self.take_back(now, id);
+            return true;
+        }
+        let Some(id) = P::abortable(self, id) else {
+            return false;
+        };
+        let member = P::device_of(self, self.parts[id].member());
+        let is_aborted = self.members[member].device.abort(now, child_id(id, 0));
+        self.note_event(member);
+        self.parts[id].is_aborted = is_aborted;
+        is_aborted
+    }
+
+    /// Reports on the members, counted from 0; a spare is the last.
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        let until = |number| self.failures.failed_at(number).unwrap_or(now);
+        let mut parts = self.slots.parts(&self.members, until);
+        parts.extend(self.failures.part());
+        parts
     }
 }

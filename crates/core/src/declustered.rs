@@ -42,7 +42,7 @@ pub use layout::{CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS}
 
 use std::ops::Range;
 
-use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan};
+use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of};
 use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::{Op, Request};
@@ -70,8 +70,7 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the number of blocks of an array whose members have `member` blocks: half of theirs,
-    /// in whole units.
+    /// Returns the capacity of an array of members of `member` blocks: half of theirs, in units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
@@ -109,18 +108,12 @@ struct Copy {
 
 impl Copy {
     fn access(self, op: Op, sectors: u64) -> Access {
-        Access {
-            member: self.member,
-            op,
-            start: self.start,
-            sectors,
-        }
+        Access::new(self.member, op, self.start, sectors)
     }
 }
 
 impl TwoCopies {
-    /// Returns the positions of both copies of a block, the primary one first. `disks` hold
-    /// its unit.
+    /// Returns the positions of both copies of a block, the primary one first, on `disks`.
     fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
         let row = number / self.layout.disks() as u64;
@@ -179,10 +172,8 @@ impl TwoCopies {
         let sectors = blocks.end - blocks.start;
         let access = |copy: Copy| copy.access(Op::Read, sectors);
         Some(Plan {
-            blocks,
-            begin: Commands::One(access(first?)),
             other: other.map(access),
-            ..Plan::default()
+            ..Plan::new(blocks, Commands::One(access(first?)))
         })
     }
 
@@ -256,9 +247,7 @@ impl Declustered {
 
     /// A part loses its command at a member that has just failed.
     fn lose_command(&mut self, id: u64, now: Instant) {
-        let Some(part) = self.parts.get(id) else {
-            return;
-        };
+        let part = &mut self.parts[id];
         let Access { op, sectors, .. } = part.commands[0];
         let copy = self.placement.any_copy(part.blocks.start);
         let status = match part.failed {
@@ -267,9 +256,6 @@ impl Declustered {
             _ if op != Op::Read => Status::Good,
             Some(failed) => failed,
             None => Status::NotReady,
-        };
-        let Some(part) = self.parts.get_mut(id) else {
-            return;
         };
         let may_move = op == Op::Read && part.failed.is_none() && !part.is_aborted;
         if let Some(copy) = copy.filter(|_| may_move) {
@@ -302,24 +288,13 @@ impl Placement for TwoCopies {
     }
 
     fn serve(array: &mut Declustered, id: u64, now: Instant) {
-        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
-            return;
-        };
+        let request = array.parents[id].request;
         let Request { op, .. } = request;
         if op == Op::Flush {
-            let access = |member| Access {
-                member,
-                op,
-                start: 0,
-                sectors: request.sectors.0,
-            };
             for member in 0..array.members.len() {
                 if array.placement.is_present(member) {
-                    let plan = Plan {
-                        blocks: request.start.0..request.end().0,
-                        begin: Commands::One(access(member)),
-                        ..Plan::default()
-                    };
+                    let flush = Access::new(member, op, 0, request.sectors.0);
+                    let plan = Plan::new(blocks_of(&request), Commands::One(flush));
                     array.enter_plan(id, plan, now);
                 }
             }
@@ -337,20 +312,15 @@ impl Placement for TwoCopies {
             }
             let copies = array.placement.copies(blocks.start);
             for copy in array.placement.existing(copies).into_iter().flatten() {
-                let plan = Plan {
-                    begin: Commands::One(copy.access(op, blocks.end - blocks.start)),
-                    blocks: blocks.clone(),
-                    ..Plan::default()
-                };
+                let access = copy.access(op, blocks.end - blocks.start);
+                let plan = Plan::new(blocks.clone(), Commands::One(access));
                 array.enter_plan(id, plan, now);
             }
         }
     }
 
     fn end_step(array: &mut Declustered, id: u64, done: &Completion) {
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut array.parts[id];
         let has_failed = !part.status.is_success() && part.status != Status::Aborted;
         if has_failed && let Some(other) = part.other.take() {
             part.retry(Commands::One(other));
@@ -361,9 +331,9 @@ impl Placement for TwoCopies {
     }
 
     fn abortable(array: &Declustered, request: u64) -> Option<u64> {
-        let parent = array.parents.get(request)?;
         let is_first = |part: &Part| part.parent == Some(request) && part.failed.is_none();
-        array.parts.find(is_first).filter(|_| parent.total == 1)
+        let is_single = array.parents[request].total == 1;
+        array.parts.find(is_first).filter(|_| is_single)
     }
 
     fn fail(array: &mut Declustered, Failure { member, at }: Failure) {
@@ -385,9 +355,7 @@ impl Placement for TwoCopies {
         // No read tries a member that has failed.
         let tries = |part: &Part| part.other.is_some_and(|other| other.member == member);
         while let Some(id) = array.parts.find(tries) {
-            if let Some(part) = array.parts.get_mut(id) {
-                part.other = None;
-            }
+            array.parts[id].other = None;
         }
         array.release(at);
     }
@@ -416,10 +384,8 @@ impl Placement for TwoCopies {
             let start = rebuilt * unit;
             let target = Copy { member, start };
             let plan = Plan {
-                blocks,
-                begin: Commands::One(source.access(Op::Read, unit)),
                 follow: Commands::One(target.access(Op::Write, unit)),
-                ..Plan::default()
+                ..Plan::new(blocks, Commands::One(source.access(Op::Read, unit)))
             };
             array.enter(Part::new(None, now, plan), now);
         }

@@ -5,8 +5,6 @@
 //! with [`Device::advance`], and [`Device::next_event`] returns the instant of the next event.
 
 mod children;
-#[cfg(test)]
-pub(crate) mod slow;
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
@@ -17,12 +15,10 @@ pub use children::Children;
 ///
 /// It is given requests and instants, and returns completions and the instant of its next event.
 /// Instants never decrease from one call to the next, and whatever happens by an instant comes
-/// first: [`advance`](Self::advance) to it until that returns `None`, then
-/// [`submit`](Self::submit) or [`abort`](Self::abort). Every request that was submitted completes
-/// exactly once.
+/// first: [`advance`](Self::advance) to it until that returns `None`, then [`submit`](Self::submit)
+/// or [`abort`](Self::abort). Every request completes exactly once.
 pub trait Device: Send {
-    /// Returns the number of blocks that requests may address (on each unit, where there are
-    /// several).
+    /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
 
     /// Size of a block.
@@ -37,12 +33,10 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if it would accept a request now. A queue above it chooses the next request
-    /// only then.
+    /// Returns true if it would accept a request now. A queue above it chooses only then.
     fn has_room(&self) -> bool;
 
-    /// Returns true if it would accept this request now. The request has passed
-    /// [`check`](Self::check).
+    /// Returns true if it would accept this request, which has passed [`check`](Self::check), now.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -82,49 +76,10 @@ pub trait Device: Send {
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    fn capacity(&self) -> SectorCount {
-        (**self).capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        (**self).sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        (**self).check(request)
-    }
-
-    fn has_room(&self) -> bool {
-        (**self).has_room()
-    }
-
-    fn accepts(&self, request: &Request) -> bool {
-        (**self).accepts(request)
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        (**self).submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        (**self).next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        (**self).advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        (**self).abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        (**self).components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        (**self).persisted(now)
-    }
+    crate::forward!(
+        self, (**self), (**self); capacity sector_size check has_room accepts submit next_event
+        advance abort components persisted
+    );
 }
 
 /// The reason why a device does not accept a request.
@@ -218,8 +173,7 @@ impl Completion {
         self.at - self.arrived
     }
 
-    /// Returns true if it is a successful read or write: statistics of transfers cover nothing
-    /// else.
+    /// Returns true if it is a successful read or write: only these count as transfers.
     #[inline]
     pub const fn has_transferred(&self) -> bool {
         self.status.is_success() && !matches!(self.request.op, Op::Flush)
@@ -231,8 +185,7 @@ impl Completion {
         self.response() - self.breakdown.queue
     }
 
-    /// Returns the block that could not be read or written if the request failed with a medium
-    /// error.
+    /// Returns the block that could not be read or written, after a medium error.
     pub fn bad_block(&self) -> Option<Lbn> {
         match self.status {
             Status::MediumError { offset } => Some(Lbn(self.request.start.0 + u64::from(offset))),
@@ -333,17 +286,16 @@ impl Breakdown {
     /// Returns the parts, in the order of [`Self::NAMES`].
     #[inline]
     pub fn parts(&self) -> [Span; 8] {
-        let Self {
-            queue,
-            owed,
-            overhead,
-            seek,
-            settle,
-            rotation,
-            transfer,
-            bus,
-        } = *self;
-        [queue, owed, overhead, seek, settle, rotation, transfer, bus]
+        [
+            self.queue,
+            self.owed,
+            self.overhead,
+            self.seek,
+            self.settle,
+            self.rotation,
+            self.transfer,
+            self.bus,
+        ]
     }
 
     /// Adds the parts of two consecutive times.
@@ -431,6 +383,12 @@ impl Work {
 }
 
 impl ComponentReport {
+    /// Creates the report of a single component.
+    pub fn new(work: Work) -> Self {
+        let name = String::new();
+        Self { name, work }
+    }
+
     /// Returns the components of `inner`, itself component `index` of a larger device.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {
@@ -517,8 +475,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total time projected from the progress until a request last completed; `None` without
-    /// progress.
+    /// Total time projected from the progress until the last completion of a request, if any.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

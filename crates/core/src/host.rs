@@ -139,10 +139,8 @@ impl<D: Device + Estimate> Host<D> {
         let (whole, parts) = merger.gather(pending, self.queue.policy(), &self.device);
         self.queue.deduct(parts.len() - 1);
         let child = self.submit_child(now, &whole, pending.arrived);
-        if parts.len() > 1
-            && let Some(parent) = self.children.get_mut(child)
-        {
-            parent.merged = Some(parts.into());
+        if parts.len() > 1 {
+            self.children[child].merged = Some(parts.into());
         }
     }
 

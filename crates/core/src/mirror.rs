@@ -118,8 +118,7 @@ pub struct Pair {
 struct MemberSide {
     /// Reads of the other member that it may take when it has no other commands.
     reserve: Option<CommandQueue<BoxedDevice>>,
-    /// Copies of requests that wait or are inside; under a shared queue also those that the other
-    /// member may take.
+    /// Copies that wait or are inside, with those in a shared queue that the other may take.
     load: usize,
     /// Writes that a destage scheme holds back.
     writes: WriteQueue,
@@ -148,10 +147,9 @@ impl Mirror {
     /// If the policy or the routing needs more knowledge than the members have.
     ///
     /// # Panics
-    /// If the members are of unequal capacity, the policy is not the one that the routing
-    /// rehearses ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy
-    /// although they are destaged, a member that fails is neither 0 nor 1 or fails twice, or there
-    /// is a rebuild.
+    /// If the members are of unequal capacity, the policy is not the one that the routing rehearses
+    /// ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy although
+    /// they are destaged, a member that fails is not 0 or 1 or fails twice, or there is a rebuild.
     pub fn new(
         members: [BoxedDevice; 2],
         config: &MirrorConfig,
@@ -244,39 +242,31 @@ impl Mirror {
     }
 
     /// Adds the copy of a request at a member, and returns its part.
-    fn add_copy(&mut self, request: u64, member: usize) -> Option<u64> {
-        let parent = self.parents.get_mut(request)?;
+    fn add_copy(&mut self, request: u64, member: usize) -> u64 {
+        let parent = &mut self.parents[request];
         let blocks = blocks_of(&parent.request);
         let layout = &self.placement.layout;
-        let plan = Plan {
-            begin: layout.commands(member, parent.request.op, blocks.clone()),
-            blocks,
-            ..Plan::default()
-        };
-        let part = self
-            .parts
-            .insert(Part::new(Some(request), parent.arrived, plan));
+        let commands = layout.commands(member, parent.request.op, blocks.clone());
+        let plan = Plan::new(blocks, commands);
+        let part = Part::new(Some(request), parent.arrived, plan);
+        let id = self.parts.insert(part);
         parent.total += 1;
         parent.left += 1;
-        parent.state.parts[member] = Some(part);
-        Some(part)
+        parent.state.parts[member] = Some(id);
+        id
     }
 
     /// Adds the copy of a request at a member, and gives it to the member.
     fn give(&mut self, request: u64, member: usize, now: Instant) {
-        if let Some(part) = self.add_copy(request, member) {
-            self.start_copy(part, now);
-        }
+        let part = self.add_copy(request, member);
+        self.start_copy(part, now);
     }
 
     /// Submits a copy to its member, or queues it if the member is busy.
     fn start_copy(&mut self, id: u64, now: Instant) {
-        let single = self
-            .parts
-            .get(id)
-            .is_some_and(|part| part.commands.len() == 1);
-        if single
-            && let Some((member, Pending { request, .. })) = self.command(id, 0)
+        let is_single = self.parts[id].commands.len() == 1;
+        let (member, Pending { request, .. }) = self.command(id, 0);
+        if is_single
             && request.is_simple_transfer()
             && self.is_free(member, &request)
             && (self.placement.destaging.is_none() || request.op.is_read())
@@ -293,14 +283,10 @@ impl Mirror {
 
     /// Adds the commands of a copy to the queue of its member.
     fn enqueue(&mut self, id: u64, now: Instant) {
-        let part = self.parts.get(id);
-        let (count, rebuilds) = part.map_or((0, false), |part| {
-            (part.commands.len(), part.parent.is_none())
-        });
+        let part = &self.parts[id];
+        let (count, rebuilds) = (part.commands.len(), part.parent.is_none());
         for index in 0..count {
-            let Some((member, pending)) = self.command(id, index) else {
-                return;
-            };
+            let (member, pending) = self.command(id, index);
             let Request { op, .. } = pending.request;
             let is_destaged = self.placement.destaging.is_some() && !rebuilds && op == Op::Write;
             if is_destaged && pending.request.is_simple_transfer() {
@@ -403,7 +389,8 @@ impl Mirror {
     fn withdraw_copy(&mut self, id: u64, now: Instant) {
         let part = self.parts.remove(id);
         let member = part.member();
-        if let Some(parent) = part.parent.and_then(|id| self.parents.get_mut(id)) {
+        if let Some(id) = part.parent {
+            let parent = &mut self.parents[id];
             parent.state.parts[member] = None;
             parent.left -= 1;
         }
@@ -432,16 +419,11 @@ impl Mirror {
         reserve.is_some_and(|reserve| reserve.take(id, &own.device).is_some())
     }
 
-    /// A copy of a write or flush has ended.
-    fn end_copy(&mut self, id: u64, done: &Completion) {
+    /// Ends a copy of the write or flush `request`.
+    fn end_copy(&mut self, request: u64, id: u64, done: &Completion) {
         let part = self.parts.remove(id);
         let member = part.member();
-        let Some(request) = part.parent else {
-            return;
-        };
-        let Some(parent) = self.parents.get_mut(request) else {
-            return;
-        };
+        let parent = &mut self.parents[request];
         parent.left -= 1;
         parent.state.parts[member] = None;
         parent.state.ended[member] = part.status;
@@ -474,9 +456,7 @@ impl Mirror {
 
     /// A request loses its copy in a slot whose member has just failed.
     fn lose_copy(&mut self, request: u64, slot: usize, now: Instant) {
-        let Some(parent) = self.parents.get_mut(request) else {
-            return;
-        };
+        let parent = &mut self.parents[request];
         // The status of a copy that has ended is gone with the member.
         parent.state.ended[slot] = Status::Good;
         let Some(id) = parent.state.parts[slot].take() else {
@@ -489,9 +469,7 @@ impl Mirror {
             return self.prefer(1 - slot, other);
         }
         let commands = self.copy_commands(1 - slot, &read);
-        let Some(part) = self.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut self.parts[id];
         if read.op.is_read() && part.failed.is_none() && !part.is_aborted {
             part.restart(commands);
             self.move_copy(request, id, slot);
@@ -503,10 +481,7 @@ impl Mirror {
         };
         self.parts.remove(id);
         // The other member has written it, or could not.
-        let other = self
-            .parents
-            .get(request)
-            .map_or(Status::Good, |parent| parent.state.ended[1 - slot]);
+        let other = self.parents[request].state.ended[1 - slot];
         self.finish_unserved(request, status.unwrap_or(other), now);
     }
 }
@@ -528,9 +503,7 @@ impl Placement for Pair {
     }
 
     fn serve(array: &mut Mirror, id: u64, now: Instant) {
-        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
-            return;
-        };
+        let request = array.parents[id].request;
         let serves = [0, 1].map(|slot| !array.may_fail || array.serves(slot, &request));
         if !request.op.is_read() || serves != [true; 2] {
             for member in (0..2).filter(|member| serves[*member]) {
@@ -548,16 +521,12 @@ impl Placement for Pair {
     }
 
     fn sent(array: &mut Mirror, member: usize, id: u64, index: usize, now: Instant) {
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut array.parts[id];
         if part.waiting > 0 {
             part.taken_early.insert(index);
         }
-        let Some(parent) = part.parent.and_then(|id| array.parents.get(id)) else {
-            return;
-        };
-        if parent.request.op.is_read()
+        let parent = part.parent.map(|id| &array.parents[id]);
+        if let Some(parent) = parent.filter(|parent| parent.request.op.is_read())
             && let Some(other) = parent.state.parts[1 - member]
         {
             array.withdraw_copy(other, now);
@@ -582,34 +551,30 @@ impl Placement for Pair {
     }
 
     fn end_step(array: &mut Mirror, id: u64, done: &Completion) {
-        let Some(part) = array.parts.get(id) else {
-            return;
-        };
+        let part = &array.parts[id];
         array.placement.sides[part.member()].load -= 1;
         let is_read = part.commands[0].op.is_read();
         match part.parent {
             None => array.end_step(id, done.at),
-            Some(_) if is_read => array.end_read(id, done),
-            Some(_) => array.end_copy(id, done),
+            Some(parent) if is_read => array.end_read(parent, id, done),
+            Some(parent) => array.end_copy(parent, id, done),
         }
     }
 
     fn withdraw(array: &mut Mirror, request: u64, now: Instant) {
-        let parent = array.parents.get(request);
-        let parts = parent.map_or([None; 2], |parent| parent.state.parts);
-        for part in parts.into_iter().flatten() {
+        for part in array.parents[request].state.parts.into_iter().flatten() {
             array.withdraw_copy(part, now);
         }
     }
 
     /// Only a read at its first member.
     fn abortable(array: &Mirror, request: u64) -> Option<u64> {
-        let parent = array.parents.get(request)?;
+        let parent = &array.parents[request];
         let id = match parent.state.parts {
             [Some(id), None] | [None, Some(id)] if parent.request.op.is_read() => id,
             _ => return None,
         };
-        let part = array.parts.get(id)?;
+        let part = &array.parts[id];
         let is_single = part.waiting == 0 && part.inside() == 1;
         (is_single && part.failed.is_none()).then_some(id)
     }
@@ -654,10 +619,8 @@ impl Placement for Pair {
         let blocks = Self::rebuild_blocks(array);
         let layout = &array.placement.layout;
         let plan = Plan {
-            begin: layout.commands(1 - slot, Op::Read, blocks.clone()),
             follow: layout.commands(slot, Op::Write, blocks.clone()),
-            blocks,
-            ..Plan::default()
+            ..Plan::new(blocks.clone(), layout.commands(1 - slot, Op::Read, blocks))
         };
         array.enter(Part::new(None, now, plan), now);
     }

@@ -14,8 +14,7 @@ use crate::units::Instant;
 /// Behaviour: requests for the head of the queue go first, the newest before older ones, then
 /// flushes in order of arrival: a flush promises nothing about writes that have not completed, so
 /// it need not wait for those in front of it. All others go to the policy, up to the first ordered
-/// request. That one, and everything that arrives after it, waits until the policy has nothing
-/// left.
+/// request. That one, and all that arrive after it, wait until the policy is empty.
 pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
     /// Number of waiting requests, here and in the policy.
@@ -177,8 +176,7 @@ impl<E: Estimate> CommandQueue<E> {
         Some(next)
     }
 
-    /// Puts back a request from [`Self::next`] that the device does not accept yet: it stays the
-    /// next.
+    /// Puts back a request from [`Self::next`] that the device refuses for now: it stays first.
     #[cold]
     pub fn put_back(&mut self, pending: Pending) {
         self.waiting += 1;

@@ -56,13 +56,13 @@
 
 mod plan;
 #[cfg(test)]
-mod shadow;
+mod tests;
 
 use std::ops::Range;
 
 use plan::{Health, Layout, Redundancy};
 
-use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, child_id};
+use crate::array::{Access, Array, Failures, Member, Part, Placement, child_id};
 use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::request::Op;
 use crate::sched::PolicyConfig;
@@ -158,8 +158,7 @@ impl Raid {
     ///
     /// # Panics
     /// If the members are too few or of unequal capacity, a unit is empty, a member that is to fail
-    /// does not exist or fails twice, or there is a rebuild without a failure or without a share of
-    /// the time.
+    /// does not exist or fails twice, or a rebuild has no failure or no share of the time.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: &RaidConfig,
@@ -187,8 +186,7 @@ impl Raid {
     }
 
     /// Takes from a failed member the commands that it has not begun, in the order in which the
-    /// requests arrived. Commands that it serves at this moment end when they would have, and count
-    /// as lost too.
+    /// requests arrived. Those that it serves now end when they would have, and count as lost too.
     fn lose_commands(&mut self, member: usize, now: Instant) {
         let parts = self.parts.iter().filter(|(_, part)| part.blocked == 0);
         let commands = parts.flat_map(|(id, part)| {
@@ -222,8 +220,8 @@ impl Raid {
         }
         let Stripes { layout, health, .. } = &self.placement;
         let member = self.placement.member_of(device);
-        let part = self.parts.get_mut(id)?;
-        let parent = self.parents.get_mut(part.parent?)?;
+        let part = &mut self.parts[id];
+        let parent = &mut self.parents[part.parent?];
         parent.has_begun = true;
         match done.request.op {
             Op::Write | Op::Flush => is_down.then_some(Status::Good),
@@ -240,15 +238,15 @@ impl Raid {
 
     /// Serves again from all other members what a part could not read from `member`.
     fn do_without(&mut self, id: u64, member: usize, now: Instant) {
+        let Some(parent) = self.parts[id].parent else {
+            return;
+        };
         let Stripes { layout, health, .. } = self.placement;
         let health = match health.failed {
             Some(_) => health,
             None => Health::without(member),
         };
-        let request_id = self.parts.get(id).and_then(|part| part.parent);
-        let Some(parent) = request_id.and_then(|id| self.parents.get_mut(id)) else {
-            return;
-        };
+        let parent = &mut self.parents[parent];
         let request = parent.request;
         if request.op == Op::Write {
             Stripes::replan(self, id);
@@ -296,9 +294,7 @@ impl Placement for Stripes {
 
     fn serve(array: &mut Raid, id: u64, now: Instant) {
         let Stripes { layout, health, .. } = array.placement;
-        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
-            return;
-        };
+        let request = array.parents[id].request;
         plan::plan(&layout, health, &request, &mut |plan| {
             array.enter_plan(id, plan, now);
         });
@@ -312,9 +308,7 @@ impl Placement for Stripes {
         }
         let Stripes { layout, health, .. } = array.placement;
         let is_lost = array.has_lost_data();
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut array.parts[id];
         if part.parent.is_some() {
             if is_lost {
                 part.status = Status::NotReady;
@@ -330,31 +324,26 @@ impl Placement for Stripes {
     }
 
     fn status(array: &mut Raid, id: u64, device: usize, done: &Completion) -> Status {
-        let bad = done
-            .bad_block()
-            .and_then(|bad| Self::block_at(array, device, bad));
-        let Some(part) = array.parts.get(id) else {
-            return done.status;
-        };
+        let part = &array.parts[id];
         let (first, rebuilds) = (part.first(), part.parent.is_none());
-        let status = if rebuilds {
+        let own = if rebuilds {
             done.status
         } else {
             array.translated(id, device, done)
         };
-        let status = array.excused_status(id, device, done).unwrap_or(status);
-        if let Some(rebuild) = array.failures.rebuild.as_mut().filter(|_| rebuilds)
-            && !status.is_success()
-        {
-            rebuild.fail(bad.unwrap_or(first));
+        let status = array.excused_status(id, device, done).unwrap_or(own);
+        if rebuilds && !status.is_success() {
+            let bad = done.bad_block();
+            let block = bad.and_then(|bad| Self::block_at(array, device, bad));
+            if let Some(rebuild) = &mut array.failures.rebuild {
+                rebuild.fail(block.unwrap_or(first));
+            }
         }
         status
     }
 
     fn end_step(array: &mut Raid, id: u64, done: &Completion) {
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
+        let part = &mut array.parts[id];
         match part.lost.take().filter(|_| part.status.is_success()) {
             Some(member) => array.do_without(id, member, done.at),
             None => array.end_step(id, done.at),
@@ -363,10 +352,8 @@ impl Placement for Stripes {
 
     fn replan(array: &mut Raid, id: u64) {
         let Stripes { layout, health, .. } = &array.placement;
-        let Some(part) = array.parts.get_mut(id) else {
-            return;
-        };
-        let Some(parent) = part.parent.and_then(|id| array.parents.get(id)) else {
+        let part = &mut array.parts[id];
+        let Some(parent) = part.parent.map(|id| &array.parents[id]) else {
             return;
         };
         let health = match part.without {
@@ -374,20 +361,16 @@ impl Placement for Stripes {
             _ => *health,
         };
         let (mut begin, mut follow) = (Vec::new(), Vec::new());
-        plan::plan(
-            layout,
-            health,
-            &part.sub_request(&parent.request),
-            &mut |plan| {
-                begin.extend_from_slice(&plan.begin);
-                follow.extend_from_slice(&plan.follow);
-            },
-        );
-        part.set_commands(Commands::from(begin), Commands::from(follow));
+        let request = part.sub_request(&parent.request);
+        plan::plan(layout, health, &request, &mut |plan| {
+            begin.extend_from_slice(&plan.begin);
+            follow.extend_from_slice(&plan.follow);
+        });
+        part.set_commands(begin.into_iter().collect(), follow.into_iter().collect());
     }
 
     fn abortable(array: &Raid, request: u64) -> Option<u64> {
-        let parent = array.parents.get(request)?;
+        let parent = &array.parents[request];
         let is_single = parent.left == 1 && parent.outcome.is_none();
         let mut parts = array.parts.iter();
         let (id, _) = parts.find(|(_, part)| part.parent == Some(request) && part.is_single())?;

@@ -465,7 +465,6 @@ pub struct Windows {
     length: Span,
     max: usize,
     done: Vec<Window>,
-    /// Start and end of the current window.
     start: Instant,
     end: Instant,
     arrived: u64,
@@ -518,7 +517,6 @@ impl Windows {
         }
     }
 
-    /// Ends the current window at `end` and begins another.
     #[cold]
     fn close(&mut self, end: Instant) {
         let busy = self.occupancy.busy.average_count(end);
@@ -569,7 +567,6 @@ impl Observer for Windows {
 /// Time averages from a start instant on.
 #[derive(Clone, Copy, Debug)]
 struct Occupancy {
-    /// Requests inside the device.
     inside: u64,
     /// 1 while any request is inside.
     busy: OverTime,

@@ -7,12 +7,12 @@
 
 use std::fmt;
 
-use crate::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
+use crate::device::Device;
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
-use crate::units::{Bytes, Instant, SectorCount, Span};
+use crate::units::{Instant, Span};
 
 /// Any device. Policies above it may use no more than its [`knowledge`](Self::knowledge).
 pub struct BoxedDevice(Inner);
@@ -137,62 +137,16 @@ impl BoxedDevice {
 }
 
 impl Device for BoxedDevice {
-    fn capacity(&self) -> SectorCount {
-        self.device().capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device().sector_size()
-    }
-
-    #[inline]
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.device().check(request)
-    }
-
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.device().has_room()
-    }
-
-    #[inline]
-    fn accepts(&self, request: &Request) -> bool {
-        self.device().accepts(request)
-    }
-
-    #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.device_mut().submit(now, request)
-    }
-
-    #[inline]
-    fn next_event(&self) -> Option<Instant> {
-        self.device().next_event()
-    }
-
-    #[inline]
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.device_mut().advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.device_mut().abort(now, id)
-    }
-
-    fn components(&self, now: Instant) -> Vec<ComponentReport> {
-        self.device().components(now)
-    }
-
-    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
-        self.device_mut().persisted(now)
-    }
+    crate::forward!(
+        self, self.device(), self.device_mut(); capacity sector_size check has_room accepts submit
+        next_event advance abort components persisted
+    );
 }
 
 /// Forwards to the boxed device.
 ///
 /// # Panics
-/// For everything except the number of blocks, if the device knows no positions: policies that need
-/// them are rejected by [`policy`].
+/// If the device knows no positions, except in `shape`: [`policy`] rejects policies that need them.
 impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;

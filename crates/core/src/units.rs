@@ -310,7 +310,6 @@ fn took_negative_time(span: Span) -> ! {
     panic!("took a negative time: {span:?}")
 }
 
-/// Returns the greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -31,7 +31,8 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Implements the named methods of a device, or of its estimates, by those of a field.
+/// Implements the named methods of a device, or of its estimates, by those of a field, or of the
+/// expressions for shared and for exclusive access that follow `self`.
 ///
 /// ```ignore
 /// impl BlockDevice for Wrapper {
@@ -42,91 +43,102 @@
 #[macro_export]
 macro_rules! forward {
     ($field:tt: $($method:ident)+) => {
-        $($crate::forward!(@$method $field);)+
+        $($crate::forward!(@$method self, self.$field, self.$field);)+
     };
-    (@capacity $field:tt) => {
-        fn capacity(&self) -> $crate::units::SectorCount {
-            self.$field.capacity()
+    ($self:ident, $device:expr, $device_mut:expr; $($method:ident)+) => {
+        $($crate::forward!(@$method $self, $device, $device_mut);)+
+    };
+    (@capacity $self:ident, $device:expr, $_mut:expr) => {
+        fn capacity(&$self) -> $crate::units::SectorCount {
+            $device.capacity()
         }
     };
-    (@sector_size $field:tt) => {
-        fn sector_size(&self) -> $crate::units::Bytes {
-            self.$field.sector_size()
+    (@sector_size $self:ident, $device:expr, $_mut:expr) => {
+        fn sector_size(&$self) -> $crate::units::Bytes {
+            $device.sector_size()
         }
     };
-    (@check $field:tt) => {
+    (@check $self:ident, $device:expr, $_mut:expr) => {
         #[inline]
         fn check(
-            &self,
+            &$self,
             request: &$crate::request::Request,
         ) -> Result<(), $crate::device::SubmitError> {
-            self.$field.check(request)
+            $device.check(request)
         }
     };
-    (@has_room $field:tt) => {
+    (@has_room $self:ident, $device:expr, $_mut:expr) => {
         #[inline]
-        fn has_room(&self) -> bool {
-            self.$field.has_room()
+        fn has_room(&$self) -> bool {
+            $device.has_room()
         }
     };
-    (@submit $field:tt) => {
+    (@accepts $self:ident, $device:expr, $_mut:expr) => {
+        #[inline]
+        fn accepts(&$self, request: &$crate::request::Request) -> bool {
+            $device.accepts(request)
+        }
+    };
+    (@submit $self:ident, $device:expr, $device_mut:expr) => {
+        #[inline]
         fn submit(
-            &mut self,
+            &mut $self,
             now: $crate::units::Instant,
             request: $crate::request::Request,
         ) -> Result<(), $crate::device::SubmitError> {
-            self.$field.submit(now, request)
+            $device_mut.submit(now, request)
         }
     };
-    (@next_event $field:tt) => {
+    (@next_event $self:ident, $device:expr, $_mut:expr) => {
         #[inline]
-        fn next_event(&self) -> Option<$crate::units::Instant> {
-            self.$field.next_event()
+        fn next_event(&$self) -> Option<$crate::units::Instant> {
+            $device.next_event()
         }
     };
-    (@advance $field:tt) => {
-        fn advance(&mut self, now: $crate::units::Instant) -> Option<$crate::device::Completion> {
-            self.$field.advance(now)
+    (@advance $self:ident, $device:expr, $device_mut:expr) => {
+        #[inline]
+        fn advance(&mut $self, now: $crate::units::Instant) -> Option<$crate::device::Completion> {
+            $device_mut.advance(now)
         }
     };
-    (@abort $field:tt) => {
-        fn abort(&mut self, now: $crate::units::Instant, id: u64) -> bool {
-            self.$field.abort(now, id)
+    (@abort $self:ident, $device:expr, $device_mut:expr) => {
+        fn abort(&mut $self, now: $crate::units::Instant, id: u64) -> bool {
+            $device_mut.abort(now, id)
         }
     };
-    (@components $field:tt) => {
-        fn components(&self, now: $crate::units::Instant) -> Vec<$crate::device::ComponentReport> {
-            self.$field.components(now)
+    (@components $self:ident, $device:expr, $_mut:expr) => {
+        fn components(&$self, now: $crate::units::Instant) -> Vec<$crate::device::ComponentReport> {
+            $device.components(now)
         }
     };
-    (@persisted $field:tt) => {
+    (@persisted $self:ident, $device:expr, $device_mut:expr) => {
         fn persisted(
-            &mut self,
+            &mut $self,
             now: $crate::units::Instant,
         ) -> Option<Vec<$crate::device::Persisted>> {
-            self.$field.persisted(now)
+            $device_mut.persisted(now)
         }
     };
-    (@shape $field:tt) => {
-        fn shape(&self) -> $crate::sched::Shape {
-            self.$field.shape()
+    (@shape $self:ident, $device:expr, $_mut:expr) => {
+        fn shape(&$self) -> $crate::sched::Shape {
+            $device.shape()
         }
     };
-    (@locate $field:tt) => {
+    (@locate $self:ident, $device:expr, $_mut:expr) => {
         #[inline]
-        fn locate(&self, request: &$crate::request::Request) -> $crate::extent::Extent {
-            self.$field.locate(request)
+        fn locate(&$self, request: &$crate::request::Request) -> $crate::extent::Extent {
+            $device.locate(request)
         }
     };
-    (@outlook $field:tt) => {
+    (@outlook $self:ident, $device:expr, $_mut:expr) => {
         #[inline]
-        fn outlook(&self, now: $crate::units::Instant) -> Self::Outlook<'_> {
-            self.$field.outlook(now)
+        fn outlook(&$self, now: $crate::units::Instant) -> Self::Outlook<'_> {
+            $device.outlook(now)
         }
     };
-    (@rehearse $field:tt) => {
-        fn rehearse(&self) -> Self::Rehearsal {
-            self.$field.rehearse()
+    (@rehearse $self:ident, $device:expr, $_mut:expr) => {
+        fn rehearse(&$self) -> Self::Rehearsal {
+            $device.rehearse()
         }
     };
 }
@@ -134,7 +146,6 @@ macro_rules! forward {
 mod delay;
 mod faults;
 mod observed;
-mod recorder;
 mod throttle;
 
 pub use delay::{Delay, Latency};
@@ -142,6 +153,5 @@ pub use faults::{
     AffectedOps, BadBlocks, FaultPlan, Faults, Outage, PausedRehearsal, RandomErrors,
     Recalibration, Spikes,
 };
-pub use observed::ObservedDevice;
-pub use recorder::{RecordedRequest, Recorder, Recording};
+pub use observed::{ObservedDevice, RecordedRequest, Recorder, Recording};
 pub use throttle::{Limits, Throttle};

@@ -121,7 +121,7 @@ impl Bars {
         let width = FILLED / (self.series.len() * self.groups.len()).max(1) as f64;
         for (number, (series, colour)) in self.coloured().enumerate() {
             for (group, value) in series.values.iter().enumerate() {
-                let Some(top) = value.and_then(|value| frame.up().fraction(value)) else {
+                let Some(top) = value.and_then(|value| frame.y.fraction(value)) else {
                     continue;
                 };
                 let edge = (group as f64 + (1.0 - FILLED) / 2.0) / self.groups.len() as f64;

@@ -273,7 +273,7 @@ fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
 fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> DrawResult {
     let ends = |point: &Point| -> Option<[Position; 2]> {
         let (x, _) = frame.position(point.x, point.y)?;
-        Some(band(point, frame.up())?.map(|y| (x, y)))
+        Some(band(point, &frame.y)?.map(|y| (x, y)))
     };
     for run in runs(series, ends) {
         if let [[low, high]] = run[..] {

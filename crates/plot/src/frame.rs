@@ -55,7 +55,7 @@ pub struct Frame {
     heading: Heading,
     legend: Legend,
     x: Ruler,
-    y: Ruler,
+    pub y: Ruler,
     x_name: Vec<String>,
     y_name: Vec<String>,
     left: f64,
@@ -135,10 +135,6 @@ impl Frame {
     /// The position of a point as fractions of the axes; `None` if the axes cannot show it.
     pub fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.x.fraction(x)?, self.y.fraction(y)?))
-    }
-
-    pub fn up(&self) -> &Ruler {
-        &self.y
     }
 
     /// Draws everything: first the grid and the axes, then the data.

@@ -335,8 +335,7 @@ fn separate(first: i32, last: i32) -> (i32, i32) {
     (first, last.max(first + 1))
 }
 
-/// Returns the smallest stride over the whole numbers between two ends that gives at most
-/// `intervals` intervals.
+/// Returns the smallest stride that gives at most `intervals` intervals between two whole numbers.
 fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }

@@ -10,8 +10,8 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_simulate::{OUTCOMES, System, outcome};
 use pyo3::prelude::*;
 
+use crate::convert::{py_error, wrong, wrong_type};
 use crate::drive::Drive;
-use crate::error::{py_error, wrong, wrong_type};
 use crate::policy::GivenPolicy;
 use crate::requests::microseconds;
 
@@ -66,11 +66,9 @@ impl Device {
             Some(policy) => GivenPolicy::from_argument(policy)?,
             None => GivenPolicy::from_name(py, FCFS)?,
         };
-        let device = system
-            .queued(policy.maker(), seed)
-            .map_err(|error| py_error(py, &error))?;
+        let device = system.queued(policy.maker(), seed);
         Ok(Self {
-            device: Mutex::new(device),
+            device: Mutex::new(device.map_err(|error| py_error(py, &error))?),
             system,
             policy,
             now: Instant::START,
@@ -135,11 +133,8 @@ impl Device {
         let now = self.instant(py, now_us)?;
         self.advance_to(py, now)?;
         self.outstanding -= self.ready.len();
-        Ok(self
-            .ready
-            .drain(..)
-            .map(|ended| Completion::new(&ended))
-            .collect())
+        let ready = self.ready.drain(..);
+        Ok(ready.map(|ended| Completion::new(&ended)).collect())
     }
 
     /// The time to which it has been advanced, in microseconds.
@@ -182,16 +177,14 @@ impl Device {
     fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
         // Beyond it a double has no thousandths of a microsecond.
         const MAX_US: f64 = 4e12;
-        let now = (0.0..=MAX_US)
-            .contains(&now_us)
-            .then(|| Instant::from_ns((now_us * 1e3).round() as u64));
-        match now {
-            Some(now) if now >= self.now => Ok(now),
-            _ => {
-                let expected = format!("microseconds from {} to {MAX_US:e}", self.now_us());
-                Err(wrong(py, "now_us", &now_us.to_string(), &expected))
+        if (0.0..=MAX_US).contains(&now_us) {
+            let now = Instant::from_ns((now_us * 1e3).round() as u64);
+            if now >= self.now {
+                return Ok(now);
             }
         }
+        let expected = format!("microseconds from {} to {MAX_US:e}", self.now_us());
+        Err(wrong(py, "now_us", &now_us.to_string(), &expected))
     }
 
     fn device(&mut self) -> &mut dyn diskarm_core::device::Device {
@@ -274,10 +267,7 @@ pub struct Completion {
 impl Completion {
     fn new(ended: &Ended) -> Self {
         let request = &ended.request;
-        let parts = ended
-            .breakdown
-            .parts()
-            .map(|part| microseconds(part.as_ns()));
+        let parts = ended.breakdown.parts();
         let [
             queue_us,
             owed_us,
@@ -287,7 +277,7 @@ impl Completion {
             rotation_us,
             transfer_us,
             bus_us,
-        ] = parts;
+        ] = parts.map(|part| microseconds(part.as_ns()));
         Self {
             id: request.id,
             op: match request.op {
@@ -316,16 +306,10 @@ impl Completion {
 #[pymethods]
 impl Completion {
     fn __repr__(&self) -> String {
-        let Self {
-            id,
-            op,
-            lbn,
-            sectors,
-            ..
-        } = self;
+        let (Self { id, op, lbn, .. }, sectors) = (self, self.sectors);
+        let (outcome, response_us) = (self.outcome, self.response_us);
         format!(
-            "<Completion {id}: {op} of {sectors} sectors at {lbn}, {} after {} us>",
-            self.outcome, self.response_us
+            "<Completion {id}: {op} of {sectors} sectors at {lbn}, {outcome} after {response_us} us>"
         )
     }
 }

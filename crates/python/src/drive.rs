@@ -11,8 +11,7 @@ use diskarm_drives::text::{
 use diskarm_simulate::{Model, System};
 use pyo3::prelude::*;
 
-use crate::convert::python;
-use crate::error::{py_error, wrong, wrong_type};
+use crate::convert::{py_error, python, wrong, wrong_type};
 
 /// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
 /// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
@@ -88,7 +87,9 @@ impl Drive {
     ) -> PyResult<Self> {
         let size = |field, text| by(py, field, text, parse_size);
         let rate = |field, text| by(py, field, text, parse_rate_per_s);
-        let span = |field, text| by(py, field, text, time);
+        let span = |field: &str, text: &str| by(py, field, text, time);
+        let optional_span =
+            |field: &str, text: Option<&str>| text.map(|text| span(field, text)).transpose();
         let number = |field, number: i64| {
             let expected = "a whole number from 1";
             u32::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
@@ -102,15 +103,9 @@ impl Drive {
             capacity: size("capacity", capacity)?,
             rpm: number("rpm", rpm)?,
             seek: span("seek", seek)?,
-            write_seek: write_seek
-                .map(|text| span("write_seek", text))
-                .transpose()?,
-            track_to_track: track_to_track
-                .map(|text| span("track_to_track", text))
-                .transpose()?,
-            full_stroke: full_stroke
-                .map(|text| span("full_stroke", text))
-                .transpose()?,
+            write_seek: optional_span("write_seek", write_seek)?,
+            track_to_track: optional_span("track_to_track", track_to_track)?,
+            full_stroke: optional_span("full_stroke", full_stroke)?,
             outer_per_s: rate("outer", outer)?,
             inner_per_s: inner.map(|text| rate("inner", text)).transpose()?,
             cache: cache.map(|text| size("cache", text)).transpose()?,
@@ -136,18 +131,11 @@ impl Drive {
         name: Option<String>,
     ) -> PyResult<Self> {
         let edits = changes.into_iter().map(|(key, given)| {
-            let set: Set = given.extract().map_err(|_| {
-                wrong_type(
-                    &format!("changes: {key}"),
-                    &given,
-                    "text, a number, True or False",
-                )
-            })?;
-            let value = set.value();
-            Ok(Edit {
-                key: key.into(),
-                value,
-            })
+            let expected = "text, a number, True or False";
+            let wrong = |_| wrong_type(&format!("changes: {key}"), &given, expected);
+            let value = given.extract::<NewValue>().map_err(wrong)?.into_value();
+            let key = key.into();
+            Ok(Edit { key, value })
         });
         let edits: Vec<Edit> = edits.collect::<PyResult<_>>()?;
         let text = rewrite(&self.system.drive.text, &edits)
@@ -210,7 +198,7 @@ fn time(text: &str) -> Result<Span, &'static str> {
 
 /// A value to set.
 #[derive(FromPyObject)]
-enum Set {
+enum NewValue {
     // Listed before numbers, because True and False are numbers in Python.
     Flag(bool),
     Whole(i64),
@@ -218,8 +206,8 @@ enum Set {
     Text(String),
 }
 
-impl Set {
-    fn value(self) -> Value {
+impl NewValue {
+    fn into_value(self) -> Value {
         match self {
             Self::Flag(flag) => Value::Toml(flag.to_string()),
             Self::Whole(number) => Value::Toml(number.to_string()),

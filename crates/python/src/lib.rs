@@ -3,18 +3,14 @@
 
 mod convert;
 mod device;
-mod drawing;
 mod drive;
-mod error;
 mod measured;
-mod pending;
 mod policy;
 mod requests;
 mod runs;
 mod study;
 mod trace;
 mod wait;
-mod workload;
 
 /// The compiled part of `diskarm`.
 #[pyo3::pymodule]
@@ -23,19 +19,15 @@ mod _diskarm {
     use pyo3::pyfunction;
 
     #[pymodule_export]
-    use crate::device::{Completion, Device};
+    use crate::convert::{distributions, nearest, rounded};
     #[pymodule_export]
-    use crate::drawing::{distributions, rounded};
+    use crate::device::{Completion, Device};
     #[pymodule_export]
     use crate::drive::{Drive, drives};
     #[pymodule_export]
-    use crate::error::nearest;
-    #[pymodule_export]
     use crate::measured::{calibrate, validate};
     #[pymodule_export]
-    use crate::pending::Pending;
-    #[pymodule_export]
-    use crate::policy::policies;
+    use crate::policy::{Pending, policies};
     #[pymodule_export]
     use crate::requests::{Batch, Column};
     #[pymodule_export]

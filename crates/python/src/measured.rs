@@ -2,14 +2,11 @@
 
 use diskarm_results::{calibrated, compared, predicted};
 use diskarm_simulate::Error;
-use diskarm_simulate::fitted::{FitNames, fit_model};
-use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
-use diskarm_simulate::replays;
+use diskarm_simulate::measured::{self, FitNames, MeasuredTrace, RowRange, fit_model};
 use pyo3::prelude::*;
 
-use crate::convert::python;
+use crate::convert::{py_error, python, wrong};
 use crate::drive::Drive;
-use crate::error::{py_error, wrong};
 use crate::trace::ReadingOptions;
 use crate::wait;
 
@@ -29,17 +26,17 @@ pub fn validate<'py>(
     let rows = range(py, rows)?;
     let judge = move || -> Result<_, Error> {
         if locked {
-            let predictions = replays::predict(&model, &file, &reading, rows)?;
+            let predictions = measured::predict(&model, &file, &reading, rows)?;
             return Ok(predicted::json(&model.name, &predictions));
         }
-        let comparison = replays::compare(&model, &file, &reading, rows, |_| {})?;
+        let comparison = measured::compare(&model, &file, &reading, rows, |_| {})?;
         Ok(compared::json(&model.name, &comparison))
     };
     let judged = wait::abandonable(py, judge)?;
     python(py, &judged.map_err(|error| py_error(py, &error))?)
 }
 
-/// Fits drive to the trace in file; returns the fitted drive, called name, the figures, and
+/// Fits drive to the trace in file; returns the fitted drive, called name, the metrics, and
 /// warnings.
 #[pyfunction]
 pub fn calibrate<'py>(
@@ -68,11 +65,8 @@ pub fn calibrate<'py>(
     };
     let fitted = wait::abandonable(py, fit)?;
     let (fitted_model, results, warnings) = fitted.map_err(|error| py_error(py, &error))?;
-    Ok((
-        Drive::from_system(fitted_model.into()),
-        python(py, &results)?,
-        warnings,
-    ))
+    let drive = Drive::from_system(fitted_model.into());
+    Ok((drive, python(py, &results)?, warnings))
 }
 
 fn range(py: Python<'_>, rows: &str) -> PyResult<RowRange> {

@@ -118,12 +118,8 @@ impl Batch {
     /// The names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {
-        let schema = self.rows.schema();
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect()
+        let fields = self.rows.schema().fields().clone();
+        fields.iter().map(|field| field.name().clone()).collect()
     }
 
     /// The column of this name.
@@ -176,10 +172,7 @@ impl Column {
     /// The text for each code, in a column of codes.
     #[getter]
     fn words(&self) -> Option<Vec<String>> {
-        let array = self
-            .array
-            .as_any()
-            .downcast_ref::<DictionaryArray<Int8Type>>()?;
+        let array = codes(&self.array)?;
         let words = array.values().as_any().downcast_ref::<StringArray>()?;
         Some(words.iter().flatten().map(str::to_owned).collect())
     }
@@ -219,8 +212,7 @@ impl Column {
     /// Returns the address of its numbers, and NumPy's name for their type.
     fn memory(&self) -> (usize, &'static str) {
         let array = &self.array;
-        let codes = array.as_any().downcast_ref::<DictionaryArray<Int8Type>>();
-        let found = codes
+        let found = codes(array)
             .map(|codes| (codes.keys().values().as_ptr() as usize, "|i1"))
             .or_else(|| Some((address::<Float64Type>(array)?, "<f8")))
             .or_else(|| Some((address::<UInt64Type>(array)?, "<u8")))
@@ -230,6 +222,10 @@ impl Column {
             None => panic!("a column of {}", array.data_type()),
         }
     }
+}
+
+fn codes(array: &ArrayRef) -> Option<&DictionaryArray<Int8Type>> {
+    array.as_any().downcast_ref()
 }
 
 fn address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {

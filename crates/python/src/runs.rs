@@ -7,21 +7,20 @@ use std::time::Instant;
 
 use diskarm_core::stats::ResponseSummary;
 use diskarm_core::units::{SectorCount, Span};
+use diskarm_core::workload::Workload as Parsed;
 use diskarm_results::Simulated;
 use diskarm_simulate::{
-    Error, Generated, Input, Issue, Run, Simulation, Sink, System, parallel, size,
+    Error, GeneratedRequests, Input, Issue, Run, Simulation, Sink, System, parallel, size,
 };
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::convert::python;
+use crate::convert::{py_error, python, wrong};
 use crate::drive::Drive;
-use crate::error::{py_error, wrong};
 use crate::policy::GivenPolicy;
 use crate::requests::{Batch, Columns};
 use crate::trace::Trace;
 use crate::wait;
-use crate::workload::Workload;
 
 /// The fields of `diskarm._options.Options`, which defines their defaults.
 #[derive(FromPyObject)]
@@ -45,7 +44,7 @@ pub struct Options {
 const MAX_REPLICATIONS: u64 = 1_000;
 
 /// The metrics, true if saturated, the quantiles of responses, and the requests if requested.
-type Figures<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
+type Metrics<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
 /// Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
 /// responses, and its requests if requested.
@@ -55,11 +54,9 @@ pub fn simulate<'py>(
     drive: &Drive,
     policies: Vec<Bound<'py, PyAny>>,
     options: Options,
-) -> PyResult<Vec<Figures<'py>>> {
-    let policies = policies
-        .iter()
-        .map(GivenPolicy::from_argument)
-        .collect::<PyResult<Vec<GivenPolicy>>>()?;
+) -> PyResult<Vec<Metrics<'py>>> {
+    let policies = policies.iter().map(GivenPolicy::from_argument);
+    let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
     let arguments = Arguments::new(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
         let one = |number: usize| arguments.simulate(&policies[number], stop);
@@ -75,8 +72,9 @@ pub fn simulate<'py>(
     let results = outcomes.into_iter().map(|outcome| {
         let outcome = outcome.map_err(|error| py_error(py, &error))?;
         let requests = outcome.requests.map(Columns::batch).transpose()?;
+        let metrics = python(py, &outcome.metrics)?;
         Ok((
-            python(py, &outcome.figures)?,
+            metrics,
             outcome.is_saturated,
             outcome.response_ms_quantiles,
             requests,
@@ -100,7 +98,7 @@ struct Arguments {
 
 /// The result of one policy.
 struct Outcome {
-    figures: Value,
+    metrics: Value,
     is_saturated: bool,
     /// The quantiles 0, 0.001 up to 0.999 of the responses, in milliseconds; none if no response
     /// was counted.
@@ -111,17 +109,14 @@ struct Outcome {
 impl Arguments {
     fn new(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
         let system = Arc::clone(&drive.system);
-        let merge = options.merge.as_deref();
-        let merge = merge
-            .map(|text| size("merge", text, system.disk()))
-            .transpose()
-            .map_err(|error| py_error(py, &error))?;
+        let merge = options
+            .merge
+            .map(|text| size("merge", &text, system.disk()));
+        let merge = merge.transpose().map_err(|error| py_error(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
-        let window = options.window_ms;
         // The shortest window is a nanosecond.
-        let window = window
-            .map(|ms| time(py, "window_ms", ms, 1e-6))
-            .transpose()?;
+        let window = options.window_ms.map(|ms| time(py, "window_ms", ms, 1e-6));
+        let window = window.transpose()?;
         if let Some(count) = options.replications
             && !(1..=MAX_REPLICATIONS).contains(&count)
         {
@@ -133,7 +128,7 @@ impl Arguments {
             (Some(written), None) => {
                 let meant = written.parse(&system);
                 workload = written.text;
-                Input::Generated(Generated {
+                Input::Generated(GeneratedRequests {
                     workload: meant.map_err(|error| py_error(py, &error))?,
                     requests: options.requests,
                     seed: options.seed,
@@ -152,12 +147,8 @@ impl Arguments {
                 Input::Traced(traced)
             }
             _ => {
-                return Err(wrong(
-                    py,
-                    "workload",
-                    "",
-                    "a workload, or a trace in its place",
-                ));
+                let expected = "a workload, or a trace in its place";
+                return Err(wrong(py, "workload", "", expected));
             }
         };
         Ok(Self {
@@ -207,7 +198,7 @@ impl Arguments {
             warm_up: self.warm_up,
         };
         Ok(Outcome {
-            figures: diskarm_results::simulated(simulated, &runs, began.elapsed()),
+            metrics: diskarm_results::simulated(simulated, &runs, began.elapsed()),
             is_saturated: runs.iter().any(|run| run.is_saturated),
             response_ms_quantiles: response_ms_quantiles(&runs),
             requests,
@@ -218,13 +209,14 @@ impl Arguments {
 /// Returns the quantiles 0, 0.001 up to 0.999 of the responses of all runs.
 fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     let mut all = ResponseSummary::default();
-    runs.iter()
-        .for_each(|run| all.merge(run.report.all().responses()));
+    for run in runs {
+        all.merge(run.report.all().responses());
+    }
     let quantiles = (0..1000).map(|k| all.histogram().quantile(f64::from(k) / 1e3));
     quantiles.flatten().map(Span::as_ms).collect()
 }
 
-/// Checks a time in milliseconds, from `least` to an hour.
+/// Checks a time in milliseconds, from `min` to an hour.
 fn time(py: Python<'_>, field: &str, ms: f64, min: f64) -> PyResult<Span> {
     const HOUR_MS: f64 = 3_600_000.0;
     if (min..=HOUR_MS).contains(&ms) {
@@ -232,4 +224,26 @@ fn time(py: Python<'_>, field: &str, ms: f64, min: f64) -> PyResult<Span> {
     }
     let expected = format!("milliseconds from {min} to {HOUR_MS}");
     Err(wrong(py, field, &ms.to_string(), &expected))
+}
+
+/// The fields of `diskarm.Workload`.
+#[derive(FromPyObject)]
+pub struct Workload {
+    /// The workload, as the user wrote it.
+    pub text: String,
+    is_toml: bool,
+}
+
+impl Workload {
+    /// Parses the workload for `system`.
+    pub fn parse(&self, system: &System) -> Result<Parsed, Error> {
+        if !self.is_toml {
+            return system.workload(&self.text);
+        }
+        Ok(Parsed::parse_toml(
+            &self.text,
+            "workload.toml",
+            system.disk(),
+        )?)
+    }
 }

@@ -7,16 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use diskarm_study::report::Report;
 use diskarm_study::{
-    Folder, Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
+    Folder, Report, Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::convert::python;
-use crate::error::{failed, wrong, wrong_study};
+use crate::convert::{failed, python, wrong, wrong_study};
 use crate::wait;
 
 /// A study that has been parsed and validated.
@@ -96,7 +94,7 @@ impl Study {
             let mut store = Store::open(&folder)?;
             let damage = store.damage();
             let results = runner
-                .run(&mut store, jobs, &mut |_| go_on(stop))?
+                .run(&mut store, jobs, &mut |_| continue_unless(stop))?
                 .ok_or(StudyError::Stopped)?;
             let value = write_results(&self.study, &results, &folder)?;
             Ok((value, damage))
@@ -112,11 +110,9 @@ impl Study {
             let expected = format!("less than the {} cells", self.study.cells.len());
             return Err(wrong(py, "place", &place.to_string(), &expected));
         }
-        let stop = |stop: &AtomicBool| compute(&self.study, place, &|| go_on(stop));
-        let runs = wait::stoppable(py, stop)?
-            .map_err(|error| failed(py, &error))?
-            .unwrap_or_default();
-        let lines = runs.iter().map(serde_json::to_string);
+        let stop = |stop: &AtomicBool| compute(&self.study, place, &|| continue_unless(stop));
+        let runs = wait::stoppable(py, stop)?.map_err(|error| failed(py, &error))?;
+        let lines = runs.iter().flatten().map(serde_json::to_string);
         Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
     }
 }
@@ -137,7 +133,7 @@ impl Study {
     }
 }
 
-fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
+fn continue_unless(stop: &AtomicBool) -> ControlFlow<()> {
     if stop.load(Ordering::Relaxed) {
         ControlFlow::Break(())
     } else {
@@ -152,7 +148,7 @@ fn write_results(
     folder: &Folder,
 ) -> Result<Value, StudyError> {
     // Made before anything is written, because it may fail.
-    let report = Report::of(study, results)?;
+    let report = Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
     Ok(serde_json::from_str(&study.json(results)).unwrap_or_default())
@@ -211,9 +207,8 @@ impl Keeper {
         // The folder stays locked until everything is written.
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored(&mut store)?;
-            results
-                .map(|results| write_results(&self.study, &results, &self.folder))
-                .transpose()
+            let write = |results| write_results(&self.study, &results, &self.folder);
+            results.map(write).transpose()
         };
         let done = finish().map_err(|error| failed(py, &error))?;
         done.map(|value| python(py, &value)).transpose()
@@ -238,8 +233,6 @@ fn closed(py: Python<'_>) -> PyErr {
 /// The studies that come with the module, as names and texts.
 #[pyfunction]
 pub fn study_texts() -> Vec<(&'static str, &'static str)> {
-    studies::STUDIES
-        .iter()
-        .map(|entry| (entry.name, entry.text))
-        .collect()
+    let entries = studies::STUDIES.iter();
+    entries.map(|entry| (entry.name, entry.text)).collect()
 }

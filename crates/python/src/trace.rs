@@ -1,12 +1,12 @@
 //! Traces, and changes to them before they are replayed.
 
 use diskarm_core::units::Instant;
-use diskarm_simulate::{Fitting, Issue, Reading, TraceSelection, Traced};
+use diskarm_simulate::{Fitting, Issue, ReadOptions, TraceReplay, TraceSelection};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use diskarm_trace::{ArrivalEvent, OnError};
 use pyo3::prelude::*;
 
-use crate::error::wrong;
+use crate::convert::wrong;
 
 /// The fields of `diskarm.Trace`.
 #[derive(FromPyObject)]
@@ -32,8 +32,8 @@ pub struct ReadingOptions {
 }
 
 impl ReadingOptions {
-    pub fn parse(self, py: Python<'_>) -> PyResult<Reading> {
-        Ok(Reading {
+    pub fn parse(self, py: Python<'_>) -> PyResult<ReadOptions> {
+        Ok(ReadOptions {
             format: self.format,
             on_error: match &self.on_error[..] {
                 "stop" => OnError::Stop,
@@ -50,8 +50,8 @@ impl ReadingOptions {
 }
 
 impl Trace {
-    pub fn parse(self, py: Python<'_>, seed: u64) -> PyResult<Traced> {
-        Ok(Traced {
+    pub fn parse(self, py: Python<'_>, seed: u64) -> PyResult<TraceReplay> {
+        Ok(TraceReplay {
             seed,
             files: self.files,
             reading: self.reading.parse(py)?,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use diskarm_fit::calibrate::{
     Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER,
 };
-use diskarm_simulate::fitted::FitNames;
+use diskarm_simulate::measured::FitNames;
 use serde::Serialize;
 use serde_json::{Value, json};
 

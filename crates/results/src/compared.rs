@@ -8,7 +8,7 @@ use diskarm_fit::validate::{
     ANGLES, Comparison as ResponseComparison, Figures, NEAR, PHASE_SEEDS, Relation, Residual,
     Residuals, Sizes,
 };
-use diskarm_simulate::replays::Comparison;
+use diskarm_simulate::measured::Comparison;
 use serde_json::{Value, json};
 
 use crate::merged;

@@ -266,10 +266,12 @@ fn zone_table(spec: &Spec) -> String {
     let mut lines = vec![String::new(); zones.len() + 2];
     let numbers = (0..zones.len()).map(|number| number.to_string());
     append(&mut lines, ["", "zone"], numbers.collect());
-    let cylinders = zones
-        .iter()
-        .map(|zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder));
-    append(&mut lines, ["", "cylinders"], cylinders.collect());
+    let range = |zone: &ZoneSpec| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
+    append(
+        &mut lines,
+        ["", "cylinders"],
+        zones.iter().map(range).collect(),
+    );
     for (heading, cell) in ZONE_COLUMNS {
         let cells: Vec<String> = zones.iter().map(|zone| cell(spec, zone)).collect();
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"0.".contains(&byte));

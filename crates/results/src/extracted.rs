@@ -120,11 +120,14 @@ impl<'a> ExtractionReport<'a> {
         } = self.checkpoint;
         let effort = options.effort.to_string();
         let writes = if options.writes { "with" } else { "without" };
-        let mut text = format!("{drive}: {}", identity.name());
-        if !identity.serial.is_empty() {
-            let _ = write!(text, ", serial number {}", identity.serial);
-        }
-        let _ = writeln!(text, "\n{effort} effort, {writes} writes\n");
+        let serial = match identity.serial.as_str() {
+            "" => String::new(),
+            serial => format!(", serial number {serial}"),
+        };
+        let mut text = format!(
+            "{drive}: {}{serial}\n{effort} effort, {writes} writes\n\n",
+            identity.name()
+        );
         self.costs(&mut text);
         self.measured_values(&mut text);
         list(&mut text, "not determined", unknown(self.values()));
@@ -245,8 +248,7 @@ fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     }
 }
 
-/// Times that differ by less than this, or relatively by less than [`SHARE`], are equal within
-/// measurement accuracy.
+/// Times that differ by less than this, or relatively by less than [`SHARE`], are equal.
 const TIME: Span = Span::from_ns(20_000);
 const SHARE: f64 = 0.01;
 /// Rotation periods with a smaller relative difference are equal.
@@ -258,7 +260,7 @@ pub struct ComparisonReport {
     first: String,
     second: String,
     /// True if everything is equal within measurement accuracy.
-    is_equal: bool,
+    pub is_equal: bool,
     values: Vec<ValueRow>,
     layout: LayoutRow,
     read_seeks: SeekRow,
@@ -463,10 +465,6 @@ impl SeekRow {
 }
 
 impl ComparisonReport {
-    pub fn is_equal(&self) -> bool {
-        self.is_equal
-    }
-
     /// Lists the differing values that are determined, or the others; empty if there are none.
     fn values_text(&self, heading: &str, are_determined: bool) -> String {
         let rows = self

@@ -44,8 +44,7 @@ pub struct Simulated<'a> {
     pub warm_up: u64,
 }
 
-/// Returns the JSON of `diskarm simulate --json`, for one run or several replications that took
-/// `wall`.
+/// Returns the JSON of `diskarm simulate --json`, for runs that took `wall`.
 ///
 /// # Panics
 /// If `runs` is empty.
@@ -108,10 +107,9 @@ pub fn devices() -> Value {
 }
 
 fn parameters(all: &[(&str, &str)]) -> Value {
-    let objects = all
-        .iter()
-        .map(|(written, meaning)| json!({ "written": written, "meaning": meaning }));
-    objects.collect()
+    let object =
+        |(written, meaning): &(&str, &str)| json!({ "written": written, "meaning": meaning });
+    all.iter().map(object).collect()
 }
 
 /// Joins objects into one.

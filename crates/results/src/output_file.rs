@@ -100,9 +100,8 @@ impl Files {
     /// The place for the output that `field` names.
     ///
     /// # Errors
-    /// If the path is empty or "-", which elsewhere means standard output, and is written "./-" if
-    /// it is a file; if the file there is read by the command or is another output, under whatever
-    /// name.
+    /// If the path is empty or "-" (elsewhere standard output; a file of that name is "./-"); if the
+    /// file there is read by the command or is another output, under whatever name.
     pub fn output(
         &mut self,
         field: &'static str,
@@ -220,7 +219,7 @@ pub struct PartialFile {
     path: PathBuf,
     /// The temporary path until the file is renamed.
     temporary: Option<PathBuf>,
-    file: File,
+    pub file: File,
 }
 
 impl OutputFile {
@@ -297,7 +296,7 @@ impl OutputFile {
     /// a pipe.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let part = self.create()?;
-        let written = part.file().write_all(bytes);
+        let written = (&part.file).write_all(bytes);
         written.map_err(|source| part.failed(source))?;
         part.finish()
     }
@@ -318,10 +317,6 @@ pub fn unnumbered(left: &str) -> Option<&str> {
 }
 
 impl PartialFile {
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
     /// Returns true if it would overwrite a non-empty file.
     pub fn replaces(&self) -> bool {
         let left = fs::metadata(&self.path);
@@ -389,7 +384,7 @@ mod tests {
         assert!(!part().replaces());
         fs::write(&path, "earlier").unwrap();
         let given_up = part();
-        given_up.file().write_all(b"later").unwrap();
+        (&given_up.file).write_all(b"later").unwrap();
         assert!(given_up.replaces());
         drop(given_up);
         assert_eq!(fs::read(&path).unwrap(), b"earlier");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_fit::validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
-use diskarm_simulate::replays::Predictions;
+use diskarm_simulate::measured::Predictions;
 use serde_json::{Value, json};
 
 use crate::compared::{op_name, size_range};

@@ -37,8 +37,9 @@ pub struct Inputs {
 /// Everything that `simulate` prints, under the names of the JSON.
 #[derive(Serialize)]
 pub struct SimulationMetrics {
-    drive: String,
-    policy: String,
+    pub drive: String,
+    /// The policy, as the user wrote it.
+    pub policy: String,
     /// `drive` if the policy is in the drive's own queue; absent if it is in the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_in: Option<&'static str>,
@@ -48,7 +49,7 @@ pub struct SimulationMetrics {
     /// `null` if nothing is random.
     seed: Option<u64>,
     version: &'static str,
-    requests: u64,
+    pub requests: u64,
     simulated_s: f64,
     wall_s: f64,
     requests_per_wall_s: Option<f64>,
@@ -85,7 +86,7 @@ pub struct SimulationMetrics {
     changes: Vec<String>,
     /// Remarks that the metrics do not show, for notes below the table.
     #[serde(skip)]
-    remarks: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// The description of a policy in the drive's queue.
@@ -168,20 +169,8 @@ impl SimulationMetrics {
         cells.map(decimals)
     }
 
-    pub fn policy(&self) -> &str {
-        &self.policy
-    }
-
-    pub fn requests(&self) -> u64 {
-        self.requests
-    }
-
     pub fn failed(&self) -> u64 {
         self.failed.unwrap_or(0)
-    }
-
-    pub fn drive(&self) -> &str {
-        &self.drive
     }
 
     /// Returns the largest number of requests that waited at a time.
@@ -193,10 +182,6 @@ impl SimulationMetrics {
     pub fn remark(&mut self, remark: String) {
         self.notes.push(remark.clone());
         self.remarks.push(remark);
-    }
-
-    pub fn remarks(&self) -> &[String] {
-        &self.remarks
     }
 
     /// Formats the inputs that several policies have in common, and with `same_requests` the number of
@@ -221,7 +206,7 @@ impl SimulationMetrics {
             let merged = format!("sequential requests, up to {max} sector{s}");
             t.text("merged", &merged);
         }
-        t.text("workload", self.workload.sentence());
+        t.text("workload", &self.workload.sentence);
         for (number, change) in self.changes.iter().enumerate() {
             t.text(if number == 0 { "changed" } else { "" }, change);
         }

@@ -165,7 +165,7 @@ impl<D: Device> Rebuild<D> {
         if member == 1 && completion.request.op == Op::Write {
             self.count_rebuilt(&completion);
         }
-        let parent = self.children.get_mut(id)?;
+        let parent = &mut self.children[id];
         parent.left -= 1;
         if parent.left > 0 {
             return None;

@@ -16,7 +16,7 @@ use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{Address, ExportSpec, Listener, Pace, Recorder, Server, Speed, Tappable};
 use diskarm_simulate::{
-    BlockConverter, Input, Simulation, Sink, System, Traced, never_stop, policy,
+    BlockConverter, Input, Simulation, Sink, System, TraceReplay, never_stop, policy,
 };
 use diskarm_transport::iscsi::Session;
 use diskarm_transport::{Data, Transport as _};
@@ -74,7 +74,7 @@ impl Trace {
 fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
     let model = System::parse(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
-    let mut traced = Traced::new(vec![path.to_owned()]);
+    let mut traced = TraceReplay::new(vec![path.to_owned()]);
     traced.reading.format = Some(format.to_owned());
     let input = Input::Traced(traced);
     let mut all = Completions(Vec::new());

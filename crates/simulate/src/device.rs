@@ -1,7 +1,9 @@
-//! The interface between the table of devices and the stacks that are built of them.
+//! The interface between the table of devices and the stacks that are built of them, and the metrics
+//! of their parts: one list for JSON, for the tables that people read, and for columns of studies.
 
 use std::fmt;
 
+use diskarm_core::device::{BufferWork, Work};
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
@@ -19,7 +21,6 @@ pub(crate) struct Entry {
     pub read: ReadParameters,
 }
 
-/// Reads the parameters of one device.
 pub(crate) type ReadParameters = fn(&mut Parameters<'_>) -> Result<Box<dyn Config>, InputError>;
 
 /// The parameters of a device as written, and what they may depend on.
@@ -52,14 +53,10 @@ impl Context<'_> {
 /// A device with its parameters, ready to be put in front of others.
 pub(crate) trait Config: fmt::Debug + Send + Sync {
     /// Puts it in front of the devices that it takes from `below`; `seed` is for its random
-    /// behaviour.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one below it provides.
+    /// behaviour. Fails if it needs to know more than the device below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
-    /// Returns the number of devices that it takes from `below`, each of which may be of another
-    /// model.
+    /// Returns the number of devices that it takes from `below`; they may be of several models.
     fn members(&self) -> usize {
         1
     }
@@ -87,8 +84,7 @@ pub struct DeviceInfo {
     pub parameters: &'static [(&'static str, &'static str)],
     /// The knowledge that it needs about the device below it.
     pub needs: Knowledge,
-    /// The knowledge that it provides to policies in front of it; `None` if that is what the device
-    /// below
+    /// The knowledge that it provides to policies in front of it; `None` if it hides nothing.
     pub provides: Option<Knowledge>,
     /// An example of a stack with it.
     pub example: &'static str,
@@ -134,8 +130,8 @@ pub(crate) struct Level {
     pub config: Box<dyn Config>,
 }
 
-/// Makes the device that stands in place of a drive of this mechanism with this seed. It provides
-/// block numbers only, as it has a queue of its own.
+/// Makes the device that replaces a drive of this mechanism, with this seed. It provides block
+/// numbers only, as it has a queue of its own.
 pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// The devices below a level of a stack, and the drive.
@@ -154,10 +150,7 @@ pub(crate) struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// Builds it.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one below it provides.
+    /// Builds it; fails if a device needs to know more than the one below it provides.
     pub fn device(&self) -> Result<BoxedDevice, InputError> {
         let Some((level, levels)) = self.levels.split_last() else {
             if let Some(disk) = self.disk {
@@ -176,9 +169,6 @@ impl Below<'_> {
     }
 
     /// Builds the member `index` of several, with a seed and a starting angle of its own.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one below it provides.
     pub fn member(&self, index: u64) -> Result<BoxedDevice, InputError> {
         // Odd, and different from the factors of levels, disks and streams.
         let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
@@ -216,9 +206,6 @@ impl Below<'_> {
 
 impl Level {
     /// Checks that it needs to know no more than is `known` about the levels `below` it.
-    ///
-    /// # Errors
-    /// If it needs to know more.
     fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
         // A device that holds a policy checks the policy's needs when it is built.
@@ -248,4 +235,81 @@ pub(crate) fn hiding_device(levels: &[Level]) -> &'static str {
     let mut outermost_first = levels.iter().rev();
     let hides = outermost_first.find(|level| level.info.provides.is_some());
     hides.map_or("the drive", |level| level.info.name)
+}
+
+/// A kind of part, with its metrics.
+#[derive(Debug)]
+pub struct PartKind {
+    /// Its name, as [`Work::kind`] returns it.
+    pub name: &'static str,
+    /// Its metrics, in the order of JSON.
+    pub metrics: &'static [PartMetric],
+}
+
+/// A number that describes a part. In studies, and in JSON for several runs, it is a mean.
+#[derive(Clone, Copy, Debug)]
+pub struct PartMetric {
+    /// Its key in JSON.
+    pub key: &'static str,
+    /// The head of its column in tables, and its format; `None` if tables lack it.
+    pub cell: Option<(&'static str, CellFormat)>,
+    /// The name of its column in studies, which ends in its unit, and its title in charts.
+    pub column: Option<(&'static str, &'static str)>,
+    /// Returns its value in the unit of its name; `None` if it does not exist.
+    pub value: fn(&Work) -> Option<f64>,
+}
+
+/// The format of a number in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellFormat {
+    /// A whole number.
+    Count,
+    /// A percentage of a share from 0 to 1.
+    Percent,
+    /// Three decimals.
+    Decimals,
+}
+
+impl PartMetric {
+    pub(crate) const fn new(key: &'static str, value: fn(&Work) -> Option<f64>) -> Self {
+        let (cell, column) = (None, None);
+        Self {
+            key,
+            cell,
+            column,
+            value,
+        }
+    }
+
+    pub(crate) const fn cell(mut self, head: &'static str, format: CellFormat) -> Self {
+        self.cell = Some((head, format));
+        self
+    }
+
+    pub(crate) const fn column(mut self, name: &'static str, title: &'static str) -> Self {
+        self.column = Some((name, title));
+        self
+    }
+}
+
+/// The buffer of a drive whose write cache chooses what it destages.
+pub(crate) const BUFFER: PartKind = PartKind {
+    name: "buffer",
+    metrics: &[
+        PartMetric::new("destaged_blocks", |w| Some(buffer(w)?.destaged.0 as f64))
+            .cell("destaged", CellFormat::Count),
+        PartMetric::new("destaged_in_gaps_blocks", |w| {
+            Some(buffer(w)?.in_gaps.0 as f64)
+        })
+        .cell("in gaps", CellFormat::Count),
+        PartMetric::new("writes_in_gaps", |w| Some(buffer(w)?.writes_in_gaps as f64))
+            .cell("gap writes", CellFormat::Count),
+    ],
+};
+
+fn buffer(work: &Work) -> Option<&BufferWork> {
+    match work {
+        Work::Buffer(work) => Some(work),
+        _ => None,
+    }
 }

@@ -15,10 +15,8 @@ mod throttle;
 
 use diskarm_core::text::{InputError, nearest};
 
-pub use crate::device::DeviceInfo;
-use crate::device::Entry;
-use crate::parts::BUFFER;
-pub use crate::parts::{CellFormat, PartKind, PartMetric};
+use crate::device::{BUFFER, Entry};
+pub use crate::device::{CellFormat, DeviceInfo, PartKind, PartMetric};
 
 const TABLE: &[Entry] = &[
     host::ENTRY,
@@ -52,10 +50,7 @@ pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
     TABLE.iter().map(|entry| &entry.info)
 }
 
-/// Finds the entry called `name`.
-///
-/// # Errors
-/// If there is none; the error uses `field` as the name of the field.
+/// Finds the entry called `name`; an error uses `field` as the name of the field.
 pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError> {
     let entry = TABLE.iter().find(|entry| entry.info.name == name);
     entry.ok_or_else(|| {

@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// `argument` has the invalid value `found`.
+    /// Returns the error that `argument` has the invalid value `found`.
     pub fn argument(
         argument: &'static str,
         found: impl Into<String>,
@@ -44,22 +44,19 @@ impl Error {
         }
     }
 
-    /// The same error, if it is in the file called `file`, as one in the argument `name`: for a
-    /// text that the user has not seen.
+    /// Returns the error as one in the argument `name` if it is in the file called `file`, which the
+    /// user has not seen.
     pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
         match self {
             Self::Input(error) if error.file() == Some(file) => {
-                let error = InputError {
-                    line: None,
-                    ..error
-                };
-                Self::Input(error.in_argument(name))
+                let line = None;
+                Self::Input(InputError { line, ..error }.in_argument(name))
             }
             other => other,
         }
     }
 
-    /// The file in error, as the user named it.
+    /// Returns the file in error, as the user named it.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Input(error) => error.file(),
@@ -69,7 +66,7 @@ impl Error {
         }
     }
 
-    /// The line of the file, from 1.
+    /// Returns the line of the file, from 1.
     pub fn line(&self) -> Option<u64> {
         match self {
             Self::Input(error) => error.line,
@@ -81,7 +78,7 @@ impl Error {
         }
     }
 
-    /// The field in error: a key, a column, a parameter, or the argument.
+    /// Returns the field in error: a key, a column, a parameter, or the argument.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Input(error) => Some(&error.field),

@@ -16,15 +16,15 @@ const LONGEST_NS: i128 = 1 << 62;
 /// The requests of a simulation.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Generated requests.
-    Generated(Generated),
-    /// Read from traces.
-    Traced(Traced),
+    /// Requests that a workload generates.
+    Generated(GeneratedRequests),
+    /// Requests that are read from traces.
+    Traced(TraceReplay),
 }
 
-/// Generated requests.
+/// Requests that a workload generates.
 #[derive(Clone, Debug)]
-pub struct Generated {
+pub struct GeneratedRequests {
     /// The workload that generates them.
     pub workload: Workload,
     /// The number of requests, including the warm-up; [`REQUESTS`] by default.
@@ -35,7 +35,7 @@ pub struct Generated {
     pub replications: Option<u64>,
 }
 
-impl Generated {
+impl GeneratedRequests {
     /// Generates the requests of `workload` for one run, with seed 1.
     pub fn new(workload: Workload) -> Self {
         Self {
@@ -63,10 +63,8 @@ impl Generated {
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 
-    /// Checks that it can run with `warm_up` requests left out of the report.
-    ///
-    /// # Errors
-    /// If the run is too long for the clock, or ends within the warm-up.
+    /// Checks that it can run with `warm_up` requests left out of the report. Fails if the run is
+    /// too long for the clock, or ends within the warm-up.
     pub(crate) fn check(&self, warm_up: u64) -> Result<(), Error> {
         let requests = self.requests_count();
         let streams = self.workload.streams.iter();
@@ -74,19 +72,14 @@ impl Generated {
         let pause = pauses.min().unwrap_or_default();
         let all = i128::from(requests) * i128::from(self.replications.unwrap_or(1));
         if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
-            let together = match self.replications {
-                Some(_) => ", all replications together",
-                None => "",
-            };
+            let together = self
+                .replications
+                .map_or("", |_| ", all replications together");
             let expected = format!("a run of less than 146 years at {pause} a request{together}");
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {
-            let default = if self.requests.is_none() {
-                " (the default)"
-            } else {
-                ""
-            };
+            let default = self.requests.map_or(" (the default)", |_| "");
             let expected = format!("less than the {requests} of `requests`{default}");
             return Err(Error::argument("warm_up", warm_up.to_string(), expected));
         }
@@ -96,11 +89,11 @@ impl Generated {
 
 /// Requests from traces, with a drive for each device of each trace.
 #[derive(Clone, Debug)]
-pub struct Traced {
+pub struct TraceReplay {
     /// The traces; several are merged.
     pub files: Vec<String>,
     /// The options for reading them.
-    pub reading: Reading,
+    pub reading: ReadOptions,
     /// The selection of requests, and their pace.
     pub selection: TraceSelection,
     /// The mapping of their blocks to the drive.
@@ -111,12 +104,12 @@ pub struct Traced {
     pub seed: u64,
 }
 
-impl Traced {
+impl TraceReplay {
     /// Replays the requests of `files`, unchanged, at their arrivals, with seed 1.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
-            reading: Reading::default(),
+            reading: ReadOptions::default(),
             selection: TraceSelection::default(),
             fitting: Fitting::default(),
             issue: Issue::default(),
@@ -131,8 +124,7 @@ pub enum Issue {
     /// At their arrivals; as [`Self::Pauses`] if the trace has none.
     #[default]
     Traced,
-    /// One at a time, with the measured pauses between each completion and the next
-    /// arrival.
+    /// One at a time, with the measured pauses between each completion and the next arrival.
     Pauses,
     /// A fixed number at a time, regardless of the trace's times.
     Outstanding {
@@ -148,7 +140,7 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Options for reading a trace.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadOptions {
     /// Its format, if it is not to be detected from the content.
     pub format: Option<String>,
     /// The reaction to an invalid row.
@@ -157,11 +149,8 @@ pub struct Reading {
     pub arrival: ArrivalEvent,
 }
 
-impl Reading {
-    /// Opens the trace in `file`.
-    ///
-    /// # Errors
-    /// An error before the first record.
+impl ReadOptions {
+    /// Opens the trace in `file`. Fails on an error before the first record.
     pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
         let options = Options {
             format: self.format.as_deref(),
@@ -175,7 +164,7 @@ impl Reading {
     }
 }
 
-impl Default for Reading {
+impl Default for ReadOptions {
     fn default() -> Self {
         let Options {
             on_error, arrival, ..
@@ -245,11 +234,9 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// Maps the requests of `read`, which come from `file`, to disks with `room`.
-    ///
-    /// # Errors
-    /// The errors of `read`; for [`Self::Scale`] also an invalid record, and a file that can be
-    /// read only once.
+    /// Maps the requests of `read`, which come from `file`, to disks with `room`. Fails with the
+    /// errors of `read`; for [`Self::Scale`] also an invalid record, and a file that can be read
+    /// only once.
     pub fn fit(
         self,
         room: SectorCount,
@@ -297,10 +284,8 @@ fn traced_size(
 /// More disks than this are refused: the trace has something else in the device column.
 pub const MAX_DISKS: u16 = 4096;
 
-/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
-///
-/// # Errors
-/// If it is one disk too many.
+/// Checks the number of the disk of `record`; `devices` are those of all disks so far. Fails if it
+/// is one disk too many.
 #[inline]
 pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
     if record.device < u32::from(MAX_DISKS) {
@@ -328,11 +313,8 @@ mod tests {
         let text: String = rows.chain(["x\n".to_owned()]).collect();
         let read = || -> Result<Box<dyn Notes>, TraceError> {
             let input = std::io::Cursor::new(text.clone());
-            Ok(Box::new(diskarm_trace::read(
-                input,
-                "many",
-                Some("disksim"),
-            )?))
+            let reader = diskarm_trace::read(input, "many", Some("disksim"))?;
+            Ok(Box::new(reader))
         };
         traced_size("many", read).map_err(|error| error.to_string())
     }

@@ -8,11 +8,12 @@
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! use diskarm_simulate::{Generated, Input, Simulation, System, never_stop};
+//! use diskarm_simulate::{GeneratedRequests, Input, Simulation, System, never_stop};
 //!
 //! let system = System::parse("hp-c2247")?;
 //! let workload = system.workload("poisson(rate=60/s) uniform size=8KiB reads=67%")?;
-//! let generated = Generated { requests: Some(2_000), ..Generated::new(workload) };
+//! let mut generated = GeneratedRequests::new(workload);
+//! generated.requests = Some(2_000);
 //! let input = Input::Generated(generated);
 //! let policy: PolicyConfig = "sptf".parse()?;
 //! let simulation = Simulation::new(&system, &policy, &input);
@@ -26,15 +27,12 @@
 mod device;
 pub mod devices;
 mod error;
-pub mod fitted;
 mod input;
 pub mod measured;
 mod model;
 mod observer;
 pub mod parallel;
-mod parts;
 mod policies;
-pub mod replays;
 mod run;
 mod simulation;
 mod stack;
@@ -44,8 +42,8 @@ mod trace_rows;
 
 pub use device::MakeDisk;
 pub use error::Error;
-pub use input::{Fitting, Generated, Input, Issue, REQUESTS, Reading, STANDARD_INPUT};
-pub use input::{TraceSelection, Traced};
+pub use input::{Fitting, GeneratedRequests, Input, Issue, REQUESTS, ReadOptions, STANDARD_INPUT};
+pub use input::{TraceReplay, TraceSelection};
 pub use model::{Model, changed_name, read_text, size, workload};
 pub use observer::{OUTCOMES, Progress, Sink, never_stop, outcome};
 pub use policies::{ChoiceCounter, MakePolicy, policy};

@@ -1,15 +1,23 @@
-//! The rows of a measured trace, and their replays for a validation.
+//! Measured traces: their rows, replays of a model, predictions request by request, and models that
+//! are fitted to them.
 
 use std::ops::Range;
+use std::path::Path;
 
 use diskarm_core::engine::{RejectedRequest, ReplayStep};
+use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
+use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::{Instant, Span};
-use diskarm_fit::validate::{Measured, Replayed, Validation, Variant};
+use diskarm_drives::text::{Edit, Value, rewrite};
+use diskarm_fit::calibrate::{Calibration, Progress, Unfit, calibrate, edits};
+use diskarm_fit::validate::{
+    Figures, Locked, LockedFigures, Measured, Replayed, Validation, Variant,
+};
 use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::error::Error;
-use crate::input::Reading;
+use crate::input::ReadOptions;
 use crate::model::Model;
 use crate::parallel;
 use crate::trace_rows::BlockConverter;
@@ -23,10 +31,8 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a bound left out is the start or end of the trace.
-    ///
-    /// # Errors
-    /// A description of what is accepted.
+    /// Parses `A..B`; a bound left out is the start or end of the trace. The error describes the
+    /// accepted form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -50,48 +56,33 @@ impl std::fmt::Display for RowRange {
     }
 }
 
-/// RowRange that were read from a trace.
+/// Rows that were read from a trace.
 pub struct MeasuredTrace {
     /// The rows, with the preceding ones if requested.
     pub rows: Vec<Measured>,
     /// The range of `rows` that was requested.
     pub range: Range<usize>,
-    /// Doubts about them, one line each.
+    /// Doubts about the rows, one line each.
     pub notes: Vec<String>,
 }
 
-/// Reads `rows` of the trace in `file`, all of which the drive can serve.
-///
-/// # Errors
-/// An invalid trace; rows that it does not have; a trace without responses or
-/// pauses; a request beyond the end of the drive; a drive whose sectors are not blocks of a trace.
+/// Reads `rows` of the trace in `file`, all of which the drive can serve. Fails for an invalid
+/// trace; rows that it does not have; a trace without responses or pauses; a request beyond the end
+/// of the drive; a drive whose sectors are not blocks of a trace.
 pub fn read(
     file: &str,
-    options: &Reading,
+    options: &ReadOptions,
     rows: RowRange,
     model: &Model,
 ) -> Result<MeasuredTrace, Error> {
     read_from(rows.from, file, options, rows, model)
 }
 
-/// Reads `rows` of the trace in `file` and all rows before them.
-///
-/// # Errors
-/// The errors of [`read`].
-pub fn read_with_history(
-    file: &str,
-    options: &Reading,
-    rows: RowRange,
-    model: &Model,
-) -> Result<MeasuredTrace, Error> {
-    read_from(0, file, options, rows, model)
-}
-
 /// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
 fn read_from(
     first: usize,
     file: &str,
-    options: &Reading,
+    options: &ReadOptions,
     rows: RowRange,
     model: &Model,
 ) -> Result<MeasuredTrace, Error> {
@@ -106,13 +97,10 @@ fn read_from(
             break;
         };
         if index >= first {
-            if let Some(end) = completed.take() {
-                let pause = pause(&record, end, trace.name())?;
-                if let Some(row) = taken.last_mut() {
-                    row.step.think = pause;
-                }
+            if let (Some(end), Some(row)) = (completed.take(), taken.last_mut()) {
+                row.step.think = pause(&record, end, trace.name())?;
             }
-            let row = measured(&record, index as u64, &trace, blocks)?;
+            let row = measured_row(&record, index as u64, &trace, blocks)?;
             widened += u64::from(blocks.widens(&record));
             // Without measured pauses, the pause follows from the next arrival.
             completed = match (record.think, record.arrival) {
@@ -131,16 +119,15 @@ fn read_from(
     let notes = trace.notes().into_iter();
     let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
     let notes = notes.chain(response_doubts(&taken, &model.spec));
+    let notes = notes.map(|note| format!("{}: {note}", trace.name()));
     Ok(MeasuredTrace {
         range: rows.from - first..taken.len(),
-        notes: notes
-            .map(|note| format!("{}: {note}", trace.name()))
-            .collect(),
+        notes: notes.collect(),
         rows: taken,
     })
 }
 
-fn measured(
+fn measured_row(
     record: &Record,
     id: u64,
     trace: &Reader,
@@ -173,15 +160,8 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
     let pause = record.arrival.map(|arrival| arrival.after(end));
     pause.filter(|&pause| pause >= Span::ZERO).ok_or_else(|| {
         let expected = "an arrival after the completion of the request before: one at a time";
-        let found = record.arrival.map_or(f64::NAN, Instant::as_s);
-        TraceError::value(
-            file,
-            record.location,
-            "arrival",
-            &format!("{found} s"),
-            expected,
-        )
-        .into()
+        let found = format!("{} s", record.arrival.map_or(f64::NAN, Instant::as_s));
+        TraceError::value(file, record.location, "arrival", &found, expected).into()
     })
 }
 
@@ -195,8 +175,8 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
 fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
     let count = rows.len();
     let mut doubts = Vec::new();
-    let short = rows.iter().filter(|row| row.response < bus_time(row, spec));
-    let short = short.count();
+    let is_short = |row: &&Measured| row.response < bus_time(row, spec);
+    let short = rows.iter().filter(is_short).count();
     if short > count / 2 {
         let sum: Span = rows.iter().map(|row| row.response).sum();
         doubts.push(format!(
@@ -205,8 +185,8 @@ fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
             sum.as_ms() / count as f64
         ));
     }
-    let none = rows.iter().filter(|row| row.response == Span::ZERO);
-    let none = none.count();
+    let is_none = |row: &&Measured| row.response == Span::ZERO;
+    let none = rows.iter().filter(is_none).count();
     if none > 0 {
         doubts.push(format!(
             "{none} of {count} responses are 0, which no drive delivers: is the clock too coarse?"
@@ -241,11 +221,169 @@ pub fn replays(
     replays.into_iter().collect()
 }
 
+/// A trace compared with replays of the model.
+pub struct Comparison {
+    /// The trace's file.
+    pub file: String,
+    /// The distances between measured and simulated response times.
+    pub figures: Figures,
+    /// The measured response times.
+    pub measured: SortedSpans,
+    /// The simulated response times, with the platter initially at angle zero.
+    pub simulated: SortedSpans,
+    /// Doubts about the trace, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
+/// Fails if the trace is invalid.
+pub fn compare(
+    drive: &Model,
+    file: &str,
+    reading: &ReadOptions,
+    rows: RowRange,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Comparison, Error> {
+    let taken = read(file, reading, rows, drive)?;
+    let validation = Validation::new(&drive.spec, drive.layout().clone(), taken.rows);
+    let replays = replays(&validation, progress)?;
+    Ok(Comparison {
+        file: file.to_owned(),
+        figures: Figures::of(&validation, &replays),
+        measured: validation.measured(),
+        simulated: replays[0].responses.iter().copied().collect(),
+        notes: taken.notes,
+    })
+}
+
+/// A trace whose responses were predicted one by one.
+pub struct Predictions {
+    /// The trace's file.
+    pub file: String,
+    /// Its requests with their predictions.
+    pub locked: Locked,
+    /// The rows whose predictions are judged.
+    pub range: Range<usize>,
+    /// The quality of the predictions.
+    pub figures: LockedFigures,
+    /// Doubts about the trace, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Predicts each response in `rows` of the trace in `file` from the earlier measurements. Fails if
+/// the trace is invalid. Panics if there are no rows to judge.
+pub fn predict(
+    drive: &Model,
+    file: &str,
+    reading: &ReadOptions,
+    rows: RowRange,
+) -> Result<Predictions, Error> {
+    let taken = read_from(0, file, reading, rows, drive)?;
+    let MeasuredTrace { rows, range, notes } = taken;
+    let layout = drive.layout().clone();
+    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
+    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
+        panic!("{file}: a range without rows");
+    };
+    Ok(Predictions {
+        file: file.to_owned(),
+        locked,
+        range,
+        figures,
+        notes,
+    })
+}
+
+/// The names in a calibration.
+#[derive(Clone, Copy)]
+pub struct FitNames<'a> {
+    /// The name of the drive to start from.
+    pub drive: &'a str,
+    /// The file of the trace.
+    pub trace: &'a str,
+    /// The name or the file of the fitted drive.
+    pub output: &'a str,
+    /// The rows to which it is fitted.
+    pub rows: RowRange,
+}
+
+/// Fits `drive` to `rows` of a trace; `progress` is called after each stage. Fails if the trace
+/// does not determine the drive.
+pub fn fit_model(
+    drive: &Model,
+    rows: &[Measured],
+    names: FitNames<'_>,
+    progress: impl FnMut(Progress),
+) -> Result<(Calibration, Model), Error> {
+    let fitted = calibrate(&drive.spec, drive.layout(), rows, progress);
+    let fitted = fitted.map_err(|unfit| unfit_error(unfit, names.trace, &drive.name))?;
+    let model = fitted_model(drive, &fitted, names, rows.len())?;
+    Ok((fitted, model))
+}
+
+fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
+    match unfit {
+        Unfit::TooShort { rows, numbers } => {
+            let expected = format!("{numbers} rows or more, one for each number that is fitted");
+            Error::argument("trace", format!("{trace} ({rows} rows)"), expected)
+        }
+        Unfit::OtherDrive { explained_fraction } => {
+            let percent = 100.0 * explained_fraction;
+            let expected = format!(
+                "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
+                 however its numbers are set"
+            );
+            Error::argument("trace", trace, expected)
+        }
+    }
+}
+
+/// The end of a fitted drive's summary.
+const FITTED: &str = "; fitted to a trace";
+
+/// Fails if the base cannot be read again, or if the fitted text is invalid, which is a bug.
+fn fitted_model(
+    drive: &Model,
+    fitted: &Calibration,
+    names: FitNames<'_>,
+    rows: usize,
+) -> Result<Model, Error> {
+    let mut edits = edits(&drive.spec, &fitted.spec);
+    let source = &drive.spec.source;
+    let stem = Path::new(names.output).file_stem().unwrap_or_default();
+    let mut set = |key: &'static str, text: String| {
+        let (key, value) = (key.into(), Value::Text(text));
+        edits.push(Edit { key, value });
+    };
+    set("name", stem.to_string_lossy().into_owned());
+    let made = made_from(names, rows);
+    let summary = drive.spec.summary.trim_end_matches(FITTED);
+    set("summary", format!("{summary}{FITTED}"));
+    set("source.origin", format!("{made}\n{}", source.origin.trim()));
+    let text = rewrite(&drive.text, &edits).map_err(|error| {
+        let expected = format!("a specification to change ({error})");
+        Error::argument("drive", &drive.name, expected)
+    })?;
+    // Parsing it checks that the output can be read again.
+    Model::read(text, names.output)
+}
+
+/// Returns the sentence that names the source of the numbers.
+fn made_from(names: FitNames<'_>, rows: usize) -> String {
+    let range = names.rows;
+    let trace = Path::new(names.trace).file_name().unwrap_or_default();
+    format!(
+        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
+         {}. What that was made from:",
+        trace.to_string_lossy(),
+        names.drive
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
-    use diskarm_fit::validate::Figures;
 
     use super::*;
 
@@ -262,7 +400,7 @@ mod tests {
         }
     }
 
-    fn measured_row(op: Op, response_us: i64) -> Measured {
+    fn measured(op: Op, response_us: i64) -> Measured {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
         Measured {
@@ -276,15 +414,15 @@ mod tests {
     fn more_than_half_of_the_responses_are_shorter_than_their_bus_transfer() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let (read, write) = (Op::Read, Op::Write);
-        let possible = [measured_row(read, 1701), measured_row(write, 1869)];
-        let short = [measured_row(read, 1700), measured_row(write, 1868)];
+        let possible = [measured(read, 1701), measured(write, 1869)];
+        let short = [measured(read, 1700), measured(write, 1868)];
         assert_eq!(response_doubts(&possible, &spec), [""; 0]);
         assert_eq!(
             response_doubts(&[possible, short].concat(), &spec),
             [""; 0],
             "half"
         );
-        let more = [&possible[..], &short, &[measured_row(write, 1701)]].concat();
+        let more = [&possible[..], &short, &[measured(write, 1701)]].concat();
         let doubt = "3 of 5 responses are shorter than the bus transfer of their data alone, and \
                      their mean is 1.768 ms: are these milliseconds?";
         assert_eq!(response_doubts(&more, &spec), [doubt]);
@@ -296,11 +434,7 @@ mod tests {
     #[test]
     fn a_response_of_0_is_doubtful() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
-        let rows = [
-            measured_row(Op::Read, 0),
-            measured_row(Op::Read, 9000),
-            measured_row(Op::Read, 9000),
-        ];
+        let rows = [0, 9000, 9000].map(|response_us| measured(Op::Read, response_us));
         let doubt = "1 of 3 responses are 0, which no drive delivers: is the clock too coarse?";
         assert_eq!(response_doubts(&rows, &spec), [doubt]);
         assert_eq!(response_doubts(&rows[1..], &spec), [""; 0]);
@@ -309,21 +443,15 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
-        let row = |id: u64| Measured {
-            step: ReplayStep {
-                request: Request::new(
-                    id,
-                    if id.is_multiple_of(3) {
-                        Op::Write
-                    } else {
-                        Op::Read
-                    },
-                    Lbn(id * 7_919 * 131 % 2_000_000),
-                    SectorCount(1 + id % 40),
-                ),
-                think: Span::from_us((id * 1_237 % 30_001) as f64),
-            },
-            response: Span::from_ms(15.0),
+        let row = |id: u64| {
+            let op = [Op::Write, Op::Read, Op::Read][id as usize % 3];
+            let (start, sectors) = (id * 7_919 * 131 % 2_000_000, 1 + id % 40);
+            let request = Request::new(id, op, Lbn(start), SectorCount(sectors));
+            let think = Span::from_us((id * 1_237 % 30_001) as f64);
+            Measured {
+                step: ReplayStep { request, think },
+                response: Span::from_ms(15.0),
+            }
         };
         let rows = (0..500).map(row).collect();
         let validation = Validation::new(&drive.spec, drive.layout().clone(), rows);
@@ -338,10 +466,8 @@ mod tests {
         for threads in [2, 5, 100] {
             let many = replays(threads);
             assert_eq!(one, many, "{threads} threads");
-            assert_eq!(
-                Figures::of(&validation, &one),
-                Figures::of(&validation, &many)
-            );
+            let [one, many] = [&one, &many].map(|replays| Figures::of(&validation, replays));
+            assert_eq!(one, many);
         }
     }
 }

@@ -40,12 +40,9 @@ pub fn changed_name(name: &str, edits: &[Edit]) -> String {
 }
 
 impl Model {
-    /// Finds the drive called `name` in the catalogue, or reads the file if `name` ends in
-    /// `.toml`.
-    ///
-    /// # Errors
-    /// An unknown name, reported for the field `drive`; a file that cannot be read; an invalid
-    /// specification.
+    /// Finds the drive called `name` in the catalogue, or reads the file if `name` ends in `.toml`.
+    /// Fails for an unknown name, reported for the field `drive`; a file that cannot be read; an
+    /// invalid specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_text(name)?, name);
@@ -58,10 +55,7 @@ impl Model {
     }
 
     /// Reads the specification in `text` of a drive called `name`; errors report `name` as the
-    /// file.
-    ///
-    /// # Errors
-    /// If the specification is invalid.
+    /// file. Fails if the specification is invalid.
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
@@ -76,11 +70,9 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which stands in for a disk of the size of `disk`, that of
-    /// the drive `like`.
-    ///
-    /// # Errors
-    /// If there is no such drive or its size differs; the error calls it `argument`.
+    /// Finds the drive called `name`, which replaces a disk of the size of `disk`, that of the drive
+    /// `like`. Fails if there is no such drive or its size differs; the error calls it
+    /// `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -118,29 +110,22 @@ impl Model {
         }
     }
 
-    /// Parses `text` as a workload for this drive; see [`workload`].
-    ///
-    /// # Errors
-    /// The errors of [`workload`].
+    /// Parses `text` as a workload for this drive; see [`workload`]. Fails with the errors of
+    /// [`workload`].
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
 
-    /// Sets values in its specification. Errors report them under `origin`, which also becomes
-    /// part of the name.
-    ///
-    /// # Errors
-    /// A value that is invalid or does not fit the others.
+    /// Sets values in its specification. Errors report them under `origin`, which also becomes part
+    /// of the name. Fails for a value that is invalid or does not fit the others.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let text = rewrite(&self.text, edits).map_err(|error| error.in_argument(origin))?;
         let name = format!("{} with {origin}", self.name);
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Sets values in its specification, if there are any, and names the drive after them.
-    ///
-    /// # Errors
-    /// The errors of [`Self::with_values`].
+    /// Sets values in its specification, if there are any, and names the drive after them. Fails
+    /// with the errors of [`Self::with_values`].
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -152,10 +137,8 @@ impl Model {
 }
 
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
-///
-/// # Errors
-/// A workload that is invalid or does not fit on the disk, reported for `workload` or for the
-/// file; a file that cannot be read.
+/// Fails for a workload that is invalid or does not fit on the disk, reported for `workload` or for
+/// the file; a file that cannot be read.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     if Path::new(text).extension().is_none_or(|end| end != "toml") {
         let workload = Workload::parse(text, disk);
@@ -168,10 +151,8 @@ pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
 /// has. It stops the reading of endless files.
 const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a text file that a person may have written: a specification, a workload, a study.
-///
-/// # Errors
-/// If it cannot be read, is not UTF-8, or is larger than 16 MiB.
+/// Reads a text file that a person may have written: a specification, a workload, a study. Fails if
+/// it cannot be read, is not UTF-8, or is larger than 16 MiB.
 pub fn read_text(path: &str) -> Result<String, Error> {
     let read = || {
         let mut text = String::new();
@@ -189,7 +170,7 @@ pub fn read_text(path: &str) -> Result<String, Error> {
     })
 }
 
-/// The error that a stack of devices was `found` where only a drive is accepted.
+/// Returns the error that a stack of devices was `found` where only a drive is accepted.
 pub(crate) fn not_single(argument: &'static str, found: &str) -> Error {
     let expected = "a drive in the catalogue or a .toml file, without devices in front of it";
     Error::argument(argument, found, expected)
@@ -206,10 +187,8 @@ fn unknown(name: &str) -> Error {
     Error::argument("drive", name, expected)
 }
 
-/// Parses the size of a command for `disk`, given as `argument`.
-///
-/// # Errors
-/// If `text` is not such a size.
+/// Parses the size of a command for `disk`, given as `argument`. Fails if `text` is not such a
+/// size.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     Ok(command_size(argument, text, disk)?)
 }
@@ -218,15 +197,14 @@ pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCoun
 pub(crate) fn command_size(field: &str, text: &str, disk: Disk) -> Result<SectorCount, InputError> {
     let max = disk.max_sectors();
     let size = quantity::sectors(text, disk.sector);
-    size.filter(|size| (1..=max.0).contains(&size.0))
-        .ok_or_else(|| {
-            let example = quantity::binary_size(text).unwrap_or_else(|| "8 KiB".to_owned());
-            let expected = format!(
-                "1 to {} sectors of {} bytes, with a unit, such as {example:?}",
-                max.0, disk.sector.0
-            );
-            InputError::new(field, text, expected)
-        })
+    let size = size.filter(|size| (1..=max.0).contains(&size.0));
+    size.ok_or_else(|| {
+        let example = quantity::binary_size(text).unwrap_or_else(|| "8 KiB".to_owned());
+        let (max, bytes) = (max.0, disk.sector.0);
+        let expected =
+            format!("1 to {max} sectors of {bytes} bytes, with a unit, such as {example:?}");
+        InputError::new(field, text, expected)
+    })
 }
 
 #[cfg(test)]

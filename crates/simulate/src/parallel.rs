@@ -7,11 +7,9 @@ use std::thread;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Calls `work` for each number below `count` and returns the results in order: the same for
-/// any number of threads. `progress` is called with the number of jobs done, on any thread.
-///
-/// # Panics
-/// If the system cannot create threads.
+/// Calls `work` for each number below `count` and returns the results in order: the same for any
+/// number of threads. `progress` is called with the number of jobs done, on any thread. Panics if
+/// the system cannot create threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -22,10 +20,8 @@ pub fn map<T: Send>(
 }
 
 /// A pool of `threads` threads. It must not outlive the call that makes it: it would hang a process
-/// forked from this one, as Python's `multiprocessing` does.
-///
-/// # Panics
-/// If the system cannot create threads.
+/// forked from this one, as Python's `multiprocessing` does. Panics if the system cannot create
+/// threads.
 pub fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.unwrap_or_else(|error| panic!("no threads: {error}"))

@@ -16,10 +16,8 @@ pub trait MakePolicy: Sync {
     /// Makes a policy for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 
-    /// Makes a policy for `device`, a stack of devices, with nothing pending.
-    ///
-    /// # Errors
-    /// If the policy needs to know more than the device provides.
+    /// Makes a policy for `device`, a stack of devices, with nothing pending. Fails if the policy
+    /// needs to know more than the device provides.
     fn boxed(
         &self,
         device: &BoxedDevice,
@@ -39,10 +37,7 @@ impl MakePolicy for PolicyConfig {
     }
 }
 
-/// Parses the policy in `argument`.
-///
-/// # Errors
-/// If the policy is invalid.
+/// Parses the policy in `argument`. Fails if the policy is invalid.
 pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
     PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }

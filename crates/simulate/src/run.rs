@@ -43,10 +43,8 @@ pub struct Run {
 /// failures.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
-        let seed = run
-            .seed
-            .map_or_else(String::new, |seed| format!("seed {seed}"));
-        (seed, run.doubts.clone())
+        let seed = run.seed.map(|seed| format!("seed {seed}"));
+        (seed.unwrap_or_default(), run.doubts.clone())
     });
     combined_doubts(&named.collect::<Vec<_>>())
 }
@@ -80,7 +78,7 @@ pub fn remarks(runs: &[Run]) -> Vec<String> {
     let single = "one request was outstanding at a time, so that neither a policy nor the drive's \
                   queue had anything to choose from; with several outstanding (--outstanding 32) \
                   they do";
-    is_single.then(|| single.to_owned()).into_iter().collect()
+    Vec::from_iter(is_single.then(|| single.to_owned()))
 }
 
 /// The replay of a trace.
@@ -116,22 +114,19 @@ fn redundancy_doubts(name: &str, work: &RedundancyWork, last: Instant, failed: u
         )
     });
     let lost = work.lost.map(|lost| {
-        let part = match name {
-            "" => String::new(),
-            name => format!(" of part {name}"),
-        };
+        let part = if name.is_empty() { "" } else { " of part " };
         let (at, first) = (seconds(lost.at), lost.first.0);
-        let blocks = counted(lost.blocks.0, "block");
+        let blocks = with_noun(lost.blocks.0, "block");
         let failed = match failed {
             0 => "no request failed".to_owned(),
-            failed => counted(failed, "request") + " failed",
+            failed => with_noun(failed, "request") + " failed",
         };
-        format!("data were lost at {at:.3} s: {blocks}{part} from block {first} on; {failed}")
+        format!("data were lost at {at:.3} s: {blocks}{part}{name} from block {first} on; {failed}")
     });
     late.chain(lost).collect()
 }
 
-fn counted(count: u64, what: &str) -> String {
+fn with_noun(count: u64, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
 }
@@ -146,7 +141,7 @@ fn seconds(at: Instant) -> f64 {
 pub struct Speedup {
     /// The ratio.
     pub times: f64,
-    /// Half the width of its 95 % confidence interval, if with_interval.
+    /// Half the width of its 95 % confidence interval.
     pub half_width: Option<f64>,
 }
 
@@ -177,12 +172,8 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
         return Some(Speedup { times, half_width });
     }
     let mean = |run: &Run| {
-        run.report
-            .all()
-            .responses()
-            .moments()
-            .mean()
-            .map(Span::as_ms)
+        let responses = run.report.all();
+        responses.responses().moments().mean().map(Span::as_ms)
     };
     let ratios = fast.iter().zip(slow);
     let ratios: Option<Vec<f64>> = ratios.map(|(f, s)| Some(mean(s)? / mean(f)?)).collect();

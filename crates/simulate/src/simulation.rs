@@ -11,12 +11,13 @@ use diskarm_core::engine::{
 use diskarm_core::host::Host;
 use diskarm_core::random::Purpose;
 use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
+use diskarm_core::sched::Estimate;
 use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, PauseStream, Times};
 
 use crate::error::Error;
-use crate::input::{Generated, Input, Issue, MAX_DISKS, Traced};
+use crate::input::{GeneratedRequests, Input, Issue, MAX_DISKS, TraceReplay};
 use crate::observer::{Backlog, EarlyEnd, Extras, Progress, ProgressCalls, RunObserver, Sink};
 use crate::parallel;
 use crate::policies::MakePolicy;
@@ -43,15 +44,14 @@ pub struct Simulation<'a> {
     pub warm_up: u64,
     /// The length of the time windows to report.
     pub window: Option<Span>,
-    /// The largest number of requests that may wait under an open load. At the first
-    /// completion with more (all that are outstanding, at all drives together, but one) the run
-    /// ends as saturated.
+    /// The largest number of requests that may wait under an open load. At the first completion with
+    /// more (all that are outstanding at all drives, minus one) the run ends as saturated.
     pub max_waiting: Option<u64>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Serves `input` on `system` in the order of `policy`, with no merging, no warm-up,
-    /// no windows and no early end.
+    /// Serves `input` on `system` in the order of `policy`, with no merging, no warm-up, no windows
+    /// and no early end.
     pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             system,
@@ -64,11 +64,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs once: with the first seed if requests are generated.
-    ///
-    /// # Errors
-    /// If the workload, the warm-up or the windows do not fit the run, or if a trace is
-    /// invalid.
+    /// Runs once: with the first seed if requests are generated. Fails if the workload, the warm-up
+    /// or the windows do not fit the run, or if a trace is invalid.
     pub fn run<'w>(
         &self,
         progress: Progress<'w>,
@@ -84,10 +81,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs all replications, on every processor; `finished` is called with the number of runs
-    /// done. A trace runs once.
-    ///
-    /// # Errors
-    /// The errors of [`Self::run`].
+    /// done. A trace runs once. Fails with the errors of [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
@@ -106,7 +100,7 @@ impl<'a> Simulation<'a> {
     /// Runs once, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
-        generated: &Generated,
+        generated: &GeneratedRequests,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
@@ -124,7 +118,7 @@ impl<'a> Simulation<'a> {
     fn run_generated<'w>(
         &self,
         device: &mut impl Device,
-        generated: &Generated,
+        generated: &GeneratedRequests,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
@@ -167,7 +161,7 @@ impl<'a> Simulation<'a> {
     /// trace if it has them, and otherwise issues one request at a time, with the measured pauses.
     fn replay<'w>(
         &self,
-        traced: &Traced,
+        traced: &TraceReplay,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
@@ -189,7 +183,7 @@ impl<'a> Simulation<'a> {
     fn replay_on<'w, D: Device>(
         &self,
         make: impl FnMut() -> D + Send,
-        traced: &Traced,
+        traced: &TraceReplay,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
@@ -251,23 +245,21 @@ impl<'a> Simulation<'a> {
 
     /// Returns the drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
-        let host = self.system.drive_host(self.policy, seed);
+        self.merged(self.system.drive_host(self.policy, seed))
+    }
+
+    /// Returns the stack behind its host's queue, for a run with this seed. Fails if the policy
+    /// needs to know more than the stack provides.
+    fn stack_host(&self, stack: &DeviceStack, seed: u64) -> Result<Host<BoxedDevice>, Error> {
+        let host = self.system.stack_host(stack, self.policy, seed)?;
+        Ok(self.merged(host))
+    }
+
+    fn merged<D: Device + Estimate>(&self, host: Host<D>) -> Host<D> {
         match self.merge {
             Some(max) => host.merging(max),
             None => host,
         }
-    }
-
-    /// Returns the stack behind its host's queue, for a run with this seed.
-    ///
-    /// # Errors
-    /// If the policy needs to know more than the stack provides.
-    fn stack_host(&self, stack: &DeviceStack, seed: u64) -> Result<Host<BoxedDevice>, Error> {
-        let host = self.system.stack_host(stack, self.policy, seed)?;
-        Ok(match self.merge {
-            Some(max) => host.merging(max),
-            None => host,
-        })
     }
 
     /// Returns doubts about the drives, one line each.

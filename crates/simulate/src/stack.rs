@@ -42,10 +42,8 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices named in `text`, which is a stack.
-    ///
-    /// # Errors
-    /// An unknown device, reported for `field`; a device with none below it.
+    /// Finds the devices named in `text`, which is a stack. Fails for an unknown device, reported
+    /// for `field`; a device with none below it.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
@@ -74,11 +72,9 @@ impl<'t> StackExpression<'t> {
         })
     }
 
-    /// Reads the parameters of the devices for a stack in front of `drive`.
-    ///
-    /// # Errors
-    /// An invalid parameter; a device that needs to know more than the one below it provides;
-    /// `others` of another size than the drive, or more than there are disks.
+    /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
+    /// parameter; a device that needs to know more than the one below it provides; `others` of
+    /// another size than the drive, or more than there are disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;
@@ -142,18 +138,14 @@ impl DeviceStack {
         configs.fold(sectors, |below, config| config.capacity(below))
     }
 
-    /// Builds the devices in front of `drive` for a run with this seed.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one below it provides.
+    /// Builds the devices in front of `drive` for a run with this seed. Fails for a device that
+    /// needs to know more than the one below it provides.
     pub(crate) fn build(&self, drive: &Model, seed: u64) -> Result<BoxedDevice, InputError> {
         self.below(drive, seed, None).device()
     }
 
-    /// Like [`Self::build`], but with the device that `disk` makes in place of each drive.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one below it provides.
+    /// Like [`Self::build`], but with the device that `disk` makes in place of each drive. Fails
+    /// for a device that needs to know more than the one below it provides.
     pub(crate) fn build_over(
         &self,
         drive: &Model,
@@ -250,10 +242,8 @@ mod tests {
                 info: &TIMED,
                 config: Box::new(Nothing),
             });
-            stack
-                .build(&system.drive, 0)
-                .err()
-                .map(|error| error.to_string())
+            let built = stack.build(&system.drive, 0);
+            built.err().map(|error| error.to_string())
         };
         assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);
         let expected = "device timed needs positioning times, which host does not provide";

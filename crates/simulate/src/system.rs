@@ -42,11 +42,9 @@ impl From<Model> for System {
 
 impl System {
     /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
-    /// `throttle(rate=100/s, drive=hp-c2247)`.
-    ///
-    /// # Errors
-    /// The errors of [`Model::find`]; an unknown device or parameter; a policy in the stack that
-    /// needs to know more than the device below it provides.
+    /// `throttle(rate=100/s, drive=hp-c2247)`. Fails with the errors of [`Model::find`]; an unknown
+    /// device or parameter; a policy in the stack that needs to know more than the device below it
+    /// provides.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if !is_stack(text) {
             return Model::find(text).map(Self::from);
@@ -87,10 +85,8 @@ impl System {
     }
 
     /// Sets values in the drive's specification. Errors report them under `origin`, which also
-    /// becomes part of the name.
-    ///
-    /// # Errors
-    /// A value that is invalid or does not fit the others; a stack with drives of several models.
+    /// becomes part of the name. Fails for a value that is invalid or does not fit the others; a
+    /// stack with drives of several models.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let drive = self.drive.with_values(edits, origin)?;
         let name = format!("{} with {origin}", self.name);
@@ -98,11 +94,8 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Sets values in the drive's specification, if there are any, and names the system after
-    /// them.
-    ///
-    /// # Errors
-    /// The errors of [`Self::with_values`].
+    /// Sets values in the drive's specification, if there are any, and names the system after them.
+    /// Fails with the errors of [`Self::with_values`].
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -115,10 +108,8 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Puts the same devices in front of another `drive`.
-    ///
-    /// # Errors
-    /// If the devices do not fit the drive, or the stack has drives of several models.
+    /// Puts the same devices in front of another `drive`. Fails if the devices do not fit the
+    /// drive, or the stack has drives of several models.
     pub fn with_drive(&self, drive: Model) -> Result<Self, Error> {
         let Some(stack) = &self.stack else {
             return Ok(Self::from(drive));
@@ -131,18 +122,14 @@ impl System {
     }
 
     /// Puts the devices of the expression `stack` in front of `drive`, instead of in front of the
-    /// drive that the expression names.
-    ///
-    /// # Errors
-    /// If `stack` is not a stack of devices, or the devices do not fit the drive.
+    /// drive that the expression names. Fails if `stack` is not a stack of devices, or the devices
+    /// do not fit the drive.
     pub fn with_devices(drive: Model, stack: &str) -> Result<Self, Error> {
         Self::new(drive, read_stack(stack)?)
     }
 
-    /// Returns the drive if there are no devices in front of it.
-    ///
-    /// # Errors
-    /// If there are; the error calls the system `argument`.
+    /// Returns the drive if there are no devices in front of it. Fails if there are; the error
+    /// calls the system `argument`.
     pub fn single_drive(&self, argument: &'static str) -> Result<&Model, Error> {
         match self.stack {
             None => Ok(&self.drive),
@@ -164,19 +151,14 @@ impl System {
         }
     }
 
-    /// Parses `text` as a workload for this system; see [`workload`](crate::workload).
-    ///
-    /// # Errors
-    /// The errors of [`workload`](crate::workload).
+    /// Parses `text` as a workload for this system; see [`workload`](crate::workload). Fails with
+    /// the errors of [`workload`](crate::workload).
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
 
     /// Builds the system, with a host's queue in the order of `policy` in front; `seed` is for its
-    /// random behaviour.
-    ///
-    /// # Errors
-    /// If the policy needs to know more than the devices provide.
+    /// random behaviour. Fails if the policy needs to know more than the devices provide.
     pub fn queued(&self, policy: &dyn MakePolicy, seed: u64) -> Result<Box<dyn Device>, Error> {
         Ok(match &self.stack {
             None => Box::new(self.drive_host(policy, seed)),
@@ -184,10 +166,8 @@ impl System {
         })
     }
 
-    /// Builds the stack with the device that `disk` makes in place of each of its drives.
-    ///
-    /// # Errors
-    /// If there is no stack, it has drives of several models or with faults, which such a device
+    /// Builds the stack with the device that `disk` makes in place of each of its drives. Fails if
+    /// there is no stack, it has drives of several models or with faults, which such a device
     /// cannot have, or a device of the stack needs to know more than such a device provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
         let stack = self.stack.as_ref();
@@ -206,10 +186,8 @@ impl System {
         Host::new(drive, policy)
     }
 
-    /// Returns `stack`, which is that of the system, behind a host's queue.
-    ///
-    /// # Errors
-    /// If the policy needs to know more than the stack provides.
+    /// Returns `stack`, which is that of the system, behind a host's queue. Fails if the policy
+    /// needs to know more than the stack provides.
     pub(crate) fn stack_host(
         &self,
         stack: &DeviceStack,

@@ -5,9 +5,8 @@
 //! ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
 
 mod simulation;
-mod values;
 
-pub use values::{Comparison, Group, LOADS, Parameters, RUNS, Value};
+pub use simulation::{Comparison, Group, LOADS, Parameters, RUNS, Value};
 
 use std::sync::atomic::AtomicU64;
 
@@ -22,8 +21,7 @@ use diskarm_queueing::queues::{self, Class};
 use diskarm_queueing::{Distances, Moments, Service};
 
 use crate::{Error, Model, Run};
-use simulation::{Counter, Runs, Simulator};
-use values::SimulatedMean;
+use simulation::{Counter, Runs, SimulatedMean, Simulator};
 
 /// The theory of a drive.
 struct Theory {
@@ -61,10 +59,8 @@ impl Rate {
 }
 
 /// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of
-/// simulations that have been run, on any thread.
-///
-/// # Errors
-/// If no request of this size fits on the drive.
+/// simulations that have been run, on any thread. Fails if no request of this size fits on the
+/// drive.
 pub fn compare(
     model: &Model,
     parameters: &Parameters,
@@ -84,13 +80,16 @@ pub fn compare(
     let mut groups = vec![
         distances(theory, &alone),
         service(theory, &alone, &simulator.system.drive),
+        in_order(theory, simulator, &rates)?,
     ];
-    groups.push(in_order(theory, simulator, &rates)?);
     if (0.0..1.0).contains(&parameters.read_share) && parameters.read_share > 0.0 {
         groups.push(reads_first(theory, simulator, &rates)?);
     }
     groups.push(shortest_access(theory, simulator, &rates)?);
-    groups.extend(pair_groups(theory, simulator, &rates)?);
+    // The values of two drives of one model, with the same data.
+    groups.push(positioning(theory, simulator)?);
+    groups.push(reads(theory, simulator, &rates)?);
+    groups.push(by_address(simulator, &rates)?);
     Ok(Comparison {
         drive: model.name.clone(),
         size_sectors: parameters.sectors.0,
@@ -167,9 +166,8 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
     // With zero latency theory and simulation draw the line between these two differently.
     if buffer.read_on_arrival || buffer.write_on_arrival {
         let both = part(|parts| parts.rotation + parts.transfer);
-        values.push(
-            Value::new("media_ms", "rotational wait and transfer, ms", media).with_simulation(both),
-        );
+        let value = Value::new("media_ms", "rotational wait and transfer, ms", media);
+        values.push(value.with_simulation(both));
     } else {
         let rotation = Value::new("rotation_ms", "rotational wait, ms", any.rotation.first);
         values.push(rotation.with_simulation(part(|parts| parts.rotation)));
@@ -213,9 +211,8 @@ fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Resul
         let label = format!("at {:.1} requests/s, {load:.0} % busy", rate.per_s());
         let value = Value::new("response_ms", label, found.map(|found| found.mean));
         let runs = simulator.open("fcfs", rate.pause)?;
-        Ok(value
-            .with_rate(rate.per_s())
-            .with_simulation(runs.steady(response_of_all)))
+        let value = value.with_rate(rate.per_s());
+        Ok(value.with_simulation(runs.steady(response_of_all)))
     };
     Ok(Group {
         name: "fcfs",
@@ -278,11 +275,8 @@ fn shortest_access(
         let label = format!("response at {:.1} requests/s, ms", rate.per_s());
         let runs = simulator.open("satf", rate.pause)?;
         let value = Value::new("response_ms", label, found).approximate();
-        values.push(
-            value
-                .with_rate(rate.per_s())
-                .with_simulation(runs.steady(response_of_all)),
-        );
+        let value = value.with_rate(rate.per_s());
+        values.push(value.with_simulation(runs.steady(response_of_all)));
     }
     Ok(Group {
         name: "satf",
@@ -307,19 +301,6 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
 /// The clients that keep a pair busy at all times, or nearly: of this many requests some are
 /// waiting for either disk.
 const CLIENTS: usize = 128;
-
-/// The values of two drives of one model, with the same data.
-fn pair_groups(
-    theory: &Theory,
-    simulator: &Simulator<'_>,
-    rates: &[Rate],
-) -> Result<[Group; 3], Error> {
-    Ok([
-        positioning(theory, simulator)?,
-        reads(theory, simulator, rates)?,
-        by_address(simulator, rates)?,
-    ])
-}
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {
     let stroke = f64::from(theory.distances.cylinders());
@@ -464,13 +445,10 @@ mod tests {
     #[test]
     fn a_power_law_gives_its_power() {
         let rate = |m: u32| 1_000.0 / (20.0 * f64::from(m).powf(-0.2));
-        let found = |m| {
-            Some(SimulatedMean {
-                mean: rate(m),
-                ci95: 0.0,
-            })
-        };
-        let measured = CHOICES.map(|m| (m, found(m)));
+        let measured = CHOICES.map(|m| {
+            let (mean, ci95) = (rate(m), 0.0);
+            (m, Some(SimulatedMean { mean, ci95 }))
+        });
         assert!((power(20.0, &measured) - 0.2).abs() < 1e-12);
     }
 }

@@ -5,10 +5,10 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::Disk;
 use diskarm_core::wrap::{RecordedRequest, Recording};
 use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
-use diskarm_trace::{Location, Reader, Record, TraceError};
+use diskarm_trace::{Location, Record, TraceError};
 
 use crate::error::Error;
-use crate::input::{Fitting, Issue, Traced, check_disk};
+use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
 /// An iterator over the requests of traces, with a disk for each device. It ends at the first
@@ -49,11 +49,9 @@ pub struct Origin {
 }
 
 impl TraceRows {
-    /// Opens the traces of `traced` for replay on disks like `system`.
-    ///
-    /// # Errors
-    /// An error in the traces up to the first row for a drive; no such row.
-    pub fn open(traced: &Traced, system: &System) -> Result<Self, Error> {
+    /// Opens the traces of `traced` for replay on disks like `system`. Fails on an error before the
+    /// first row for a drive, and without such a row.
+    pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
             trace: Disks::new(read_changed(traced, blocks.room())?),
@@ -72,16 +70,15 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(match &traced.selection.devices[..] {
-            [] => Error::argument(
+        Err(if let Some(first) = traced.selection.devices.first() {
+            let expected = format!("a device with requests in {name}");
+            Error::argument("device", first.to_string(), expected)
+        } else {
+            Error::argument(
                 "trace",
                 name,
                 "a trace with requests from `from` to `until`",
-            ),
-            [first, ..] => {
-                let expected = format!("a device with requests in {name}");
-                Error::argument("device", first.to_string(), expected)
-            }
+            )
         })
     }
 
@@ -93,11 +90,11 @@ impl TraceRows {
     /// Returns the files and their formats.
     pub fn files(&self) -> Vec<TraceFile> {
         let files = self.files.iter().cloned().zip(self.trace.readers());
-        let file = |(file, reader): (String, &Reader)| TraceFile {
-            file,
-            format: reader.format().name,
-        };
-        files.map(file).collect()
+        let files = files.map(|(file, reader)| {
+            let format = reader.format().name;
+            TraceFile { file, format }
+        });
+        files.collect()
     }
 
     /// Returns the number of requests so far.
@@ -133,10 +130,7 @@ impl TraceRows {
         self.trace.inner().changes()
     }
 
-    /// Checks that the rows ended with the trace.
-    ///
-    /// # Errors
-    /// The error in the row at which they ended, if there was one.
+    /// Checks that the rows ended with the trace, not at an invalid row.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -159,7 +153,7 @@ impl TraceRows {
 }
 
 /// Reads the requests of `traced` with all requested changes, for disks with `room` blocks.
-fn read_changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+fn read_changed(traced: &TraceReplay, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
             Ok(traced.selection.devices(traced.reading.open(file)?))
@@ -215,15 +209,13 @@ pub struct BlockConverter {
     count: u64,
     /// The drive's sectors per block, if sectors are no larger, or else one.
     sectors_per_block: u64,
-    /// BlockConverter per sector of the drive, if sectors are larger, or else one.
+    /// Blocks per sector of the drive, if sectors are larger, or else one.
     blocks_per_sector: u64,
 }
 
 impl BlockConverter {
-    /// Returns the conversion for `disk`; errors call it `name`.
-    ///
-    /// # Errors
-    /// If neither of a block and a sector of the disk is a whole number of the other.
+    /// Returns the conversion for `disk`; errors call it `name`. Fails if neither of a block and a
+    /// sector of the disk is a whole number of the other.
     pub fn new(disk: Disk, name: &str) -> Result<Self, Error> {
         let sector_bytes = disk.sector.0 as u32;
         let is_divisor = BLOCK_BYTES.is_multiple_of(sector_bytes);
@@ -270,10 +262,8 @@ impl BlockConverter {
         format!("{count} {requests} widened to whole sectors of {bytes} bytes")
     }
 
-    /// Converts `record`, a row of `file`, to a request `id` for whole sectors.
-    ///
-    /// # Errors
-    /// If the request extends beyond the end of the drive.
+    /// Converts `record`, a row of `file`, to a request `id` for whole sectors. Fails if the
+    /// request extends beyond the end of the drive.
     #[inline(always)]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
@@ -309,12 +299,10 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Reads `traced` for a device like `system`.
-    ///
-    /// # Errors
-    /// An invalid trace; one without arrivals or of several devices; requests that are not to be
-    /// issued at their arrivals, or are spread over several disks.
-    pub fn read(traced: &Traced, system: &System) -> Result<Self, Error> {
+    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals
+    /// or of several devices; requests that are not to be issued at their arrivals, or are spread
+    /// over several disks.
+    pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
             let expected = "none, as requests are issued at their arrivals";
@@ -349,10 +337,8 @@ impl Arrivals {
 }
 
 /// Returns the reads and writes of a recording that succeeded, in order of arrival, with their
-/// responses. Traces have no flushes and no failures.
-///
-/// # Errors
-/// If the sectors of `system`, whose requests were recorded, are not blocks of a trace.
+/// responses. Traces have no flushes and no failures. Fails if the sectors of `system`, whose
+/// requests were recorded, are not blocks of a trace.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
     let passed = recording.passed().iter().zip(1..);

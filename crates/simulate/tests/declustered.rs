@@ -3,15 +3,15 @@
 use diskarm_core::device::Work;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Error, Generated, Input, Run, Simulation, System, never_stop};
+use diskarm_simulate::{Error, GeneratedRequests, Input, Run, Simulation, System, never_stop};
 
 const LOAD: &str = "poisson(rate=200/s) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, workload: &str) -> Result<Run, Error> {
     let system = System::parse(drive)?;
-    let generated = Generated {
+    let generated = GeneratedRequests {
         requests: Some(4_000),
-        ..Generated::new(system.workload(workload)?)
+        ..GeneratedRequests::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
     Simulation::new(&system, &PolicyConfig::default(), &input).run(&never_stop, None)

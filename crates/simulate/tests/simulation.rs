@@ -10,7 +10,8 @@ use diskarm_core::spec::SeekCurve;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
 use diskarm_simulate::{
-    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, System, Traced, never_stop,
+    Error, GeneratedRequests, Input, Issue, Model, Run, Simulation, Sink, System, TraceReplay,
+    never_stop,
 };
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
@@ -19,11 +20,11 @@ fn system() -> System {
     System::parse("hp-c2247").expect("a drive in the catalogue")
 }
 
-fn generated(system: &System, workload: &str, requests: u64) -> Generated {
+fn generated(system: &System, workload: &str, requests: u64) -> GeneratedRequests {
     let workload = system.workload(workload).expect("a sound workload");
-    Generated {
+    GeneratedRequests {
         requests: Some(requests),
-        ..Generated::new(workload)
+        ..GeneratedRequests::new(workload)
     }
 }
 
@@ -113,7 +114,7 @@ fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
 #[test]
 fn a_replication_is_the_run_with_its_seed() {
     let (system, sptf) = (system(), policy("sptf"));
-    let several = Generated {
+    let several = GeneratedRequests {
         seed: 7,
         replications: Some(4),
         ..generated(&system, OPEN, 2_000)
@@ -128,7 +129,7 @@ fn a_replication_is_the_run_with_its_seed() {
     assert_eq!(finished.into_inner(), 4);
     for (run, seed) in runs.iter().zip(replication_seeds(7)) {
         assert_eq!(run.seed, Some(seed));
-        let input = Input::Generated(Generated {
+        let input = Input::Generated(GeneratedRequests {
             seed,
             replications: None,
             ..several.clone()
@@ -208,7 +209,7 @@ fn scattering() -> System {
 fn equal_seeds_of_a_random_drive_give_equal_runs() {
     let (system, sptf) = (scattering(), policy("sptf"));
     let run = |system: &System, seed| {
-        let input = Input::Generated(Generated {
+        let input = Input::Generated(GeneratedRequests {
             seed,
             ..generated(system, OPEN, 1_000)
         });
@@ -229,9 +230,9 @@ fn the_seed_of_a_replay_is_recorded_if_the_drive_is_random() {
     let fcfs = policy("fcfs");
     let file = file_of("random.spc", &trace(200));
     let replay = |system: &System, seed| {
-        let input = Input::Traced(Traced {
+        let input = Input::Traced(TraceReplay {
             seed,
-            ..Traced::new(vec![file.clone()])
+            ..TraceReplay::new(vec![file.clone()])
         });
         let mut done = Kept::default();
         let simulation = Simulation::new(system, &fcfs, &input);
@@ -262,7 +263,7 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     let last = system.drive.spec.geometry.sectors.0 * 8 - 1;
     let rows = format!("0,16,4096,R,0.0\n0,7,1024,R,1.0\n0,8,1536,W,2.0\n0,{last},512,R,3.0\n");
     let file = file_of("large.spc", &rows);
-    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let input = Input::Traced(TraceReplay::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let mut served = Served::default();
     let simulation = Simulation::new(&system, &fcfs, &input);
@@ -302,7 +303,7 @@ impl Sink for Served {
 fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     let (system, fcfs) = (system(), policy("fcfs"));
     let file = file_of("two.spc", &trace(3_000));
-    let traced = Traced::new(vec![file.clone()]);
+    let traced = TraceReplay::new(vec![file.clone()]);
     let input = Input::Traced(traced.clone());
     let simulation = Simulation::new(&system, &fcfs, &input);
     let mut rows = Kept::default();
@@ -339,7 +340,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     let stopped = cut.run(&|_| ControlFlow::Break(()), None).expect("sound");
     assert!(stopped.is_stopped);
     // With a fixed number outstanding, waiting requests are not a backlog.
-    let closed = Input::Traced(Traced {
+    let closed = Input::Traced(TraceReplay {
         issue: Issue::Outstanding {
             clients: 500,
             think: Span::ZERO,
@@ -393,7 +394,7 @@ fn errors_tell_file_line_and_field() {
     assert_eq!(place(&error), (some("/absent/x.toml"), None, None));
 
     let file = file_of("broken.spc", "0,1,512,r,0.1\n0,x,512,r,0.2\n");
-    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let input = Input::Traced(TraceReplay::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);
     let error = run.expect_err("no block");
@@ -407,7 +408,7 @@ fn a_trace_that_fails_is_reported() {
     let system = System::parse("faults(outage=\"0s to 1000s\", drive=hp-c2247)");
     let system = system.expect("a stack");
     let file = file_of("failing.spc", &trace(100));
-    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let input = Input::Traced(TraceReplay::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let run = |warm_up| {
         let simulation = Simulation {

@@ -6,7 +6,7 @@ use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
 use diskarm_simulate::{
-    Error, Generated, Input, Model, Run, Simulation, System, Traced, never_stop,
+    Error, GeneratedRequests, Input, Model, Run, Simulation, System, TraceReplay, never_stop,
 };
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
@@ -14,9 +14,9 @@ const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, policy: &str, workload: &str) -> Result<Run, Error> {
     let system = System::parse(drive)?;
-    let generated = Generated {
+    let generated = GeneratedRequests {
         requests: Some(5_000),
-        ..Generated::new(system.workload(workload)?)
+        ..GeneratedRequests::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
     let policy: PolicyConfig = policy.parse()?;
@@ -159,9 +159,9 @@ fn failed_requests_are_in_no_figure_of_streams_and_windows() {
     let workload = system.workload("poisson(rate=30/s) uniform size=8KiB");
     let mut workload = workload.expect("a workload");
     workload.streams.push(workload.streams[0].clone());
-    let input = Input::Generated(Generated {
+    let input = Input::Generated(GeneratedRequests {
         requests: Some(1_000),
-        ..Generated::new(workload)
+        ..GeneratedRequests::new(workload)
     });
     let fcfs = PolicyConfig::default();
     let simulation = Simulation {
@@ -372,9 +372,9 @@ fn each_disk_and_each_seed_of_a_replay_has_its_own_faults() {
     std::fs::write(&file, rows.collect::<String>()).expect("a file");
     let mut reports = Vec::new();
     for seed in [1, 2] {
-        let input = Input::Traced(Traced {
+        let input = Input::Traced(TraceReplay {
             seed,
-            ..Traced::new(vec![file.display().to_string()])
+            ..TraceReplay::new(vec![file.display().to_string()])
         });
         let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);
         let run = run.unwrap_or_else(|error| panic!("{error}"));

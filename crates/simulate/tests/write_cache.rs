@@ -6,7 +6,7 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::SectorCount;
 use diskarm_drives::text::Edit;
-use diskarm_simulate::{Generated, Input, Simulation, System, never_stop};
+use diskarm_simulate::{GeneratedRequests, Input, Simulation, System, never_stop};
 
 const REQUESTS: u64 = 6_000;
 
@@ -24,9 +24,9 @@ fn throughput(policy: &str, clients: u32, room: u64) -> f64 {
     buffer.dirty_max = SectorCount(room * 8);
     let workload = format!("closed(clients={clients}) uniform size=4KiB reads=0%");
     let workload = system.workload(&workload).expect("a sound workload");
-    let input = Input::Generated(Generated {
+    let input = Input::Generated(GeneratedRequests {
         requests: Some(REQUESTS),
-        ..Generated::new(workload)
+        ..GeneratedRequests::new(workload)
     });
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
     let simulation = Simulation::new(&system, &fcfs, &input);
@@ -65,10 +65,10 @@ fn responses_ms(in_gaps: bool, seed: u64) -> [f64; 2] {
     buffer.destage_in_gaps = in_gaps;
     let workload = "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
     let workload = system.workload(workload).expect("a sound workload");
-    let input = Input::Generated(Generated {
+    let input = Input::Generated(GeneratedRequests {
         requests: Some(REQUESTS),
         seed,
-        ..Generated::new(workload)
+        ..GeneratedRequests::new(workload)
     });
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
     let simulation = Simulation::new(&system, &fcfs, &input);
@@ -104,9 +104,9 @@ fn the_buffers_report_what_they_have_destaged() {
             let system = System::parse(name).expect("sound drives");
             let system = system.with_edits(&edits, "set").expect("sound values");
             let workload = "closed(clients=8) uniform size=4KiB reads=67%";
-            let input = Input::Generated(Generated {
+            let input = Input::Generated(GeneratedRequests {
                 requests: Some(1_200),
-                ..Generated::new(system.workload(workload).expect("a sound workload"))
+                ..GeneratedRequests::new(system.workload(workload).expect("a sound workload"))
             });
             let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
             let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);

@@ -6,16 +6,15 @@ use diskarm_core::text::InputError;
 
 use crate::expression::{Location, Names, Scalar};
 
-/// One thing that a study varies, and its values.
+/// One thing that a study varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Its name in placeholders and selections.
+    /// The name in placeholders and selections.
     pub name: String,
-    /// Its title in figures.
+    /// The title in figures.
     pub title: String,
-    /// The unit of its numbers.
     pub unit: Option<String>,
-    /// Its values in the order of the file; at least one.
+    /// At least one, in the order of the file.
     pub values: Vec<AxisValue>,
     /// True if its values are traces that the command line gives.
     pub is_given: bool,
@@ -23,34 +22,23 @@ pub struct Axis {
     pub left_out: Vec<AxisValue>,
 }
 
-/// One value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisValue {
     /// The value that placeholders insert.
     pub value: Scalar,
-    /// Its label in figures and tables.
+    /// The label in figures and tables.
     pub label: String,
     /// Further values that placeholders can insert, by name.
     pub fields: BTreeMap<String, Scalar>,
 }
 
 impl Axis {
-    /// The index of the value written as `text`, by label or by value.
-    pub fn find(&self, text: &str) -> Option<usize> {
-        self.values.iter().position(|value| value.is(text))
-    }
-
-    /// Returns true if the short form leaves out the value written as `text`.
-    pub fn leaves_out(&self, text: &str) -> bool {
-        self.left_out.iter().any(|value| value.is(text))
-    }
-
-    /// Its values, if all are numbers.
+    /// Returns its values, if all are numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
     }
 
-    /// Its title with its unit.
+    /// Returns its title with its unit.
     pub fn with_unit(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{}, {unit}", self.title),
@@ -60,8 +48,8 @@ impl Axis {
 }
 
 impl AxisValue {
-    /// `value` without a label or fields of its own.
-    pub(crate) fn plain(value: Scalar) -> Self {
+    /// Returns `value` without a label or fields of its own.
+    pub fn plain(value: Scalar) -> Self {
         Self {
             label: value.to_string(),
             value,
@@ -78,54 +66,43 @@ impl AxisValue {
 /// The index of a cell's value on each axis.
 pub type Point = Vec<usize>;
 
-/// All points of these axes; the last axis varies first.
+/// Returns all points of these axes; the last axis varies first.
 pub fn points(axes: &[Axis]) -> Vec<Point> {
     let mut points: Vec<Point> = vec![Vec::new()];
     for axis in axes {
         let longer = points.iter().flat_map(|point| {
-            (0..axis.values.len()).map(move |place| {
-                let mut longer = point.clone();
-                longer.push(place);
-                longer
-            })
+            let places = 0..axis.values.len();
+            places.map(|place| [&point[..], &[place]].concat())
         });
         points = longer.collect();
     }
     points
 }
 
-/// The values of all placeholders in the cell at `point`.
-pub(crate) fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
-    let values = axes
-        .iter()
-        .zip(point)
-        .map(|(axis, place)| (axis, &axis.values[*place]));
-    values
-        .flat_map(|(axis, value)| {
-            let fields = value
-                .fields
-                .iter()
-                .map(|(name, field)| (name.as_str(), field));
-            fields.chain([(axis.name.as_str(), &value.value)])
-        })
-        .collect()
+/// Returns the values of all placeholders in the cell at `point`.
+pub fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
+    let values = axes.iter().zip(point).flat_map(|(axis, place)| {
+        let value = &axis.values[*place];
+        let fields = value
+            .fields
+            .iter()
+            .map(|(name, field)| (name.as_str(), field));
+        fields.chain([(axis.name.as_str(), &value.value)])
+    });
+    values.collect()
 }
 
-/// The labels of a point, as errors and tables show them: `policy = SSTF, rate = 40`.
+/// Returns the labels of a point, as errors and tables show them: `policy = SSTF, rate = 40`.
 pub fn describe(axes: &[Axis], point: &Point) -> String {
-    describe_where(axes, point, |_| true)
+    describe_except(axes, point, usize::MAX)
 }
 
-/// The labels of a point on all axes but one.
-pub(crate) fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
-    describe_where(axes, point, |axis| axis != except)
-}
-
-fn describe_where(axes: &[Axis], point: &Point, is_shown: impl Fn(usize) -> bool) -> String {
+/// Returns the labels of a point on all axes except one.
+pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
     let values = axes.iter().zip(point).enumerate();
-    let shown = values.filter(|(axis, _)| is_shown(*axis));
+    let values = values.filter(|(axis, _)| *axis != except);
     let labels =
-        shown.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
+        values.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
     labels.collect::<Vec<String>>().join(", ")
 }
 
@@ -135,20 +112,15 @@ pub struct Selection(Vec<(usize, Vec<usize>)>);
 
 impl Selection {
     /// Reads a table of axes: a value, a list of values, or `{ from, to }`.
-    pub(crate) fn read(
-        table: &toml::Table,
-        axes: &[Axis],
-        at: &Location,
-    ) -> Result<Self, InputError> {
-        let mut chosen = Vec::new();
+    pub fn read(table: &toml::Table, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
+        let mut selected = Vec::new();
         for (name, value) in table {
             let at = at.part(name);
             let number = axis_of(name, axes, &at)?;
-            let places = places(value, &axes[number], &at)?;
-            chosen.push((number, places));
+            selected.push((number, places(value, &axes[number], &at)?));
         }
-        chosen.sort_unstable();
-        Ok(Self(chosen))
+        selected.sort_unstable();
+        Ok(Self(selected))
     }
 
     /// Returns true if the cell at `point` is selected.
@@ -175,11 +147,6 @@ impl Selection {
         Some(moved)
     }
 
-    /// The named axes, by index.
-    pub fn axes(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().map(|(axis, _)| *axis)
-    }
-
     /// Returns true if it names no axis, so that every cell is selected.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
@@ -190,21 +157,20 @@ impl Selection {
         self.0.iter().all(|(_, places)| places.len() == 1)
     }
 
-    /// The labels of the selected values.
+    /// Returns the labels of the selected values.
     pub fn label(&self, axes: &[Axis]) -> String {
         let labels = self.0.iter().map(|(axis, places)| {
-            let labels: Vec<&str> = places
+            let labels = places
                 .iter()
-                .map(|place| axes[*axis].values[*place].label.as_str())
-                .collect();
-            labels.join(", ")
+                .map(|place| axes[*axis].values[*place].label.as_str());
+            labels.collect::<Vec<_>>().join(", ")
         });
         labels.collect::<Vec<String>>().join("; ")
     }
 }
 
-/// The index of the axis called `name`.
-pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
+/// Returns the index of the axis called `name`.
+pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
     let place = axes.iter().position(|axis| axis.name == name);
     place.ok_or_else(|| {
         let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -212,74 +178,65 @@ pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize,
     })
 }
 
-/// The indices on `axis` that `value` selects.
-pub(crate) fn places(
-    value: &toml::Value,
-    axis: &Axis,
-    at: &Location,
-) -> Result<Vec<usize>, InputError> {
-    match value {
+/// Returns the indices on `axis` that `value` selects.
+pub fn places(value: &toml::Value, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
+    let values = match value {
         toml::Value::Array(values) if values.is_empty() => {
-            Err(at.error("none", "at least one value"))
+            return Err(at.error("none", "at least one value"));
         }
-        toml::Value::Array(values) => {
-            let is_kept = |value: &&toml::Value| {
-                let text = Scalar::of(value).map(|scalar| scalar.to_string());
-                !text.is_some_and(|text| axis.leaves_out(&text))
-            };
-            let kept = values.iter().filter(is_kept);
-            let places: Vec<usize> = kept
-                .map(|value| place(value, axis, at))
-                .collect::<Result<_, _>>()?;
-            if places.is_empty() {
-                Err(at.error(value.to_string(), "a value that the short form keeps"))
-            } else {
-                Ok(places)
-            }
-        }
-        toml::Value::Table(range) => within(range, axis, at),
-        value => place(value, axis, at).map(|place| vec![place]),
+        toml::Value::Array(values) => values,
+        toml::Value::Table(range) => return places_within(range, axis, at),
+        value => return place(value, axis, at).map(|place| vec![place]),
+    };
+    let is_kept = |value: &&toml::Value| {
+        let text = Scalar::new(value).map(|scalar| scalar.to_string());
+        !text.is_some_and(|text| axis.left_out.iter().any(|value| value.is(&text)))
+    };
+    let kept = values.iter().filter(is_kept);
+    let places = kept.map(|value| place(value, axis, at));
+    match places.collect::<Result<Vec<_>, _>>()? {
+        none if none.is_empty() => Err(at.error(value, "a value that the short form keeps")),
+        places => Ok(places),
     }
 }
 
 fn place(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, InputError> {
-    let text = Scalar::of(value).map(|scalar| scalar.to_string());
-    let found = text.as_ref().and_then(|text| axis.find(text));
-    found.ok_or_else(|| {
+    let text = Scalar::new(value).map(|scalar| scalar.to_string());
+    let position = |text: &String| axis.values.iter().position(|value| value.is(text));
+    text.as_ref().and_then(position).ok_or_else(|| {
         let labels: Vec<&str> = axis.values.iter().map(|v| v.label.as_str()).collect();
         let what = format!("a value of axis {:?}", axis.name);
         match &text {
             Some(text) => at.unknown(text, &what, &labels),
-            None => at.error(value.to_string(), what),
+            None => at.error(value, what),
         }
     })
 }
 
-/// The numbers of an axis from `from` to `to`, both included; at least one.
-fn within(range: &toml::Table, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
+/// Returns the numbers of an axis from `from` to `to`, both included; at least one.
+fn places_within(
+    range: &toml::Table,
+    axis: &Axis,
+    at: &Location,
+) -> Result<Vec<usize>, InputError> {
     let wrong = || {
         let expected = "numbers { from, to } that hold a value of this axis";
-        at.error(toml::Value::Table(range.clone()).to_string(), expected)
+        at.error(toml::Value::Table(range.clone()), expected)
     };
-    let mut ends = [f64::NEG_INFINITY, f64::INFINITY];
+    let [mut from, mut to] = [f64::NEG_INFINITY, f64::INFINITY];
     for (key, value) in range {
         let end = match key.as_str() {
-            "from" => &mut ends[0],
-            "to" => &mut ends[1],
+            "from" => &mut from,
+            "to" => &mut to,
             _ => return Err(wrong()),
         };
-        *end = Scalar::of(value)
-            .and_then(|s| s.number())
-            .ok_or_else(wrong)?;
+        let number = Scalar::new(value).and_then(|scalar| scalar.number());
+        *end = number.ok_or_else(wrong)?;
     }
     let numbers = axis.numbers().ok_or_else(wrong)?;
-    let inside = |(_, number): &(usize, &f64)| (ends[0]..=ends[1]).contains(*number);
-    let places: Vec<usize> = numbers
-        .iter()
-        .enumerate()
-        .filter(inside)
-        .map(|(p, _)| p)
-        .collect();
+    let places = numbers.iter().enumerate();
+    let places = places.filter(|(_, number)| (from..=to).contains(*number));
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
     if places.is_empty() {
         Err(wrong())
     } else {

@@ -1,22 +1,18 @@
 //! The inputs of a single cell, with their placeholders replaced.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use diskarm_core::text::InputError;
+use diskarm_core::text::{InputError, quantity};
 use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
-use crate::expression::Scalar;
-use crate::expression::{Location, StudyText};
-use crate::expression::{Names, fill};
+use crate::expression::{Location, Names, Scalar, StudyText, fill};
 use crate::measure::Measure;
 
 /// The keys of `[cell]`, as written in the file.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;
 
-/// All keys of `[cell]`.
 pub(crate) const KEYS: &[&str] = &[
     "drive",
     "policy",
@@ -50,13 +46,11 @@ pub struct Inputs {
     pub spec: BTreeMap<String, String>,
     /// The policy, as for `--policy`.
     pub policy: String,
-    /// The source of its requests.
     pub source: CellInput,
     /// Completions left out of the results.
     pub warm_up: u64,
     /// A run ends as saturated when more requests than this wait.
     pub max_waiting: Option<u64>,
-    /// The measure.
     pub measure: Measure,
     /// The options of the measure `scan`, by keys named after the flags of `diskarm scan`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -87,14 +81,12 @@ pub enum CellInput {
     },
 }
 
-/// The number of runs of a cell.
+/// The number of runs of a cell, from `min` to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replications {
     /// The first seed.
     pub seed: u64,
-    /// The minimum number of runs.
     pub min: u32,
-    /// The maximum number of runs.
     pub max: u32,
     /// Runs are added until the half width of the first metric's 95 % interval is this share of
     /// its mean.
@@ -104,11 +96,8 @@ pub struct Replications {
 /// A cell: a point of the study and what it simulates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The index of its value on each axis.
     pub point: Point,
-    /// Its inputs.
     pub inputs: Inputs,
-    /// The number of its runs.
     pub replications: Replications,
 }
 
@@ -129,37 +118,37 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The cell at `point`.
+    /// Reads the cell at `point`.
     pub(crate) fn read(&self, point: &Point) -> Result<Cell, InputError> {
         let names = names(self.axes, point);
-        let filled = Filled {
+        let filled = CellKeys {
             reader: self,
             point,
             names: &names,
         };
-        filled.one_of_both()?;
+        filled.check_source()?;
         let generated = self.keys.contains_key("workload");
-        let source = match generated {
-            true => CellInput::Generated {
+        let source = if generated {
+            CellInput::Generated {
                 workload: filled.text("workload")?,
                 requests: filled.count("requests", 1, None)?,
-            },
-            false => CellInput::Traced {
+            }
+        } else {
+            CellInput::Traced {
                 trace: filled.text("trace")?,
                 changes: filled.changes()?,
-            },
+            }
         };
         let warm_up = filled.count("warm_up", 0, Some(0))?;
         if let CellInput::Generated { requests, .. } = source
             && warm_up >= requests
         {
             let expected = format!("less than the {requests} requests");
-            return Err(filled.at("warm_up").error(warm_up.to_string(), expected));
+            return Err(filled.location("warm_up").error(warm_up, expected));
         }
-        let max_waiting = match (generated, self.keys.contains_key("max_waiting")) {
-            (false, false) => None,
-            _ => Some(filled.count("max_waiting", 1, Some(MAX_WAITING))?),
-        };
+        let has_limit = generated || self.keys.contains_key("max_waiting");
+        let max_waiting = || filled.count("max_waiting", 1, Some(MAX_WAITING));
+        let max_waiting = has_limit.then(max_waiting).transpose()?;
         let measure = filled.measure()?;
         Ok(Cell {
             point: point.clone(),
@@ -183,41 +172,39 @@ impl Reader<'_> {
 const MAX_WAITING: u64 = 2_000;
 
 /// The keys of one cell.
-struct Filled<'r> {
+struct CellKeys<'r> {
     reader: &'r Reader<'r>,
     point: &'r Point,
     names: &'r Names<'r>,
 }
 
-impl Filled<'_> {
-    fn at(&self, key: &str) -> Location {
-        let keys = self.reader.keys;
-        let nowhere: Range<usize> = 0..0;
-        let span = keys.get(key).map_or(nowhere, Spanned::span);
-        self.reader.text.at(&span, format!("cell.{key}"))
+impl CellKeys<'_> {
+    fn location(&self, key: &str) -> Location {
+        let span = self.reader.keys.get(key).map_or(0..0, Spanned::span);
+        self.reader.text.location(&span, format!("cell.{key}"))
     }
 
-    /// `expected`, with the cell it applies to.
+    /// Returns `expected`, with the cell it applies to.
     fn expected(&self, expected: &str) -> String {
-        match self.point[..] {
-            [] => expected.to_owned(),
-            _ => format!(
-                "{expected} (in the cell {})",
-                describe(self.reader.axes, self.point)
-            ),
+        if self.point.is_empty() {
+            return expected.to_owned();
         }
+        format!(
+            "{expected} (in the cell {})",
+            describe(self.reader.axes, self.point)
+        )
     }
 
     fn scalar(&self, key: &str) -> Result<Option<Scalar>, InputError> {
-        let Some(value) = self.reader.keys.get(key) else {
-            return Ok(None);
-        };
-        self.fill(value.get_ref(), &self.at(key)).map(Some)
+        let value = self.reader.keys.get(key);
+        value
+            .map(|value| self.fill(value.get_ref(), &self.location(key)))
+            .transpose()
     }
 
     fn fill(&self, value: &toml::Value, at: &Location) -> Result<Scalar, InputError> {
-        let wrong = |expected: &str| at.error(value.to_string(), self.expected(expected));
-        let scalar = Scalar::of(value).ok_or_else(|| wrong("a single value"))?;
+        let wrong = |expected: &str| at.error(value, self.expected(expected));
+        let scalar = Scalar::new(value).ok_or_else(|| wrong("a single value"))?;
         match &scalar {
             Scalar::Text(text) => fill(text, self.names).map_err(|why| wrong(&why)),
             _ => Ok(scalar),
@@ -227,56 +214,45 @@ impl Filled<'_> {
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
-        found.ok_or_else(|| self.at(key).error("nothing", self.expected("it to be set")))
-    }
-
-    /// A whole number of at least `min`; `default` where the key is absent.
-    fn count(&self, key: &str, min: u64, default: Option<u64>) -> Result<u64, InputError> {
-        let expected = self.expected(&format!("a whole number of {min} or more"));
-        let wrong = |found: String| self.at(key).error(found, expected);
-        match (self.scalar(key)?, default) {
-            (None, Some(default)) => Ok(default),
-            (None, None) => Err(wrong("nothing".to_owned())),
-            (Some(found), _) => {
-                let number = found.number().or_else(|| found.to_string().parse().ok());
-                let whole = number.filter(|n| n.fract() == 0.0 && *n >= min as f64 && *n < 1e15);
-                let whole = whole.ok_or_else(|| wrong(found.to_string()))?;
-                Ok(whole as u64)
-            }
-        }
-    }
-
-    /// Checks that there is either a workload or a trace, with the keys that belong to it.
-    fn one_of_both(&self) -> Result<(), InputError> {
-        let has = |key: &&&str| self.reader.keys.contains_key(**key);
-        let (own, other) = match (has(&&"workload"), has(&&"trace")) {
-            (true, false) => ("workload", TRACE_KEYS.to_vec()),
-            (false, true) => ("trace", self.keys_without_a_trace()?),
-            (false, false) => {
-                let expected = "a workload or a trace";
-                return Err(self.at("workload").error("neither", expected));
-            }
-            (true, true) => return Err(self.at("trace").error("both", "a workload or a trace")),
-        };
-        match other.iter().find(has) {
-            Some(stray) => {
-                let expected = format!("nothing, as the cell has a {own}");
-                Err(self.at(stray).error("a value", expected))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Keys that need a workload. With the measure `scan` a trace has runs that differ: by what the
-    /// drive does at random.
-    fn keys_without_a_trace(&self) -> Result<Vec<&'static str>, InputError> {
-        Ok(match self.measure()? {
-            Measure::Scan => LENGTH_KEYS.to_vec(),
-            _ => [LENGTH_KEYS, CHANCE_KEYS].concat(),
+        found.ok_or_else(|| {
+            self.location(key)
+                .error("nothing", self.expected("it to be set"))
         })
     }
 
-    /// The changes to a trace.
+    /// Returns a whole number of at least `min`; `default` where the key is absent.
+    fn count(&self, key: &str, min: u64, default: Option<u64>) -> Result<u64, InputError> {
+        let expected = self.expected(&format!("a whole number of {min} or more"));
+        let wrong = |found: &str| self.location(key).error(found, expected);
+        let Some(found) = self.scalar(key)? else {
+            return default.ok_or_else(|| wrong("nothing"));
+        };
+        let number = found.number().or_else(|| found.to_string().parse().ok());
+        let whole = number.filter(|n| n.fract() == 0.0 && *n >= min as f64 && *n < 1e15);
+        let whole = whole.ok_or_else(|| wrong(&found.to_string()))?;
+        Ok(whole as u64)
+    }
+
+    /// Checks that there is either a workload or a trace, with the keys that belong to it.
+    fn check_source(&self) -> Result<(), InputError> {
+        let has = |key: &&&str| self.reader.keys.contains_key(**key);
+        let expected = "a workload or a trace";
+        let (own, others) = match (has(&&"workload"), has(&&"trace")) {
+            (true, false) => ("workload", TRACE_KEYS.to_vec()),
+            // With the measure `scan` a trace has runs that differ: by what the drive does at random.
+            (false, true) if self.measure()? == Measure::Scan => ("trace", LENGTH_KEYS.to_vec()),
+            (false, true) => ("trace", [LENGTH_KEYS, CHANCE_KEYS].concat()),
+            (false, false) => return Err(self.location("workload").error("neither", expected)),
+            (true, true) => return Err(self.location("trace").error("both", expected)),
+        };
+        let stray = others.iter().find(has);
+        stray.map_or(Ok(()), |stray| {
+            let expected = format!("nothing, as the cell has a {own}");
+            Err(self.location(stray).error("a value", expected))
+        })
+    }
+
+    /// Returns the changes to a trace.
     fn changes(&self) -> Result<BTreeMap<String, String>, InputError> {
         let mut changes = BTreeMap::new();
         for key in TRACE_KEYS {
@@ -287,7 +263,7 @@ impl Filled<'_> {
         Ok(changes)
     }
 
-    /// The table `key` of this cell, each value as `write` writes it; empty where it is absent.
+    /// Returns the table `key`, each value as `write` writes it; empty where it is absent.
     fn table(
         &self,
         key: &str,
@@ -297,70 +273,67 @@ impl Filled<'_> {
         let Some(found) = self.reader.keys.get(key) else {
             return Ok(BTreeMap::new());
         };
-        let at = self.at(key);
+        let at = self.location(key);
         let toml::Value::Table(table) = found.get_ref() else {
-            return Err(at.error(found.get_ref().to_string(), expected));
+            return Err(at.error(found.get_ref(), expected));
         };
-        let filled = table
-            .iter()
-            .map(|(key, value)| Ok((key.clone(), write(value, &at.part(key))?)));
+        let filled = table.iter();
+        let filled = filled.map(|(key, value)| Ok((key.clone(), write(value, &at.part(key))?)));
         filled.collect()
     }
 
-    /// The values to set in the drive's specification, as TOML text.
+    /// Returns the values to set in the drive's specification, as TOML text.
     fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
         self.table("spec", "a table of dotted keys", |value, at| {
-            self.written(value, at)
+            self.toml(value, at)
         })
     }
 
-    /// A value as TOML text; in a list, each of its values is filled.
-    fn written(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
+    /// Writes a value as TOML text; in a list, each of its values is filled.
+    fn toml(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
         match value {
             toml::Value::Array(values) => {
-                let values = values.iter().map(|value| self.written(value, at));
+                let values = values.iter().map(|value| self.toml(value, at));
                 let values: Vec<String> = values.collect::<Result<_, _>>()?;
                 Ok(format!("[{}]", values.join(", ")))
             }
             toml::Value::Table(_) => Ok(value.to_string()),
-            single => Ok(written(&self.fill(single, at)?)),
+            single => Ok(match self.fill(single, at)? {
+                Scalar::Text(text) => toml::Value::String(text).to_string(),
+                other => other.to_string(),
+            }),
         }
     }
 
     fn scan(&self, measure: Measure) -> Result<BTreeMap<String, String>, InputError> {
         if measure != Measure::Scan && self.reader.keys.contains_key("scan") {
             let expected = self.expected("the measure \"scan\"");
-            return Err(self.at("scan").error("a table", expected));
+            return Err(self.location("scan").error("a table", expected));
         }
         self.table("scan", "a table of flags of `diskarm scan`", |value, at| {
             Ok(self.fill(value, at)?.to_string())
         })
     }
 
-    /// The sizes that are judged.
     fn sizes(&self, measure: Measure) -> Result<Option<String>, InputError> {
         let sizes = self.scalar("sizes")?.map(|sizes| sizes.to_string());
-        match sizes {
-            Some(_) if measure != Measure::Predictions => {
-                let expected = self.expected("the measure \"predictions\"");
-                Err(self.at("sizes").error("sizes", expected))
-            }
-            sizes => Ok(sizes),
+        if sizes.is_some() && measure != Measure::Predictions {
+            let expected = self.expected("the measure \"predictions\"");
+            return Err(self.location("sizes").error("sizes", expected));
         }
+        Ok(sizes)
     }
 
     fn measure(&self) -> Result<Measure, InputError> {
         let measure = match self.scalar("measure")? {
             None => Measure::Responses,
-            Some(name) => Measure::find(&name.to_string(), &self.at("measure"))?,
+            Some(name) => Measure::find(&name.to_string(), &self.location("measure"))?,
         };
-        let changed = TRACE_KEYS
-            .iter()
-            .find(|key| self.reader.keys.contains_key(**key));
-        match changed {
+        let mut keys = TRACE_KEYS.iter();
+        match keys.find(|key| self.reader.keys.contains_key(**key)) {
             Some(key) if measure == Measure::Predictions => {
                 let expected = "nothing, as the measure \"predictions\" follows a trace as it is";
-                Err(self.at(key).error("a value", expected))
+                Err(self.location(key).error("a value", expected))
             }
             _ => Ok(measure),
         }
@@ -369,15 +342,11 @@ impl Filled<'_> {
     fn replications(&self, is_random: bool) -> Result<Replications, InputError> {
         let count = |key, default| {
             let count = self.count(key, 1, default)?;
-            let wrong = |_| {
-                self.at(key)
-                    .error(count.to_string(), "no more than a million")
-            };
-            u32::try_from(count)
-                .ok()
-                .filter(|count| *count <= 1_000_000)
-                .ok_or(())
-                .map_err(wrong)
+            if count <= 1_000_000 {
+                Ok(count as u32)
+            } else {
+                Err(self.location(key).error(count, "no more than a million"))
+            }
         };
         if !is_random {
             // Nothing about a trace is random.
@@ -392,7 +361,7 @@ impl Filled<'_> {
         let until_ci95 = self.share("until_ci95")?;
         if until_ci95.is_some() && min < 3 {
             let expected = "3 or more with until_ci95, as two agree by chance";
-            return Err(self.at("replications").error(min.to_string(), expected));
+            return Err(self.location("replications").error(min, expected));
         }
         let max = match until_ci95 {
             Some(_) => count("most_replications", None)?,
@@ -400,9 +369,7 @@ impl Filled<'_> {
         };
         if max < min {
             let expected = format!("at least the {min} of cell.replications");
-            return Err(self
-                .at("most_replications")
-                .error(max.to_string(), expected));
+            return Err(self.location("most_replications").error(max, expected));
         }
         Ok(Replications {
             seed: self.count("seed", 0, Some(1))?,
@@ -412,17 +379,15 @@ impl Filled<'_> {
         })
     }
 
-    /// A percentage above 0.
+    /// Returns a percentage above 0.
     fn share(&self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(scalar) = self.scalar(key)? else {
             return Ok(None);
         };
         let text = scalar.to_string();
-        let share = diskarm_core::text::quantity::fraction(&text).filter(|s| *s > 0.0);
-        let wrong = || {
-            self.at(key)
-                .error(format!("{text:?}"), "a percentage such as \"2 %\"")
-        };
+        let share = quantity::fraction(&text).filter(|share| *share > 0.0);
+        let expected = "a percentage such as \"2 %\"";
+        let wrong = || self.location(key).error(format!("{text:?}"), expected);
         share.ok_or_else(wrong).map(Some)
     }
 }
@@ -435,12 +400,3 @@ const LENGTH_KEYS: &[&str] = &["requests"];
 
 /// Keys that need chance: a workload, or the measure `scan`.
 const CHANCE_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];
-
-/// A single value as TOML text.
-fn written(scalar: &Scalar) -> String {
-    match scalar {
-        Scalar::Text(text) => toml::Value::String(text.clone()).to_string(),
-        Scalar::Number(number) => number.to_string(),
-        Scalar::Flag(flag) => flag.to_string(),
-    }
-}

@@ -1,11 +1,8 @@
 //! The claims of a study, as checks that readers can repeat: one file per family of checks.
 
+mod along;
 mod check;
-mod known;
-mod line;
-mod model;
 mod ratio;
-mod sustains;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -13,19 +10,16 @@ mod value;
 
 use std::sync::Arc;
 
-use diskarm_core::text::InputError;
+use diskarm_core::text::{InputError, quantity};
 use serde::{Deserialize, Serialize};
 
-use crate::axis::Axis;
-use crate::expression::Location;
-use crate::expression::Scalar;
+use crate::axis::{Axis, Point, Selection};
+use crate::expression::{Location, Scalar};
 use crate::metric::Column;
 use crate::results::Results;
-use check::{Check, Finding, Keys};
-use known::RawKnown;
+use check::{Bounds, Check, Finding, Keys};
 
 pub use check::{CheckInfo, Number, Verdict};
-pub use known::{Cause, Evidence, Known};
 
 /// A claim, usually of a paper, and its check.
 #[derive(Clone, Debug, Serialize)]
@@ -45,11 +39,11 @@ pub struct Claim {
     /// True if it only repeats an input of the model, which the model may not change.
     pub model_check: bool,
     /// The reason why it fails, if that was investigated.
-    pub known: Option<Known>,
+    pub known: Option<KnownReason>,
     /// The reason why it may not be measured.
     pub not_measured: Option<String>,
     #[serde(skip)]
-    check: Arc<dyn Check>,
+    check: Arc<Check>,
 }
 
 /// The origin of the bounds of a claim.
@@ -65,22 +59,22 @@ pub enum BoundsOf {
 
 /// All checks.
 pub const CHECKS: &[CheckInfo] = &[
-    model::BIRTH_DEATH,
+    along::BIRTH_DEATH,
     ratio::EQUIVALENT,
     value::EXISTS,
     ratio::GAIN,
     ratio::ORDER,
-    model::POWER,
+    along::POWER,
     ratio::RATIO,
-    sustains::SATURATES,
+    along::SATURATES,
     value::SPREAD,
-    sustains::SUSTAINS,
+    along::SUSTAINS,
     value::VALUE,
 ];
 
 /// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// The numbers measured here.
@@ -99,7 +93,7 @@ pub struct JudgedClaim<'s> {
     pub claim: &'s Claim,
     /// Its verdict.
     #[serde(flatten)]
-    pub judged: Judged,
+    pub judged: Judgement,
 }
 
 impl JudgedClaim<'_> {
@@ -117,12 +111,16 @@ impl JudgedClaim<'_> {
             Verdict::NotMeasured => self.claim.not_measured.clone(),
         }
     }
-}
 
-impl JudgedClaim<'_> {
     /// Returns true if its numbers are ratios of metrics, and not metrics themselves.
     pub fn is_of_ratios(&self) -> bool {
-        self.judged.verdict != Verdict::NotMeasured && self.claim.check.is_of_ratios()
+        self.judged.verdict != Verdict::NotMeasured && self.claim.check.is_of_ratios
+    }
+
+    /// Returns true if it needs an explanation that the study does not give.
+    pub fn is_unexplained(&self) -> bool {
+        let verdict = self.judged.verdict;
+        matches!(verdict, Verdict::Fails | Verdict::NotMeasured) && !self.judged.explained
     }
 }
 
@@ -135,8 +133,8 @@ impl Claim {
     }
 
     /// Judges it by the results of its study.
-    pub fn judge(&self, results: &Results<'_>) -> Judged {
-        let found = self.check.judge(results);
+    pub fn judge(&self, results: &Results<'_>) -> Judgement {
+        let found = (self.check.judge)(results);
         let explained = match found.verdict {
             Verdict::Holds | Verdict::Unsure => false,
             Verdict::Fails => {
@@ -145,7 +143,7 @@ impl Claim {
             }
             Verdict::NotMeasured => found.is_left_out || self.not_measured.is_some(),
         };
-        Judged {
+        Judgement {
             verdict: found.verdict,
             ours: found.ours,
             explained,
@@ -155,24 +153,15 @@ impl Claim {
 
     /// Returns the claim for a short form without its cells.
     pub(crate) fn left_out(&self) -> Self {
-        Self {
-            check: Arc::new(LeftOut),
-            ..self.clone()
-        }
-    }
-}
-
-/// The check of a claim whose cells the short form of a study leaves out.
-#[derive(Debug)]
-struct LeftOut;
-
-impl Check for LeftOut {
-    fn judge(&self, _: &Results<'_>) -> Finding {
-        Finding {
+        let finding = |_: &Results<'_>| Finding {
             verdict: Verdict::NotMeasured,
             ours: "left out of the short form".to_owned(),
             numbers: Vec::new(),
             is_left_out: true,
+        };
+        Self {
+            check: Check::new(false, finding),
+            ..self.clone()
         }
     }
 }
@@ -186,7 +175,7 @@ pub(crate) struct RawClaim {
     bounds: BoundsOf,
     #[serde(default)]
     model_check: bool,
-    known: Option<RawKnown>,
+    known: Option<RawKnownReason>,
     not_measured: Option<String>,
     check: String,
     #[serde(flatten)]
@@ -203,13 +192,9 @@ impl RawClaim {
         let info = CHECKS.iter().find(|info| info.name == self.check);
         let names: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
         let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &names))?;
-        let bound = |key: &str| {
-            self.keys
-                .get(key)
-                .and_then(|value| Scalar::of(value)?.number())
-        };
+        let bound = |key: &str| Scalar::new(self.keys.get(key)?)?.number();
         let within = self.keys.get("within").and_then(toml::Value::as_str);
-        let (at_least, at_most) = match within.and_then(diskarm_core::text::quantity::fraction) {
+        let (at_least, at_most) = match within.and_then(quantity::fraction) {
             Some(within) => (Some(1.0 / (1.0 + within)), Some(1.0 + within)),
             None => (bound("at_least"), bound("at_most")),
         };
@@ -230,4 +215,258 @@ impl RawClaim {
             check,
         })
     }
+}
+
+const CAUSES: [&str; 5] = [
+    // The source leaves something open, and this study chose.
+    "our reading",
+    // The source's workload is not known well enough to repeat it.
+    "other workload",
+    // The source disagrees with itself, or with its successor.
+    "the paper's own",
+    // The source uses a trace that is not public.
+    "other trace",
+    // The model is not right yet, or the cause has not been found.
+    "model-defect",
+];
+
+/// A known reason for the failure of a claim. It applies only to numbers within its bounds, of its
+/// cells and traces.
+#[derive(Clone, Debug, Serialize)]
+pub struct KnownReason {
+    /// The reason, in a few sentences.
+    pub why: String,
+    /// The kind of cause, such as `other workload`.
+    pub cause: &'static str,
+    /// `tested` if an experiment shows the cause, otherwise `conjecture`.
+    pub evidence: &'static str,
+    /// The command that repeats the experiment.
+    pub command: Option<String>,
+    /// The smallest number that it explains, in the unit of the check; `None` if it explains only
+    /// saturated cells.
+    pub at_least: Option<f64>,
+    /// The largest number that it explains, in the same unit.
+    pub at_most: Option<f64>,
+    /// True if it explains saturated cells, and ratios to them.
+    pub saturated: bool,
+    /// The file names of the traces that it is about; empty if the study needs none.
+    pub traces: Vec<String>,
+    /// The cells that it is about; `None` if the short form leaves all of them out.
+    #[serde(skip)]
+    cells: Option<Selection>,
+}
+
+impl KnownReason {
+    /// Returns the cause and its evidence: `other workload, conjecture`.
+    pub fn kind(&self) -> String {
+        format!("{}, {}", self.cause, self.evidence)
+    }
+
+    /// Returns true if it explains all `numbers` that fail the check.
+    fn explains(&self, axes: &[Axis], numbers: &[Number]) -> bool {
+        let is_failure = |number: &&Number| number.verdict == Verdict::Fails;
+        let mut failures = numbers.iter().filter(is_failure);
+        failures.all(|failure| self.covers(axes, failure))
+    }
+
+    /// Returns true if it is about the cell of this number, and the number is within its bounds.
+    fn covers(&self, axes: &[Axis], number: &Number) -> bool {
+        let is_here = self.cells.as_ref().is_some_and(|c| c.has(&number.point));
+        if !(is_here && self.is_of_its_trace(axes, &number.point)) {
+            return false;
+        }
+        if number.is_saturated() {
+            return self.saturated;
+        }
+        let (Some(min), Some(max)) = (self.at_least, self.at_most) else {
+            return false;
+        };
+        // It leaves the bounds where its whole interval does.
+        let bounds = Bounds::new(Some(min), Some(max), 0.0);
+        bounds.verdict_between(number.low, number.high) != Verdict::Fails
+    }
+
+    fn is_of_its_trace(&self, axes: &[Axis], point: &Point) -> bool {
+        let given = axes.iter().zip(point).filter(|(axis, _)| axis.is_given);
+        let mut labels = given.map(|(axis, place)| &axis.values[*place].label);
+        labels.all(|label| self.traces.contains(label))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawKnownReason {
+    why: String,
+    cause: String,
+    evidence: String,
+    command: Option<String>,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    #[serde(default)]
+    saturated: bool,
+    #[serde(default)]
+    traces: Vec<String>,
+    #[serde(default, rename = "where")]
+    cells: toml::Table,
+}
+
+impl RawKnownReason {
+    fn read(self, axes: &[Axis], at: &Location) -> Result<KnownReason, InputError> {
+        let cause = CAUSES.into_iter().find(|cause| *cause == self.cause);
+        let unknown = || at.part("cause").unknown(&self.cause, "a cause", &CAUSES);
+        let cause = cause.ok_or_else(unknown)?;
+        let evidence = self.evidence(at)?;
+        self.check_bounds(at)?;
+        if self.traces.is_empty() && axes.iter().any(|axis| axis.is_given) {
+            let expected = "the file names of the traces that it is about";
+            return Err(at.part("traces").error("nothing", expected));
+        }
+        let is_short = axes.iter().any(|axis| !axis.left_out.is_empty());
+        let cells = match Selection::read(&self.cells, axes, &at.part("where")) {
+            // Read without error in the full form: its cells are those left out.
+            Err(_) if is_short => None,
+            cells => Some(cells?),
+        };
+        Ok(KnownReason {
+            why: self.why.trim().to_owned(),
+            cause,
+            evidence,
+            command: self.command,
+            at_least: self.at_least,
+            at_most: self.at_most,
+            saturated: self.saturated,
+            traces: self.traces,
+            cells,
+        })
+    }
+
+    fn evidence(&self, at: &Location) -> Result<&'static str, InputError> {
+        let command = at.part("command");
+        match (self.evidence.as_str(), &self.command) {
+            ("tested", Some(_)) => Ok("tested"),
+            ("conjecture", None) => Ok("conjecture"),
+            ("tested", None) => {
+                let expected = "the command that shows it, as evidence is \"tested\"";
+                Err(command.error("nothing", expected))
+            }
+            ("conjecture", Some(found)) => {
+                let expected = "none, as evidence is \"conjecture\"";
+                Err(command.error(format!("{found:?}"), expected))
+            }
+            (other, _) => {
+                let all = ["tested", "conjecture"];
+                Err(at.part("evidence").unknown(other, "evidence", &all))
+            }
+        }
+    }
+
+    /// Both bounds, in order; none where it explains saturated cells only.
+    fn check_bounds(&self, at: &Location) -> Result<(), InputError> {
+        let missing = |key, expected: &str| Err(at.part(key).error("nothing", expected));
+        match (self.at_least, self.at_most) {
+            (Some(min), Some(max)) if min <= max => Ok(()),
+            (Some(min), Some(max)) => {
+                let expected = format!("no more than at_most, {max}");
+                Err(at.part("at_least").error(min, expected))
+            }
+            (None, None) if self.saturated => Ok(()),
+            (None, _) => missing("at_least", "the least figure that it explains"),
+            (_, None) => missing("at_most", "the largest figure that it explains"),
+        }
+    }
+}
+
+/// The numbers of claims and of model checks with each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// The numbers of claims that are not model checks.
+    #[serde(flatten)]
+    pub claims: Verdicts,
+    /// The number of model checks: their verdicts do not concern a paper.
+    pub model_checks: Verdicts,
+}
+
+/// The number of claims with each verdict; `known` are those for which the study gives the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdicts {
+    holds: usize,
+    unsure: usize,
+    fails: usize,
+    fails_known: usize,
+    not_measured: usize,
+    not_measured_known: usize,
+}
+
+impl Count {
+    /// Counts the verdicts on these claims.
+    pub fn new(claims: &[JudgedClaim<'_>]) -> Self {
+        let mut count = Self::default();
+        for JudgedClaim { claim, judged } in claims {
+            let kind = if claim.model_check {
+                &mut count.model_checks
+            } else {
+                &mut count.claims
+            };
+            let slot = match (judged.verdict, judged.explained) {
+                (Verdict::Holds, _) => &mut kind.holds,
+                (Verdict::Unsure, _) => &mut kind.unsure,
+                (Verdict::Fails, false) => &mut kind.fails,
+                (Verdict::Fails, true) => &mut kind.fails_known,
+                (Verdict::NotMeasured, false) => &mut kind.not_measured,
+                (Verdict::NotMeasured, true) => &mut kind.not_measured_known,
+            };
+            *slot += 1;
+        }
+        count
+    }
+
+    /// Returns the number of those that do not hold and need an explanation.
+    pub fn unexplained(&self) -> usize {
+        let kinds = [self.claims, self.model_checks];
+        kinds
+            .iter()
+            .map(|kind| kind.fails + kind.not_measured)
+            .sum()
+    }
+
+    /// Formats it as a line: `31 claims: 27 hold, 2 unsure, 2 fail for a known reason; 3 model
+    /// checks: 3 hold`.
+    pub fn text(&self) -> String {
+        let claims = self.claims.text("claim");
+        let claims = claims.unwrap_or_else(|| "no claims".to_owned());
+        match self.model_checks.text("model check") {
+            None => claims,
+            Some(checks) => format!("{claims}; {checks}"),
+        }
+    }
+}
+
+impl Verdicts {
+    /// `28 claims: 27 hold, 1 unsure`; `None` without any.
+    fn text(&self, what: &str) -> Option<String> {
+        let not_measured_known = "not measured for a known reason";
+        let parts = [
+            (self.holds, ["holds", "hold"]),
+            (self.unsure, ["unsure"; 2]),
+            (
+                self.fails_known,
+                ["fails for a known reason", "fail for a known reason"],
+            ),
+            (self.fails, ["fails", "fail"]),
+            (self.not_measured_known, [not_measured_known; 2]),
+            (self.not_measured, ["not measured"; 2]),
+        ];
+        let all: usize = parts.iter().map(|(count, _)| count).sum();
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let parts =
+            parts.map(|(count, words)| format!("{count} {}", words[usize::from(*count > 1)]));
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        (all > 0).then(|| format!("{}: {parts}", counted(all, what)))
+    }
+}
+
+/// Formats a count with its noun: `1 claim`, `2 claims`.
+pub fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }

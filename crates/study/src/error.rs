@@ -18,7 +18,7 @@ pub enum StudyError {
         /// The problem, in one line.
         why: String,
     },
-    /// It was stopped.
+    /// The run was stopped by its caller.
     Stopped,
     /// Another run uses the same folder.
     Busy(PathBuf),
@@ -31,18 +31,18 @@ pub enum StudyError {
     },
     /// A line of the store is invalid.
     Store {
-        /// The file.
+        /// The store's file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line's number, from 1.
         line: usize,
-        /// The problem.
+        /// The problem, in one line.
         why: String,
     },
     /// A file or folder cannot be read or written.
     Io {
         /// `read` or `write`.
         doing: &'static str,
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -51,18 +51,17 @@ pub enum StudyError {
 
 impl StudyError {
     pub(crate) fn cannot_read(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::Io {
-            doing: "read",
-            path,
-            source,
-        }
+        Self::io("read", path, source)
     }
 
     pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Self {
+        Self::io("write", path, source)
+    }
+
+    fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Io {
-            doing: "write",
+            doing,
             path,
             source,
         }
@@ -85,7 +84,7 @@ impl fmt::Display for StudyError {
                 "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
                  another folder with --output, or remove this one)",
                 path.display(),
-                crate::error::VERSION
+                VERSION
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {

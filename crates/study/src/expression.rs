@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
+use std::iter;
 use std::ops::Range;
 
 use diskarm_core::text::{InputError, line_of};
@@ -20,8 +21,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// A TOML value, if it is a single one.
-    pub(crate) fn of(value: &toml::Value) -> Option<Self> {
+    /// Converts a TOML value, if it is a single one.
+    pub(crate) fn new(value: &toml::Value) -> Option<Self> {
         match value {
             toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
             toml::Value::Integer(number) => Some(Self::Number(*number as f64)),
@@ -31,11 +32,12 @@ impl Scalar {
         }
     }
 
-    /// The number, where it is one.
+    /// Returns its value, if it is a number.
     pub fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(number) => Some(*number),
-            _ => None,
+        if let Self::Number(number) = self {
+            Some(*number)
+        } else {
+            None
         }
     }
 }
@@ -60,8 +62,8 @@ pub(crate) struct StudyText<'a> {
 }
 
 impl<'a> StudyText<'a> {
-    /// The location of the field `field`, whose value has these bytes.
-    pub(crate) fn at(self, span: &Range<usize>, field: impl Into<String>) -> Location {
+    /// Returns the location of the field `field`, whose value has these bytes.
+    pub(crate) fn location(self, span: &Range<usize>, field: impl Into<String>) -> Location {
         Location {
             file: self.file.to_owned(),
             line: line_of(self.text, span.start),
@@ -70,7 +72,7 @@ impl<'a> StudyText<'a> {
         }
     }
 
-    /// The keys below a header `[[...]]` that begins at this byte, with their lines; none if there
+    /// Returns the keys below a header `[[...]]` that begins at this byte, with their lines; none if there
     /// is no header.
     fn keys_below(self, start: usize) -> Vec<(String, u64)> {
         let is_header = |line: &str| line.trim_start().starts_with('[');
@@ -89,7 +91,7 @@ impl<'a> StudyText<'a> {
         keys.collect()
     }
 
-    /// An error of the TOML parser.
+    /// Converts an error of the TOML parser.
     pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim().replace('\n', " ").replace('`', "\"");
@@ -99,7 +101,7 @@ impl<'a> StudyText<'a> {
 
 /// A field of a study file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Location {
+pub struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
@@ -108,12 +110,12 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// An error: this field has `found` instead of `expected`.
+    /// Returns the error that this field has `found` instead of `expected`.
     pub(crate) fn error(&self, found: impl Display, expected: impl Into<String>) -> InputError {
         InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
     }
 
-    /// The location of a key within this field.
+    /// Returns the location of a key within this field.
     pub(crate) fn part(&self, name: &str) -> Self {
         let line = self.keys.iter().find(|(key, _)| key == name);
         Self {
@@ -124,7 +126,7 @@ impl Location {
         }
     }
 
-    /// An error: `found` is none of the `known` names. Suggests the nearest, or lists all.
+    /// Returns the error that `found` is not a `known` name. Suggests the nearest, or lists all.
     pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
         InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
     }
@@ -133,7 +135,7 @@ impl Location {
 /// The values of placeholders in one cell, by name.
 pub type Names<'a> = BTreeMap<&'a str, &'a Scalar>;
 
-/// The expressions between braces, in order; `None` if a brace has no partner.
+/// Returns the expressions between braces, in order; `None` if a brace has no partner.
 pub fn placeholders(text: &str) -> Option<Vec<&str>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -149,16 +151,14 @@ pub fn placeholders(text: &str) -> Option<Vec<&str>> {
     Some(found)
 }
 
-/// The names in an expression: everything except numbers and operators.
+/// Returns the names in an expression: everything except numbers and operators.
 pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     let parts = expression.split(['*', '/']).map(str::trim);
     parts.filter(|part| part.parse::<f64>().is_err())
 }
 
-/// `text` with each placeholder replaced.
-///
-/// # Errors
-/// The expectation for an expression without a value.
+/// Replaces each placeholder in `text`. The error is the expectation for an expression without a
+/// value.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -177,7 +177,6 @@ pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     Ok(Scalar::Text(filled))
 }
 
-/// A name, or products and quotients of numbers, from left to right.
 fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     if let Some(value) = known.get(expression.trim()) {
         return Ok((*value).clone());
@@ -185,39 +184,23 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
 }
 
-/// The value of products and quotients, from left to right, of numbers and of names that have
-/// one.
-///
-/// # Errors
-/// The expectation for a name without a number, or for a result that is not finite.
+/// Computes products and quotients, from left to right, of numbers and names. The error is the
+/// expectation for a name without a number, or for a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
+    let operators = iter::once("*").chain(expression.matches(['*', '/']));
     let mut value = 1.0;
-    let mut divides = false;
-    let mut rest = expression;
-    loop {
-        let end = rest.find(['*', '/']).unwrap_or(rest.len());
-        let part = rest[..end].trim();
-        let factor = part.parse::<f64>().ok().or_else(|| number(part));
-        let Some(factor) = factor else {
-            return Err(format!(
-                "numbers in {{{expression}}}, of which {part:?} is none"
-            ));
-        };
-        value = if divides {
+    for (name, operator) in expression.split(['*', '/']).map(str::trim).zip(operators) {
+        let factor = name.parse::<f64>().ok().or_else(|| number(name));
+        let factor = factor
+            .ok_or_else(|| format!("numbers in {{{expression}}}, of which {name:?} is none"))?;
+        value = if operator == "/" {
             value / factor
         } else {
             value * factor
         };
-        match rest[end..].chars().next() {
-            Some(operator) => divides = operator == '/',
-            None => break,
-        }
-        rest = &rest[end + 1..];
     }
-    match value.is_finite() {
-        true => Ok(value),
-        false => Err(format!("a finite number of {{{expression}}}")),
-    }
+    let value = Some(value).filter(|value| value.is_finite());
+    value.ok_or_else(|| format!("a finite number of {{{expression}}}"))
 }
 
 #[cfg(test)]

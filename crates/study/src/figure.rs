@@ -7,16 +7,12 @@ use crate::axis::{Axis, Selection, axis_of};
 use crate::expression::Location;
 use crate::metric::{Column, Metric};
 
-/// The scale of a figure's axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Evenly.
     #[default]
     Linear,
-    /// By powers of two.
     Log2,
-    /// By powers of ten.
     Log10,
 }
 
@@ -25,45 +21,31 @@ pub enum Scale {
 pub enum Across {
     /// The numbers of the axis along which the lines go.
     Numbers,
-    /// A metric.
     Metric(Metric),
 }
 
 /// A figure: a line for each value of one axis, along another.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The name of its file.
     pub name: String,
-    /// Its heading.
     pub title: String,
-    /// The axis along which the lines go.
     pub along: usize,
-    /// The quantity on the horizontal axis.
     pub x: Across,
-    /// Its label.
     pub x_label: String,
-    /// Its scale.
     pub x_scale: Scale,
-    /// The metric on the vertical axis.
     pub y: Metric,
-    /// Its label.
     pub y_label: String,
-    /// Its scale.
     pub y_scale: Scale,
-    /// The largest number shown on it.
+    /// The largest number shown on the vertical axis.
     pub y_most: Option<f64>,
     /// The axis with a line for each value.
     pub series: usize,
-    /// The cells to draw.
     pub cells: Selection,
 }
 
 /// A table: a row for each value of one axis, a column for each value of another.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name.
-    pub name: String,
-    /// Its heading.
     pub title: String,
     /// The axis with a row for each value.
     pub rows: usize,
@@ -71,7 +53,6 @@ pub struct Table {
     pub columns: usize,
     /// The metrics, each in a table of its own.
     pub metrics: Vec<Metric>,
-    /// The cells to show.
     pub cells: Selection,
 }
 
@@ -132,10 +113,8 @@ impl RawFigure {
             };
             return Err(at.part("series").error(found, expected));
         }
-        let is_length = |max: &f64| max.is_finite() && *max > 0.0;
-        if let Some(max) = self.y_most.filter(|max| !is_length(max)) {
-            let found = max.to_string();
-            return Err(at.part("y_most").error(found, "a number above 0"));
+        if let Some(max) = self.y_most {
+            check_height(max, at)?;
         }
         Ok(Figure {
             name: file_name(self.name, &at.part("name"))?,
@@ -168,12 +147,11 @@ impl RawFigure {
             return Ok((Across::Metric(x), axis_of(along, axes, &at.part("along"))?));
         }
         let x = axis_of(&self.x, axes, &at.part("x"))?;
-        match axes[x].numbers() {
-            Some(_) => Ok((Across::Numbers, x)),
-            None => Err(at
-                .part("x")
-                .error(format!("{:?}", self.x), "an axis of numbers")),
+        if axes[x].numbers().is_some() {
+            return Ok((Across::Numbers, x));
         }
+        let found = format!("{:?}", self.x);
+        Err(at.part("x").error(found, "an axis of numbers"))
     }
 }
 
@@ -189,18 +167,18 @@ impl RawTable {
             OneOrMore::More(names) => names,
         };
         let metric = at.part("metric");
-        let metrics = names
-            .iter()
-            .map(|name| Metric::find(name, columns, &metric));
+        let names = names.iter();
+        let metrics = names.map(|name| Metric::find(name, columns, &metric));
         let rows = axis_of(&self.rows, axes, &at.part("rows"))?;
         let columns = axis_of(&self.columns, axes, &at.part("columns"))?;
         if columns == rows {
             let found = format!("{:?}", self.columns);
             return Err(at.part("columns").error(found, "another axis than rows"));
         }
+        let metrics = metrics.collect::<Result<_, _>>()?;
+        file_name(self.name, &at.part("name"))?;
         Ok(Table {
-            metrics: metrics.collect::<Result<_, _>>()?,
-            name: file_name(self.name, &at.part("name"))?,
+            metrics,
             title: self.title,
             rows,
             columns,
@@ -212,24 +190,28 @@ impl RawTable {
 /// Checks that a name can be part of a file name on every system.
 pub(crate) fn file_name(name: String, at: &Location) -> Result<String, InputError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
-        true => Ok(name),
-        false => Err(at.error(format!("{name:?}"), "letters, digits, - _ and . within")),
+    if !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
+        return Ok(name);
     }
+    Err(at.error(format!("{name:?}"), "letters, digits, - _ and . within"))
+}
+
+fn check_height(y_most: f64, at: &Location) -> Result<(), InputError> {
+    if y_most.is_finite() && y_most > 0.0 {
+        return Ok(());
+    }
+    Err(at.part("y_most").error(y_most, "a number above 0"))
 }
 
 /// A map: several metrics, one above the other, over the numbers of an axis.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// The name of its file.
     pub name: String,
-    /// Its heading.
     pub title: String,
     /// The horizontal axis, whose values are numbers.
     pub x: usize,
     /// The metrics, one row each, from bottom to top; all rows have the same height.
     pub y: Vec<Metric>,
-    /// The label of the vertical axis.
     pub y_label: String,
     /// The number at the top of the vertical axis; it begins at 0.
     pub y_most: f64,
@@ -237,7 +219,6 @@ pub struct Map {
     pub values: String,
     /// The bounds between the colours, ascending.
     pub bounds: Vec<f64>,
-    /// The cells to draw.
     pub cells: Selection,
 }
 
@@ -269,16 +250,12 @@ impl RawMap {
         if y.is_empty() {
             return Err(at.part("y").error("none", "at least one metric"));
         }
-        if !(self.y_most.is_finite() && self.y_most > 0.0) {
-            let found = self.y_most.to_string();
-            return Err(at.part("y_most").error(found, "a number above 0"));
-        }
+        check_height(self.y_most, at)?;
         let ascends = self.bounds.is_sorted_by(|one, next| one < next);
         if self.bounds.is_empty() || !ascends || self.bounds.iter().any(|b| !b.is_finite()) {
             let found = format!("{:?}", self.bounds);
-            return Err(at
-                .part("bounds")
-                .error(found, "one number or more, ascending"));
+            let expected = "one number or more, ascending";
+            return Err(at.part("bounds").error(found, expected));
         }
         let cells = Selection::read(&self.cells, axes, &at.part("where"))?;
         let x = axis_of(&self.x, axes, &at.part("x"))?;
@@ -302,32 +279,28 @@ impl RawMap {
 
 /// Returns true if the kept values of `axis` are two or more different numbers.
 fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
-    let kept = axis.values.iter().enumerate();
-    let kept = kept.filter(|(place, _)| is_kept(*place));
-    let numbers: Option<Vec<f64>> = kept.map(|(_, value)| value.value.number()).collect();
+    let kept = (0..axis.values.len()).filter(|place| is_kept(*place));
+    let numbers: Option<Vec<f64>> = kept
+        .map(|place| axis.values[place].value.number())
+        .collect();
     numbers.is_some_and(|mut numbers| {
         numbers.sort_by(f64::total_cmp);
         numbers.len() > 1 && numbers.is_sorted_by(|one, next| one < next)
     })
 }
 
-/// How what a run observes is distributed: a line over the measure's bins for each value of an
-/// axis.
+/// The distribution of a measure with bins: a line over the bins for each value of an axis.
 #[derive(Clone, Debug)]
 pub struct Density {
-    /// The name of its file.
     pub name: String,
-    /// Its heading.
     pub title: String,
     /// The middle of each bin, ascending, and its share of all that was observed.
     pub bins: Vec<(f64, Metric)>,
     /// The quantity of the bins, with its unit.
     pub x_label: String,
-    /// The label of the vertical axis.
     pub y_label: String,
     /// The axis with a line for each value.
     pub series: usize,
-    /// The cells to draw.
     pub cells: Selection,
 }
 
@@ -362,9 +335,7 @@ impl RawDensity {
             title: self.title,
             bins,
             x_label: self.x_label,
-            y_label: self
-                .y_label
-                .unwrap_or_else(|| "Share of requests".to_owned()),
+            y_label: self.y_label.unwrap_or_else(|| "Share of requests".into()),
             series: axis_of(&self.series, axes, &at.part("series"))?,
             cells: Selection::read(&self.cells, axes, &at.part("where"))?,
         })

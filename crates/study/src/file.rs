@@ -6,15 +6,11 @@ use diskarm_core::text::InputError;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::axis::places;
-use crate::axis::{Axis, AxisValue, Point, names, points};
+use crate::axis::{Axis, AxisValue, axis_of, names, places, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
-use crate::expression::{self, Scalar, StudyText};
-use crate::figure::{Density, RawDensity};
-use crate::figure::{Figure, RawFigure, RawTable, Table};
-use crate::figure::{Map, RawMap};
-use crate::measure::Measure;
+use crate::expression::{Location, Scalar, StudyText, names as names_in, placeholders};
+use crate::figure::{Density, Figure, Map, RawDensity, RawFigure, RawMap, RawTable, Table};
 use crate::metric::Column;
 use crate::results::Results;
 
@@ -42,8 +38,7 @@ pub struct Study {
     pub source: String,
     /// A description of the experiment, and of departures from its source.
     pub about: String,
-    /// For the short form, how it differs from the full study:
-    /// `requests 1000 instead of 5000`.
+    /// The differences of the short form from the full study: `requests 1000 instead of 5000`.
     pub differs: Vec<String>,
     /// True if the values of an axis are traces from the command line.
     pub takes_traces: bool,
@@ -51,16 +46,13 @@ pub struct Study {
     pub axes: Vec<Axis>,
     /// Its cells, in the order of their points.
     pub cells: Vec<Cell>,
-    /// The measure.
+    /// The columns of its results.
     pub columns: Vec<Column>,
     /// Its line charts.
     pub figures: Vec<Figure>,
-    /// Its charts of densities.
-    pub densities: Vec<Density>,
-    /// Its maps.
-    pub maps: Vec<Map>,
-    /// Its tables.
-    pub tables: Vec<Table>,
+    pub(crate) densities: Vec<Density>,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) tables: Vec<Table>,
     /// Its claims.
     pub claims: Vec<Claim>,
 }
@@ -120,20 +112,23 @@ impl Study {
         file: &str,
         options: StudyOptions,
     ) -> Result<Self, InputError> {
-        let place = StudyText { file, text };
+        let source = StudyText { file, text };
         if !is_folder_name(name) {
             let expected = "a name for the folder of its results, not a path";
             return Err(InputError::new("study", name, expected));
         }
-        let parsed = || toml::from_str(text).map_err(|error| place.not_toml(&error));
+        let parsed = || toml::from_str(text).map_err(|error| source.not_toml(&error));
         let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
         if options.quick && raw.quick.is_none() {
             let expected = "a [quick] table, which describes the short form";
-            return Err(place.at(&(0..0), "quick").error("nothing", expected));
+            return Err(source.location(&(0..0), "quick").error("nothing", expected));
         }
-        let axes = raw.axis.iter().map(|axis| read_axis(axis, &options, place));
+        let axes = raw
+            .axis
+            .iter()
+            .map(|axis| read_axis(axis, &options, source));
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
-        let form = Form::of(&raw, axes, raw.cell.get_ref(), place)?;
+        let form = Form::new(&raw, axes, raw.cell.get_ref(), source)?;
         let figures = form.each("figure", raw.figure, RawFigure::read);
         let densities = form.each("density", raw.density, RawDensity::read);
         let maps = form.each("map", raw.map, RawMap::read);
@@ -157,21 +152,18 @@ impl Study {
             cells: form.cells,
             columns: form.columns,
         };
-        let is_quick = whole.options.quick;
-        match again.quick.clone() {
-            Some(quick) => {
-                let short = whole.clone().shortened(quick, again, place)?;
-                Ok(if is_quick { short } else { whole })
-            }
-            None => Ok(whole),
-        }
+        let Some(quick) = again.quick.clone() else {
+            return Ok(whole);
+        };
+        let short = whole.clone().shortened(quick, again, source)?;
+        Ok(if whole.options.quick { short } else { whole })
     }
 
-    /// Its short form, as `quick` says.
+    /// Returns its short form, as `quick` says.
     fn shortened(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
         let mut differs = shorten(quick, &mut keys, &mut axes, text)?;
-        let form = Form::of(&raw, axes, &keys, text)?;
+        let form = Form::new(&raw, axes, &keys, text)?;
         if form.cells.len() != self.cells.len() {
             let (few, all) = (form.cells.len(), self.cells.len());
             differs.insert(0, format!("{few} of its {all} cells"));
@@ -181,17 +173,16 @@ impl Study {
         let densities = form.each("density", raw.density, RawDensity::read);
         let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
-        let claims = form.each("claim", raw.claim, RawClaim::read);
-        let claims = claims.into_iter().zip(&self.claims);
+        let claims = form.each("claim", raw.claim, RawClaim::read).into_iter();
+        let claims = claims.zip(&self.claims);
+        let claims = claims.map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()));
         Ok(Self {
             differs,
             figures: figures.into_iter().flatten().collect(),
             densities: densities.into_iter().flatten().collect(),
             maps: maps.into_iter().flatten().collect(),
             tables: tables.into_iter().flatten().collect(),
-            claims: claims
-                .map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()))
-                .collect(),
+            claims: claims.collect(),
             axes: form.axes,
             cells: form.cells,
             columns: form.columns,
@@ -199,12 +190,11 @@ impl Study {
         })
     }
 
-    /// Its claims, judged by its results.
+    /// Judges its claims by its results.
     pub fn judge(&self, results: &Results<'_>) -> Vec<JudgedClaim<'_>> {
-        let claims = self.claims.iter();
-        let judged = claims.map(|claim| JudgedClaim {
-            claim,
-            judged: claim.judge(results),
+        let judged = self.claims.iter().map(|claim| {
+            let judged = claim.judge(results);
+            JudgedClaim { claim, judged }
         });
         judged.collect()
     }
@@ -233,7 +223,7 @@ struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn of(
+    fn new(
         raw: &Raw,
         axes: Vec<Axis>,
         keys: &Keys,
@@ -255,10 +245,10 @@ impl<'a> Form<'a> {
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &crate::expression::Location) -> Result<T, InputError>,
+        read: impl Fn(R, &[Axis], &[Column], &Location) -> Result<T, InputError>,
     ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
-            let at = self.text.at(&raw.span(), format!("{kind}[{number}]"));
+            let at = self.text.location(&raw.span(), format!("{kind}[{number}]"));
             read(raw.into_inner(), &self.axes, &self.columns, &at)
         });
         parts.collect()
@@ -273,40 +263,39 @@ fn read_axis(
     let is_given = RawAxis::takes_traces(raw);
     let raw = raw.get_ref();
     let name = raw.name.get_ref();
-    let at = text.at(&raw.values.span(), format!("axis.{name}.values"));
+    let at = text.location(&raw.values.span(), format!("axis.{name}.values"));
     let values: Vec<AxisValue> = match raw.values.get_ref() {
         toml::Value::String(word) if word == FROM_FLAGS => {
             let traces = options.traces.iter().map(|trace| AxisValue {
                 value: Scalar::Text(trace.clone()),
-                label: file_stem(trace),
+                label: file_name(trace),
                 fields: BTreeMap::new(),
             });
             traces.collect()
         }
         toml::Value::Array(values) => {
             let values = values.iter().map(|value| {
-                let read = axis_value(value);
                 let expected = "a single value, or a table with value, label and single values";
-                read.ok_or_else(|| at.error(value.to_string(), expected))
+                axis_value(value).ok_or_else(|| at.error(value, expected))
             });
             values.collect::<Result<_, _>>()?
         }
-        other => return Err(at.error(other.to_string(), "a list of values")),
+        other => return Err(at.error(other, "a list of values")),
     };
     if values.is_empty() {
-        let expected = match raw.values.get_ref() {
-            toml::Value::String(_) => "a trace or more: give --trace FILE",
-            _ => "at least one value",
-        };
-        return Err(at.error("none", expected));
+        let traces = "a trace or more: give --trace FILE";
+        return Err(at.error(
+            "none",
+            if is_given {
+                traces
+            } else {
+                "at least one value"
+            },
+        ));
     }
-    for (place, value) in values.iter().enumerate() {
-        if values[..place]
-            .iter()
-            .any(|other| other.label == value.label)
-        {
-            return Err(at.error(format!("{:?} twice", value.label), "labels that differ"));
-        }
+    let mut labels = BTreeSet::new();
+    if let Some(value) = values.iter().find(|value| !labels.insert(&value.label)) {
+        return Err(at.error(format!("{:?} twice", value.label), "labels that differ"));
     }
     Ok(Axis {
         name: name.clone(),
@@ -318,28 +307,26 @@ fn read_axis(
     })
 }
 
-/// The last part of a path.
-fn file_stem(path: &str) -> String {
+/// Returns the last part of a path.
+fn file_name(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
-    name.map_or_else(
-        || path.to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    name.map_or(path.into(), |name| name.to_string_lossy())
+        .into_owned()
 }
 
 fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     let toml::Value::Table(table) = value else {
-        return Scalar::of(value).map(AxisValue::plain);
+        return Scalar::new(value).map(AxisValue::plain);
     };
-    let value = Scalar::of(table.get("value")?)?;
+    let value = Scalar::new(table.get("value")?)?;
     let label = match table.get("label") {
-        Some(label) => Scalar::of(label)?.to_string(),
+        Some(label) => Scalar::new(label)?.to_string(),
         None => value.to_string(),
     };
     let others = table
         .iter()
-        .filter(|(key, _)| !["value", "label"].contains(&key.as_str()));
-    let fields = others.map(|(key, value)| Some((key.clone(), Scalar::of(value)?)));
+        .filter(|(key, _)| *key != "value" && *key != "label");
+    let fields = others.map(|(key, value)| Some((key.clone(), Scalar::new(value)?)));
     Some(AxisValue {
         value,
         label,
@@ -356,23 +343,25 @@ fn shorten(
     text: StudyText<'_>,
 ) -> Result<Vec<String>, InputError> {
     if let Some(kept) = quick.remove("axes") {
-        let at = text.at(&kept.span(), "quick.axes");
+        let at = text.location(&kept.span(), "quick.axes");
         let toml::Value::Table(kept) = kept.into_inner() else {
             return Err(at.error("no table", "a table of axes"));
         };
         for (name, values) in kept {
             let at = at.part(&name);
-            let number = crate::axis::axis_of(&name, axes, &at)?;
+            let number = axis_of(&name, axes, &at)?;
             let axis = &mut axes[number];
             let places = places(&values, axis, &at)?;
-            let all = std::mem::take(&mut axis.values).into_iter().enumerate();
-            let (kept, left_out): (Vec<_>, Vec<_>) =
-                all.partition(|(place, _)| places.contains(place));
-            axis.values = kept.into_iter().map(|(_, value)| value).collect();
-            axis.left_out = left_out.into_iter().map(|(_, value)| value).collect();
+            for (place, value) in std::mem::take(&mut axis.values).into_iter().enumerate() {
+                if places.contains(&place) {
+                    axis.values.push(value);
+                } else {
+                    axis.left_out.push(value);
+                }
+            }
         }
     }
-    let written = |value: &toml::Value| match Scalar::of(value) {
+    let written = |value: &toml::Value| match Scalar::new(value) {
         Some(single) => single.to_string(),
         None => value.to_string(),
     };
@@ -399,13 +388,9 @@ fn check_names(
 ) -> Result<(), InputError> {
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for (axis, raw) in axes.iter().zip(raw) {
-        let at = text.at(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
-        let fields: BTreeSet<&str> = axis
-            .values
-            .iter()
-            .flat_map(|v| v.fields.keys().map(String::as_str))
-            .collect();
-        for name in fields.into_iter().chain([axis.name.as_str()]) {
+        let at = text.location(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
+        let fields: BTreeSet<&String> = axis.values.iter().flat_map(|v| v.fields.keys()).collect();
+        for name in fields.into_iter().chain([&axis.name]) {
             if owners.insert(name, &axis.name).is_some() {
                 return Err(at.error(format!("{name:?} again"), "names that differ"));
             }
@@ -413,14 +398,14 @@ fn check_names(
     }
     let mut used = BTreeSet::new();
     for (key, value) in keys {
-        let at = text.at(&value.span(), format!("cell.{key}"));
+        let at = text.location(&value.span(), format!("cell.{key}"));
         if !KEYS.contains(&key.as_str()) {
             return Err(at.unknown(key, "a known key", KEYS));
         }
         for string in strings(value.get_ref()) {
-            let found = expression::placeholders(string);
-            let found = found.ok_or_else(|| at.error(format!("{string:?}"), "pairs of { and }"))?;
-            for name in found.into_iter().flat_map(expression::names) {
+            let wrong = || at.error(format!("{string:?}"), "pairs of { and }");
+            let found = placeholders(string).ok_or_else(wrong)?;
+            for name in found.into_iter().flat_map(names_in) {
                 let owner = owners.get(name).ok_or_else(|| {
                     let known: Vec<&str> = owners.keys().copied().collect();
                     at.unknown(name, "an axis or a field of one", &known)
@@ -431,7 +416,7 @@ fn check_names(
     }
     for (axis, raw) in axes.iter().zip(raw) {
         if !used.contains(axis.name.as_str()) {
-            let at = text.at(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
+            let at = text.location(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
             let expected = format!("{{{}}} somewhere in [cell]", axis.name);
             return Err(at.error("an axis that changes nothing", expected));
         }
@@ -451,15 +436,12 @@ fn strings(value: &toml::Value) -> Vec<&str> {
 
 fn cells(axes: &[Axis], keys: &Keys, text: StudyText<'_>) -> Result<Vec<Cell>, InputError> {
     let reader = Reader { text, axes, keys };
-    let points: Vec<Point> = points(axes);
-    let cells: Vec<Cell> = points
-        .iter()
-        .map(|p| reader.read(p))
-        .collect::<Result<_, _>>()?;
+    let cells = points(axes).into_iter().map(|point| reader.read(&point));
+    let cells: Vec<Cell> = cells.collect::<Result<_, _>>()?;
     let measure = cells[0].inputs.measure;
     if cells.iter().any(|cell| cell.inputs.measure != measure) {
         let span = keys.get("measure").map_or(0..0, Spanned::span);
-        let at = text.at(&span, "cell.measure");
+        let at = text.location(&span, "cell.measure");
         return Err(at.error("several", "one measure for all cells"));
     }
     Ok(cells)
@@ -471,12 +453,11 @@ fn columns(
     derived: &BTreeMap<String, Spanned<String>>,
     text: StudyText<'_>,
 ) -> Result<Vec<Column>, InputError> {
-    let measure: Measure = cells[0].inputs.measure;
-    let mut columns = (measure.info().columns)();
+    let mut columns = (cells[0].inputs.measure.info().columns)();
     let names = names(axes, &cells[0].point);
     let fields: Vec<&str> = names.keys().copied().collect();
     for (name, expression) in derived {
-        let at = text.at(&expression.span(), format!("columns.{name}"));
+        let at = text.location(&expression.span(), format!("columns.{name}"));
         let column = Column::derived(name, expression.get_ref(), &columns, &fields, &at)?;
         columns.push(column);
     }

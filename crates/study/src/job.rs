@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::iter;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::text::{Edit, Value};
 use diskarm_results::output_file::Files;
-use diskarm_simulate::{Fitting, Generated, Input, Issue, Simulation, System, Traced};
+use diskarm_simulate::{
+    Error, Fitting, GeneratedRequests, Input, Issue, Simulation, System, TraceReplay,
+};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -34,19 +37,16 @@ pub(crate) struct Job {
     trace: Option<Arc<str>>,
 }
 
-/// A drive's name, and the values to set in its specification.
-type SystemKey = (String, Vec<(String, String)>);
-
 /// Drives and digests of traces that several cells share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    systems: BTreeMap<SystemKey, Arc<System>>,
+    /// By the name of the drive, and the values to set in its specification.
+    systems: BTreeMap<(String, BTreeMap<String, String>), Arc<System>>,
     traces: BTreeMap<String, Arc<str>>,
 }
 
 impl Job {
-    /// # Errors
-    /// A problem of the cell, in one line.
+    /// Prepares a cell. The error is a problem of the cell, in one line.
     pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
         let system = shared.system(inputs)?;
         let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
@@ -54,17 +54,14 @@ impl Job {
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
                 let workload = system.workload(workload);
-                let workload = workload.map_err(|error| error.calling("cell.workload"));
-                let workload = workload.map_err(|error| error.to_string())?;
-                let generated = Generated {
-                    requests: Some(*requests),
-                    ..Generated::new(workload)
-                };
+                let wrong = |error: Error| error.calling("cell.workload").to_string();
+                let mut generated = GeneratedRequests::new(workload.map_err(wrong)?);
+                generated.requests = Some(*requests);
                 (Input::Generated(generated), None)
             }
             CellInput::Traced { trace, changes } => {
                 let digest = shared.trace(trace)?;
-                (Input::Traced(traced(trace, changes)?), Some(digest))
+                (Input::Traced(trace_replay(trace, changes)?), Some(digest))
             }
         };
         Ok(Self {
@@ -87,26 +84,22 @@ impl Job {
         }
     }
 
-    /// The digest of the specifications of its drives, including the values that the study sets.
+    /// Returns the digest of the specifications of its drives, with the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
+        let others = self.system.others().iter().chain(&self.scanning.believed);
         let mut hasher = Sha256::new();
-        hasher.update(self.system.drive.text.as_bytes());
-        let others = self.system.others().iter();
-        for other in others.chain(&self.scanning.believed) {
-            hasher.update(other.text.as_bytes());
+        for model in iter::once(&self.system.drive).chain(others) {
+            hasher.update(model.text.as_bytes());
         }
         hex(&hasher.finalize())
     }
 
-    /// The digest of its trace.
     pub(crate) fn trace_digest(&self) -> Option<&str> {
         self.trace.as_deref()
     }
 
-    /// Measures one run, with the requests of `seed`.
-    ///
-    /// # Errors
-    /// A problem of the cell, in one line.
+    /// Measures one run, with the requests of `seed`. The error is a problem of the cell, in one
+    /// line.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let mut input = self.input.clone();
         match &mut input {
@@ -118,18 +111,12 @@ impl Job {
             max_waiting: self.inputs.max_waiting,
             ..Simulation::new(&self.system, &self.policy, &input)
         };
-        let Self {
-            policy,
-            scanning,
-            sizes,
-            ..
-        } = self;
         let measure = self.inputs.measure;
-        measure.run(&simulation, policy, scanning, sizes, stop)
+        measure.run(&simulation, &self.policy, &self.scanning, &self.sizes, stop)
     }
 
-    /// The key of a run: the build, and a digest of everything else that the results depend on.
-    /// Files count by their content, not by their path.
+    /// Returns the key of a run: the build, and a digest of everything else that the results depend
+    /// on. Files count by their content, not by their path.
     pub(crate) fn key(&self, seed: u64) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {
@@ -161,44 +148,30 @@ impl Job {
             Generated(String, u64),
             Traced(&'a str, &'a BTreeMap<String, String>),
         }
-        let Inputs {
-            drive: _,
-            spec: _,
-            policy: _,
-            source,
-            warm_up,
-            max_waiting,
-            measure,
-            scan,
-            sizes,
-        } = &self.inputs;
-        let requests = match (&self.input, source) {
-            (Input::Generated(generated), _) => Requests::Generated(
-                format!("{:?}", generated.workload),
-                generated.requests_count(),
-            ),
+        let inputs = &self.inputs;
+        let requests = match (&self.input, &inputs.source) {
+            (Input::Generated(generated), _) => {
+                let workload = format!("{:?}", generated.workload);
+                Requests::Generated(workload, generated.requests_count())
+            }
             (Input::Traced(_), CellInput::Traced { trace, changes }) => {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
             (Input::Traced(_), CellInput::Generated { .. }) => unreachable!("made of its source"),
         };
+        let others = self.system.others().iter();
         let identity = Identity {
             specification: &self.system.drive.text,
-            others: self
-                .system
-                .others()
-                .iter()
-                .map(|other| &*other.text)
-                .collect(),
+            others: others.map(|other| &*other.text).collect(),
             tower: self.system.stack.as_ref().map(|stack| stack.to_string()),
             policy: self.policy.to_string(),
             requests,
-            warm_up: *warm_up,
-            max_waiting: *max_waiting,
-            measure: *measure,
-            scan,
+            warm_up: inputs.warm_up,
+            max_waiting: inputs.max_waiting,
+            measure: inputs.measure,
+            scan: &inputs.scan,
             believed: self.scanning.believed.as_ref().map(|model| &*model.text),
-            sizes: sizes.as_deref(),
+            sizes: inputs.sizes.as_deref(),
             seed,
         };
         let text = serde_json::to_string(&identity).expect("plain data");
@@ -209,24 +182,25 @@ impl Job {
 
 impl Shared {
     fn system(&mut self, inputs: &Inputs) -> Result<Arc<System>, String> {
-        let spec: Vec<_> = inputs
-            .spec
-            .iter()
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect();
-        let key = (inputs.drive.clone(), spec);
-        if let Some(model) = self.systems.get(&key) {
-            return Ok(model.clone());
+        let key = (inputs.drive.clone(), inputs.spec.clone());
+        if let Some(system) = self.systems.get(&key) {
+            return Ok(system.clone());
         }
-        let base = System::parse(&inputs.drive).map_err(|error| error.calling("cell.drive"));
-        let base = base.map_err(|error| error.to_string())?;
-        let model = match &key.1[..] {
-            [] => base,
-            spec => edited(&base, spec)?,
+        let base = System::parse(&inputs.drive);
+        let base = base.map_err(|error| error.calling("cell.drive").to_string())?;
+        let system = if inputs.spec.is_empty() {
+            base
+        } else {
+            let edits = inputs.spec.iter().map(|(key, value)| Edit {
+                key: key.clone().into(),
+                value: Value::Toml(value.clone()),
+            });
+            let edited = base.with_values(&edits.collect::<Vec<_>>(), "cell.spec");
+            edited.map_err(|error| error.to_string())?
         };
-        let model = Arc::new(model);
-        self.systems.insert(key, model.clone());
-        Ok(model)
+        let system = Arc::new(system);
+        self.systems.insert(key, system.clone());
+        Ok(system)
     }
 
     fn trace(&mut self, path: &str) -> Result<Arc<str>, String> {
@@ -239,18 +213,7 @@ impl Shared {
     }
 }
 
-/// `base` with values set in its specification.
-fn edited(base: &System, spec: &[(String, String)]) -> Result<System, String> {
-    let edits = spec.iter().map(|(key, value)| Edit {
-        key: key.clone().into(),
-        value: Value::Toml(value.clone()),
-    });
-    let edits: Vec<Edit> = edits.collect();
-    let edited = base.with_values(&edits, "cell.spec");
-    edited.map_err(|error| error.to_string())
-}
-
-/// The digest of these files in order.
+/// Returns the digest of these files in order.
 fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
     for path in paths {
@@ -282,8 +245,8 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The range `A..B` of sizes in sectors, without `B`; all sizes if there is none. A missing bound
-/// is none.
+/// Parses the range `A..B` of sizes in sectors, without `B`; both bounds are optional. All sizes
+/// without a range.
 fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
     let text = text.unwrap_or("..");
     let bound = |text: &str, absent: u64| match text {
@@ -300,57 +263,54 @@ fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
     }
 }
 
-/// The requests of the file `trace` with these changes.
-fn traced(trace: &str, changes: &BTreeMap<String, String>) -> Result<Traced, String> {
-    let mut traced = Traced::new(vec![trace.to_owned()]);
+/// Returns the requests of the file `trace` with these changes.
+fn trace_replay(trace: &str, changes: &BTreeMap<String, String>) -> Result<TraceReplay, String> {
+    let mut replay = TraceReplay::new(vec![trace.to_owned()]);
     for (key, text) in changes {
-        let expected = change(&mut traced, key, text);
+        let expected = change(&mut replay, key, text);
         expected.map_err(|expected| format!("cell.{key}: found {text:?}, expected {expected}"))?;
     }
-    Ok(traced)
+    Ok(replay)
 }
 
 /// Makes one change; the error is what was expected.
-fn change(traced: &mut Traced, key: &str, text: &str) -> Result<(), &'static str> {
+fn change(replay: &mut TraceReplay, key: &str, text: &str) -> Result<(), &'static str> {
     let time = "a time since the trace's zero, such as \"90 s\"";
     match key {
         "faster" => {
             let factor = Factor::parse(text).ok_or("a factor such as 0.25 or 2")?;
-            traced.selection.faster = Some(factor);
+            replay.selection.faster = Some(factor);
         }
-        "from" => traced.selection.from = Some(parse_instant(text).ok_or(time)?),
-        "until" => traced.selection.until = Some(parse_instant(text).ok_or(time)?),
+        "from" => replay.selection.from = Some(parse_instant(text).ok_or(time)?),
+        "until" => replay.selection.until = Some(parse_instant(text).ok_or(time)?),
         "device" => {
             let device = text.parse().map_err(|_| "the number of a device")?;
-            traced.selection.devices = vec![device];
+            replay.selection.devices = vec![device];
         }
         "outstanding" => {
             let clients = text.parse().ok().filter(|clients| *clients > 0);
             let clients = clients.ok_or("a whole number of 1 or more")?;
-            traced.issue = Issue::Outstanding {
-                clients,
-                think: Span::ZERO,
-            };
+            let think = Span::ZERO;
+            replay.issue = Issue::Outstanding { clients, think };
         }
-        _ => traced.fitting = fitting(text).ok_or("refuse, scale, fold or spread N")?,
+        _ => replay.fitting = fitting(text).ok_or("refuse, scale, fold or spread N")?,
     }
     Ok(())
 }
 
 fn fitting(text: &str) -> Option<Fitting> {
-    match text.split_once(' ') {
-        None => match text {
-            "refuse" => Some(Fitting::Refuse),
-            "scale" => Some(Fitting::Scale),
-            "fold" => Some(Fitting::Fold),
-            _ => None,
-        },
-        Some(("spread", disks)) => disks.parse().ok().filter(|n| *n > 0).map(Fitting::Spread),
-        Some(_) => None,
+    match text {
+        "refuse" => Some(Fitting::Refuse),
+        "scale" => Some(Fitting::Scale),
+        "fold" => Some(Fitting::Fold),
+        _ => {
+            let disks = text.strip_prefix("spread ")?.parse().ok();
+            disks.filter(|disks| *disks > 0).map(Fitting::Spread)
+        }
     }
 }
 
-/// An error in the cell at `place`.
+/// Returns an error in the cell at `place`.
 pub(crate) fn cell_error(place: String) -> impl FnOnce(String) -> StudyError {
     move |why| StudyError::Cell { place, why }
 }

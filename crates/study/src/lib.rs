@@ -7,36 +7,37 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! error < expression < axis < metric < measure < cell < results < claim < verdicts < figure < file
-//! < studies < job < output < store < runner < report
+//! error < expression < axis < metric < measure < cell < results < claim < figure < file < studies
+//! < job < output < store < runner < report
 //! ```
 
 #![warn(missing_docs)]
 
-pub mod axis;
-pub mod cell;
+mod axis;
+mod cell;
 pub mod claim;
-pub mod error;
-pub mod expression;
-pub mod figure;
-pub mod file;
+mod error;
+mod expression;
+mod figure;
+mod file;
 mod job;
 pub mod measure;
-pub mod metric;
+mod metric;
 mod output;
-pub mod report;
-pub mod results;
-pub mod runner;
-pub mod store;
+mod report;
+mod results;
+mod runner;
+mod store;
 pub mod studies;
-pub mod verdicts;
 
-pub use claim::{BoundsOf, Cause, Claim, Evidence, Judged, JudgedClaim, Known, Number, Verdict};
+pub use cell::CellInput;
+pub use claim::{Claim, Count, JudgedClaim, Judgement, Verdict, counted};
 pub use error::{BUILD, StudyError, VERSION, VERSION_AND_BUILD};
+pub use expression::Scalar;
 pub use file::{Study, StudyOptions};
+pub use metric::Metric;
 pub use output::{Files, Folder};
 pub use report::Report;
 pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};
 pub use store::{Store, StoredRun};
-pub use verdicts::Count;

@@ -1,9 +1,7 @@
-//! The measures: what a run of a cell measures. One file per measure.
+//! The measures: what a run of a cell measures. One file per family of measures.
 
 mod access;
 mod choices;
-mod drain;
-mod parts;
 mod predictions;
 mod responses;
 mod scan;
@@ -49,30 +47,28 @@ const ALL: &[Measure] = &[
     Measure::Scan,
 ];
 
-/// The descriptions of all measures.
+/// Returns the descriptions of all measures.
 pub fn infos() -> impl Iterator<Item = &'static MeasureInfo> {
     ALL.iter().map(|measure| measure.info())
 }
 
 impl Measure {
-    /// Its description.
+    /// Returns its description.
     pub fn info(self) -> &'static MeasureInfo {
         match self {
             Self::Responses => &responses::INFO,
-            Self::Parts => &parts::INFO,
+            Self::Parts => &responses::PARTS,
             Self::Access => &access::INFO,
             Self::Choices => &choices::INFO,
-            Self::Drain => &drain::INFO,
+            Self::Drain => &access::DRAIN,
             Self::Predictions => &predictions::INFO,
             Self::Scan => &scan::INFO,
         }
     }
 
-    /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] looks
-    /// at `scanning`, and only [`Self::Predictions`] at `sizes`.
-    ///
-    /// # Errors
-    /// The reason why the cell cannot be simulated, in one line.
+    /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
+    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is the reason why the cell
+    /// cannot be simulated, in one line.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,
@@ -83,21 +79,22 @@ impl Measure {
     ) -> Result<Figures, String> {
         match self {
             Self::Responses => responses::run(simulation, stop),
-            Self::Parts => parts::run(simulation, stop),
+            Self::Parts => responses::parts(simulation, stop),
             Self::Access => access::run(simulation, stop),
             Self::Choices => choices::run(simulation, stop),
-            Self::Drain => drain::run(simulation, stop),
+            Self::Drain => access::drain(simulation, stop),
             Self::Predictions => predictions::run(simulation, sizes, stop),
             Self::Scan => scan::run(simulation, policy, scanning, stop),
         }
     }
 
     pub(crate) fn find(name: &str, at: &Location) -> Result<Self, InputError> {
-        let found = ALL.iter().find(|measure| measure.info().name == name);
-        let known: Vec<&str> = ALL.iter().map(|measure| measure.info().name).collect();
-        found
+        let found = ALL
+            .iter()
             .copied()
-            .ok_or_else(|| at.unknown(name, "a measure", &known))
+            .find(|measure| measure.info().name == name);
+        let known: Vec<&str> = infos().map(|info| info.name).collect();
+        found.ok_or_else(|| at.unknown(name, "a measure", &known))
     }
 }
 

@@ -4,15 +4,14 @@ use std::ops::ControlFlow;
 
 use diskarm_core::text::InputError;
 
-use crate::expression::Location;
-use crate::expression::{self, names};
+use crate::expression::{self, Location, names};
 
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, which ends in its unit if it has one: `response_ms_mean`.
+    /// Ends in the unit if it has one: `response_ms_mean`.
     pub name: String,
-    /// Its title in figures.
+    /// The title in figures.
     pub title: String,
     /// For the share of a bin of all that a run observed, the bin's middle.
     pub(crate) middle: Option<f64>,
@@ -27,7 +26,7 @@ struct Derived {
     expression: String,
 }
 
-/// The index of a column.
+/// The index of a column of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric(pub usize);
 
@@ -41,20 +40,12 @@ impl Column {
         }
     }
 
-    /// Returns the column as that of a bin about `middle`.
-    pub(crate) fn of_bin(self, middle: f64) -> Self {
-        Self {
-            middle: Some(middle),
-            ..self
-        }
-    }
-
-    /// Measured columns of these names and titles.
+    /// Returns measured columns of these names and titles.
     pub(crate) fn all(columns: &[(&str, &str)]) -> Vec<Self> {
         columns.iter().map(|(n, t)| Self::measured(n, t)).collect()
     }
 
-    /// The column `name`, a product of one of `columns` and of numeric `fields`.
+    /// Returns the column `name`, a product of one of `columns` and of numeric `fields`.
     pub(crate) fn derived(
         name: &str,
         expression: &str,
@@ -74,25 +65,21 @@ impl Column {
                 }
                 Some(_) => {}
                 None if fields.contains(&part) => {}
-                None => return Err(at.unknown(part, "a metric or a field", &known(columns))),
+                None => return Err(at.unknown(part, "a metric or a field", &names_of(columns))),
             }
         }
         let first = names(expression).next();
         let of = of.filter(|of| first == Some(&columns[*of].name));
         let of = of.ok_or_else(|| wrong("a metric first, times or divided by numbers"))?;
+        let expression = expression.to_owned();
         Ok(Self {
-            name: name.to_owned(),
-            title: name.replace('_', " "),
-            middle: None,
-            derived: Some(Derived {
-                of,
-                expression: expression.to_owned(),
-            }),
+            derived: Some(Derived { of, expression }),
+            ..Self::measured(name, &name.replace('_', " "))
         })
     }
 
-    /// The column that it is a multiple of, and the factor, where `number` returns the numbers of
-    /// the cell; `None` for a measured column.
+    /// Returns the column that it is a multiple of, and the factor, where `number` returns the
+    /// numbers of the cell; `None` for a measured column.
     pub(crate) fn multiple(
         &self,
         columns: &[Self],
@@ -100,9 +87,12 @@ impl Column {
     ) -> Option<(usize, f64)> {
         let Derived { of, expression } = self.derived.as_ref()?;
         let base = &columns[*of].name;
-        let number = |name: &str| match name == base {
-            true => Some(1.0),
-            false => number(name),
+        let number = |name: &str| {
+            if name == base {
+                Some(1.0)
+            } else {
+                number(name)
+            }
         };
         // Undefined where a field is not a number in this cell.
         let factor = expression::product(expression, number).unwrap_or(f64::NAN);
@@ -111,15 +101,16 @@ impl Column {
 }
 
 impl Metric {
-    /// The column called `name`.
+    /// Returns the column called `name`.
     pub(crate) fn find(name: &str, columns: &[Column], at: &Location) -> Result<Self, InputError> {
         let place = columns.iter().position(|column| column.name == name);
-        let place = place.map(Self);
-        place.ok_or_else(|| at.unknown(name, "a metric that is measured", &known(columns)))
+        place
+            .map(Self)
+            .ok_or_else(|| at.unknown(name, "a metric that is measured", &names_of(columns)))
     }
 }
 
-fn known(columns: &[Column]) -> Vec<&str> {
+fn names_of(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
 }
 
@@ -130,12 +121,11 @@ pub struct MeasureInfo {
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
-    /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
-    /// the first.
+    /// Returns its columns; `until_ci95` applies to the first.
     pub columns: fn() -> Vec<Column>,
 }
 
-/// Called now and then during a run; returns whether to continue.
+/// Called now and then during a run; says whether to continue.
 pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
 /// The outcome of a run.

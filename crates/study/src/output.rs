@@ -21,9 +21,7 @@ use crate::results::{Estimate, Results};
 const NAMES: [&str; 5] = [LOCK, RUNS, "results.csv", "results.json", "report.html"];
 
 pub(crate) const LOCK: &str = "lock";
-
 pub(crate) const RUNS: &str = "runs.jsonl";
-
 pub(crate) const FIGURES: &str = "figures";
 
 /// The folder of a study's results. No input of the study is overwritten there.
@@ -36,54 +34,45 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`, which `field` names, for a study that reads `inputs`.
-    ///
-    /// # Errors
-    /// If one of its files is such an input, under whatever name. Figures are examined when they
-    /// are written.
+    /// Returns the folder at `path`, which `field` names, for a study that reads `inputs`. Fails if
+    /// one of its files is such an input, under any name. Figures are checked when written.
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
             files.output(field, path.join(name))?;
         }
-        let path = path.to_owned();
         Ok(Self {
-            path,
+            path: path.to_owned(),
             field,
             inputs,
         })
     }
 
-    /// Its path.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The place of the file called `name`.
-    ///
-    /// # Errors
-    /// If the study reads it.
+    /// Returns the output file `name`; fails if the study reads it.
     pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
         let mut files = self.inputs.clone();
         Ok(files.output(self.field, self.path.join(name))?)
     }
 
-    /// Writes a file completely or not at all.
-    ///
-    /// # Errors
-    /// If the study reads it, or it cannot be written; it is then unchanged.
+    /// Writes a file completely or not at all; fails if the study reads it.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StudyError> {
         Ok(self.place(name)?.write(bytes)?)
     }
 
-    /// Removes what killed processes have left of any file, as no other process writes here:
+    /// Removes the partial files of killed processes, as no other process writes here:
     /// `NAME.NUMBER.part`, and `NAME.part` of earlier versions.
     pub(crate) fn remove_leftovers(&self) {
         let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
         let is_file = |left: &str| NAMES.contains(&&*name_of(left));
         let is_figure = |left: &str| {
-            let name = name_of(left);
-            name.ends_with(".svg") || name.ends_with(".png")
+            [".svg", ".png"]
+                .iter()
+                .any(|end| name_of(left).ends_with(end))
         };
         self.inputs.remove_leftovers(&self.path, is_file);
         let figures = self.path.join(FIGURES);
@@ -92,16 +81,14 @@ impl Folder {
 }
 
 impl Study {
-    /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
-    ///
-    /// # Errors
-    /// If one cannot be written, or is an input of the study.
+    /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all. Fails
+    /// if one cannot be written, or is an input of the study.
     pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
         folder.write("results.csv", self.csv(results).as_bytes())?;
         folder.write("results.json", self.json(results).as_bytes())
     }
 
-    /// The title of another study whose results are in `folder`, if any. Studies are identified by
+    /// Returns the title of another study whose results are in `folder`. Studies are identified by
     /// their titles, as their files may be edited and moved. Writing replaces these results, but
     /// not the other study's runs, so that they can be written again without simulating.
     pub fn replaces(&self, folder: &Path) -> Option<String> {
@@ -111,20 +98,12 @@ impl Study {
         (owner.title != self.title).then_some(owner.title)
     }
 
-    /// A row for each cell and metric: the labels of the axes, `metric`, `mean`,
-    /// `ci95_half_width`, `replications`, and `saturated`. A saturated cell has one row, without a
-    /// metric.
+    /// Returns a row for each cell and metric: the labels of the axes, `metric`, `mean`,
+    /// `ci95_half_width`, `replications`, `saturated`. A saturated cell has one, without a metric.
     pub fn csv(&self, results: &Results<'_>) -> String {
-        let axes = self.axes.iter().map(|axis| field(&axis.name));
-        let own = [
-            "metric",
-            "mean",
-            "ci95_half_width",
-            "replications",
-            "saturated",
-        ];
-        let heads: Vec<String> = axes.chain(own.map(str::to_owned)).collect();
-        let mut text = heads.join(",") + "\n";
+        let axes = self.axes.iter().map(|axis| field(&axis.name) + ",");
+        let mut text: String = axes.collect();
+        text += "metric,mean,ci95_half_width,replications,saturated\n";
         for (cell, outcome) in self.cells.iter().zip(&results.outcomes) {
             let labels = self.axes.iter().zip(&cell.point);
             let labels = labels.map(|(axis, place)| field(&axis.values[*place].label) + ",");
@@ -140,7 +119,8 @@ impl Study {
                 };
                 let half = estimate
                     .half_width
-                    .map_or_else(String::new, |half| half.to_string());
+                    .map(|half| half.to_string())
+                    .unwrap_or_default();
                 let (name, mean) = (&column.name, estimate.mean);
                 let _ = writeln!(text, "{labels}{name},{mean},{half},{replications},false");
             }
@@ -148,35 +128,27 @@ impl Study {
         text
     }
 
-    /// Everything as JSON: the inputs of each cell, its metrics in each replication, and the
+    /// Returns everything as JSON: the inputs of each cell, its metrics in each replication, and the
     /// claims.
     pub fn json(&self, results: &Results<'_>) -> String {
-        let cells = self
-            .cells
-            .iter()
-            .zip(&results.outcomes)
-            .map(|(cell, outcome)| {
-                let values = self
-                    .axes
-                    .iter()
-                    .zip(&cell.point)
-                    .map(|(axis, place)| (axis.name.as_str(), &axis.values[*place].value));
-                let figures = self
-                    .columns
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(place, column)| {
-                        Some((column.name.as_str(), outcome.estimate(Metric(place))?))
-                    });
-                CellOut {
-                    at: values.collect(),
-                    inputs: &cell.inputs,
-                    replications: &cell.replications,
-                    seeds: &outcome.seeds,
-                    saturated: outcome.is_saturated,
-                    figures: figures.collect(),
-                }
+        let cells = self.cells.iter().zip(&results.outcomes);
+        let cells = cells.map(|(cell, outcome)| {
+            let values = self.axes.iter().zip(&cell.point);
+            let values =
+                values.map(|(axis, place)| (axis.name.as_str(), &axis.values[*place].value));
+            let figures = self.columns.iter().enumerate();
+            let figures = figures.filter_map(|(place, column)| {
+                Some((column.name.as_str(), outcome.estimate(Metric(place))?))
             });
+            CellOut {
+                at: Map(values.collect()),
+                inputs: &cell.inputs,
+                replications: &cell.replications,
+                seeds: &outcome.seeds,
+                saturated: outcome.is_saturated,
+                figures: Map(figures.collect()),
+            }
+        });
         let out = Out {
             study: &self.name,
             title: &self.title,
@@ -221,12 +193,6 @@ struct CellOut<'a> {
 /// A JSON object that keeps the order of its keys.
 struct Map<'a, T>(Vec<(&'a str, T)>);
 
-impl<'a, T> FromIterator<(&'a str, T)> for Map<'a, T> {
-    fn from_iter<I: IntoIterator<Item = (&'a str, T)>>(pairs: I) -> Self {
-        Self(pairs.into_iter().collect())
-    }
-}
-
 impl<T: Serialize> Serialize for Map<'_, T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
@@ -235,8 +201,9 @@ impl<T: Serialize> Serialize for Map<'_, T> {
 
 /// A CSV field, quoted where necessary.
 fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
     }
 }

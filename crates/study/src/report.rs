@@ -1,24 +1,23 @@
 //! The report of a study: one page that opens anywhere, and its figures as files.
 
 mod charts;
-mod claims;
-mod reproduction;
 mod tables;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-pub use charts::Drawing;
+use diskarm_results::html::{self, Html, Section, page};
 
 use crate::axis::{Point, describe};
-use crate::error::StudyError;
+use crate::cell::{Cell, CellInput};
+use crate::claim::{Count, JudgedClaim, Judgement, Verdict, counted};
+use crate::error::{StudyError, VERSION_AND_BUILD};
 use crate::file::Study;
+use crate::job::{Job, Shared, cell_error};
 use crate::output::{FIGURES, Folder};
 use crate::results::Results;
-use crate::verdicts::counted;
-use charts::Names;
-use claims::Claims;
-use diskarm_results::html::{self, Html, Section, page};
-use reproduction::Inputs;
+use crate::studies;
+use charts::{Drawing, Names};
 
 /// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
 /// results give the same bytes.
@@ -31,13 +30,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a study and its results.
-    ///
-    /// # Errors
-    /// If a drive's specification or a trace, whose digests it shows, can no longer be read.
-    pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
-        let inputs = Inputs::of(study, results)?;
-        let claims = Claims::of(study, results);
+    /// Writes the report of a study and its results. Fails if a drive's specification or a trace,
+    /// whose digests it shows, can no longer be read.
+    pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
+        let inputs = ExternalInputs::new(study, results)?;
+        let claims = study.judge(results);
         let mut names = Names::default();
         let mut drawings = charts::figures(study, results, &mut names);
         drawings.extend(charts::densities(study, results, &mut names));
@@ -48,28 +45,29 @@ impl Report {
             sections.push(("figures", "Figures", figures));
         }
         if !claims.is_empty() {
-            sections.push(("claims", "Claims", claims.list()));
+            let list = claims.iter().enumerate();
+            let list: Html = list
+                .map(|(place, claim)| claim_item(place, claim))
+                .collect();
+            let list = Html::with("ol", &[("class", "claims")], list);
+            sections.push(("claims", "Claims", list));
         }
         if !study.tables.is_empty() {
             sections.push(("tables", "Tables", tables::all(study, results)));
         }
-        let saturated = saturated(results);
-        if !saturated.is_empty() {
-            sections.push(("saturated", "Saturated cells", listed(&saturated)));
+        if results.outcomes.iter().any(|outcome| outcome.is_saturated) {
+            sections.push(("saturated", "Saturated cells", saturated(results)));
         }
         sections.push(("again", "To run it again", inputs.html(study)));
-        let head = head(study, results, &claims, inputs.runs());
+        let head = head(study, results, &claims, inputs.runs);
         Ok(Self {
             html: page(&study.title, head, sections),
             drawings,
         })
     }
 
-    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or
-    /// not at all.
-    ///
-    /// # Errors
-    /// If one cannot be written, or is an input of the study.
+    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or not
+    /// at all. Fails if one cannot be written, or is an input of the study.
     pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
             let figures = folder.path().join(FIGURES);
@@ -85,8 +83,8 @@ impl Report {
     }
 }
 
-/// The title, the source and a summary.
-fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
+/// Returns the title, the source and a summary.
+fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|outcome| outcome.is_saturated).count();
@@ -101,9 +99,9 @@ fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) 
     if study.has_single_runs() {
         cells += "; single runs, no interval";
     }
-    let mut summary = vec![paragraph("count", claims.count())];
-    let to_look_at = claims.to_look_at();
-    summary.extend(to_look_at.map(|links| Html::with("p", &[("class", "links")], links)));
+    let mut summary = vec![paragraph("count", Count::new(claims).text())];
+    let links = links(claims);
+    summary.extend(links.map(|links| Html::with("p", &[("class", "links")], links)));
     summary.push(paragraph("cells", cells));
     let mut class = "summary";
     if study.options.quick {
@@ -112,70 +110,221 @@ fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) 
             [] => "no different from the full study".to_owned(),
             differs => format!("{}; claims may come out otherwise", differs.join(", ")),
         };
-        summary.push(paragraph(
-            "short",
-            format!("The short form of the study: {differs}."),
-        ));
+        let words = format!("The short form of the study: {differs}.");
+        summary.push(paragraph("short", words));
     }
+    let summary: Html = summary.into_iter().collect();
     Html::element(
         "header",
         [
             Html::element("h1", study.title.as_str()),
             paragraph("source", study.source.clone()),
             paragraph("about", reflowed(&study.about)),
-            Html::with(
-                "div",
-                &[("class", class)],
-                summary.into_iter().collect::<Html>(),
-            ),
+            Html::with("div", &[("class", class)], summary),
         ],
     )
 }
 
-/// Text without the line ends within its paragraphs.
+/// Removes the line ends within the paragraphs of `text`.
 fn reflowed(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(|paragraph| {
-        let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
-        lines.join(" ")
+    let paragraphs = text.split("\n\n");
+    let paragraphs = paragraphs.map(|paragraph| {
+        paragraph
+            .lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     paragraphs.collect::<Vec<String>>().join("\n\n")
 }
 
 fn figure(drawing: &Drawing) -> Html {
     let summary = format!("Numbers of figure {}", drawing.name);
-    let numbers = Html::element(
-        "details",
-        [Html::element("summary", summary), drawing.numbers.clone()],
-    );
+    let summary = Html::element("summary", summary);
+    let numbers = Html::element("details", [summary, drawing.numbers.clone()]);
     let id = format!("figure-{}", drawing.name);
     html::figure(&id, [&drawing.svg, &drawing.narrow_svg], numbers)
 }
 
-/// The saturated cells. Neighbours along the last axis share a line:
-/// `policy = SSTF, rate = 80, 90, 100`.
-fn saturated(results: &Results<'_>) -> Vec<String> {
+/// Lists the saturated cells. Neighbours along the last axis share a line: `policy = SSTF, rate =
+/// 80, 90, 100`.
+fn saturated(results: &Results<'_>) -> Html {
     let cells = results.cells.iter().zip(&results.outcomes);
     let saturated = cells.filter(|(_, outcome)| outcome.is_saturated);
     let points: Vec<&Point> = saturated.map(|(cell, _)| &cell.point).collect();
     let shared = |point: &Point| point[..point.len().saturating_sub(1)].to_vec();
     let lines = points.chunk_by(|one, next| shared(one) == shared(next));
-    let labels = lines.map(|line| {
+    let items = lines.map(|line| {
         let others = line[1..].iter().filter_map(|point| {
             let (axis, place) = results.axes.iter().zip(point.iter()).next_back()?;
             Some(format!(", {}", axis.values[*place].label))
         });
-        describe(results.axes, line[0]) + &others.collect::<String>()
+        let cells = describe(results.axes, line[0]) + &others.collect::<String>();
+        Html::element("li", cells)
     });
-    labels.collect()
+    let why = "Requests arrived faster than they were served: these cells have no metrics.";
+    let items = Html::element("ul", items.collect::<Html>());
+    Html::from([Html::element("p", why), items])
 }
 
-fn listed(cells: &[String]) -> Html {
-    let items = cells.iter().map(|cell| Html::element("li", cell.as_str()));
-    Html::from([
-        Html::element(
-            "p",
-            "Requests arrived faster than they were served: these cells have no metrics.",
-        ),
-        Html::element("ul", items.collect::<Html>()),
-    ])
+/// Returns a verdict as text, and its class in the style sheet.
+fn verdict_words(judged: &Judgement) -> (&'static str, &'static str) {
+    match (judged.verdict, judged.explained) {
+        (Verdict::Holds, _) => ("\u{2713} holds", "holds"),
+        (Verdict::Unsure, _) => ("? unsure", "unsure"),
+        (Verdict::Fails, true) => ("\u{2717} fails (known)", "known"),
+        (Verdict::Fails, false) => ("\u{2717} fails", "fails"),
+        (Verdict::NotMeasured, true) => ("\u{2013} not measured (known)", "known"),
+        (Verdict::NotMeasured, false) => ("\u{2013} not measured", "unmeasured"),
+    }
+}
+
+/// Returns links to the claims that do not hold; `None` where all do.
+fn links(claims: &[JudgedClaim<'_>]) -> Option<Html> {
+    let others = claims.iter().enumerate();
+    let others = others.filter(|(_, claim)| claim.judged.verdict != Verdict::Holds);
+    let links = others.map(|(place, claim)| {
+        let (word, _) = verdict_words(&claim.judged);
+        let href = format!("#{}", claim_id(place));
+        let link = Html::with("a", &[("href", &href)], format!("{} {word}", place + 1));
+        Html::from([Html::text(" "), link])
+    });
+    let links: Vec<Html> = links.collect();
+    let words = Html::text("To look at:");
+    (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
+}
+
+fn claim_id(place: usize) -> String {
+    format!("claim-{}", place + 1)
+}
+
+/// Returns a claim with its verdict, numbers and source.
+fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
+    let JudgedClaim { claim, judged } = judged_claim;
+    let (word, class) = verdict_words(judged);
+    let verdict = Html::with("span", &[("class", &format!("verdict {class}"))], word);
+    let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
+    let is_of_ratios = judged_claim.is_of_ratios();
+    let ours = if is_of_ratios {
+        "Ours, as a ratio"
+    } else {
+        "Ours"
+    };
+    let known = judged_claim
+        .reason()
+        .map(|reason| row("Why", reason.as_str()));
+    let ours = row(ours, judged.ours.as_str());
+    let rows = [ours, row("Theirs", theirs), known.unwrap_or_default()];
+    let says = [verdict, Html::text(" "), claim.says.as_str().into()];
+    let item = [Html::element("p", says), Html::element("dl", rows)];
+    Html::with("li", &[("id", &claim_id(place))], item)
+}
+
+/// Returns a term and its description.
+fn row(name: &str, description: impl Into<Html>) -> Html {
+    Html::from([Html::element("dt", name), Html::element("dd", description)])
+}
+
+/// The inputs of a study that are not in its file.
+#[derive(Debug, Default)]
+struct ExternalInputs {
+    /// The digest of each drive's specification, by the drive and the values that the study sets.
+    drives: BTreeMap<String, String>,
+    traces: BTreeMap<String, String>,
+    /// The seeds of all replications, in their order.
+    seeds: Vec<u64>,
+    /// The number of runs in the results.
+    runs: usize,
+}
+
+impl ExternalInputs {
+    fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
+        let (mut inputs, mut shared) = (Self::default(), Shared::default());
+        let mut seen = BTreeSet::new();
+        for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
+            let own = &cell.inputs;
+            let job = Job::new(own, &mut shared).map_err(cell_error(study.name.clone()))?;
+            let set = own.spec.iter();
+            let set = set.map(|(key, value)| format!(", {key} = {value}"));
+            let drive = own.drive.clone() + &set.collect::<String>();
+            let digest = || job.specification_digest();
+            inputs.drives.entry(drive).or_insert_with(digest);
+            if let (CellInput::Traced { trace, .. }, Some(digest)) =
+                (&own.source, job.trace_digest())
+            {
+                inputs.traces.insert(trace.clone(), digest.to_owned());
+            }
+            inputs.runs += outcome.seeds.len();
+            let new = outcome.seeds.iter().filter(|seed| seen.insert(**seed));
+            inputs.seeds.extend(new);
+        }
+        Ok(inputs)
+    }
+
+    /// Returns instructions to run the study again: its command, version, inputs and file.
+    fn html(&self, study: &Study) -> Html {
+        let code = |words: &str| Html::element("code", words);
+        let digests = |digests: &BTreeMap<String, String>| {
+            let each = digests.iter().map(|(name, digest)| {
+                let digest = Html::with("code", &[("class", "digest")], digest.as_str());
+                Html::element("li", [code(name), Html::text(" SHA-256 "), digest])
+            });
+            Html::element("ul", each.collect::<Html>())
+        };
+        let mut rows = vec![
+            row("Command", code(&command(study))),
+            row("Version", code(&format!("diskarm {VERSION_AND_BUILD}"))),
+            row("Drives' specifications", digests(&self.drives)),
+        ];
+        if !self.traces.is_empty() {
+            rows.push(row("Traces", digests(&self.traces)));
+        }
+        if study.cells.iter().any(Cell::is_random) {
+            let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
+            rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
+        }
+        Html::from([
+            Html::element("dl", rows.into_iter().collect::<Html>()),
+            Html::element("h3", format!("{}.toml", study.name)),
+            Html::with("pre", &[("class", "file")], code(&study.text)),
+        ])
+    }
+}
+
+/// Returns the command line, without `--output` and `--jobs`.
+fn command(study: &Study) -> String {
+    let is_shipped = studies::find(&study.name).is_some_and(|entry| entry.text == study.text);
+    let ending = if is_shipped { "" } else { ".toml" };
+    let mut command = format!(
+        "diskarm study run {}",
+        quoted(&format!("{}{ending}", study.name))
+    );
+    if study.options.quick {
+        command += " --quick";
+    }
+    for trace in &study.options.traces {
+        command += &format!(" --trace {}", quoted(trace));
+    }
+    command
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("a/b-1.csv.gz"), "a/b-1.csv.gz");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
 }

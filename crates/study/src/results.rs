@@ -20,26 +20,32 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of `runs`; `None` without any.
-    pub fn of(runs: Vec<f64>) -> Option<Self> {
-        let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-        (!runs.is_empty()).then(|| Self {
-            mean,
-            half_width: Self::half_width(&runs, mean),
-            runs,
-        })
-    }
-
-    /// A number without an interval.
-    pub(crate) fn exact(mean: f64) -> Self {
+    pub(crate) fn new(mean: f64, half_width: Option<f64>, runs: Vec<f64>) -> Self {
         Self {
             mean,
-            half_width: None,
-            runs: Vec::new(),
+            half_width,
+            runs,
         }
     }
 
-    /// Half the width of the 95 % interval of the mean of independent values; `None` below two.
+    /// Returns the mean of `runs`; `None` without any.
+    pub fn from_runs(runs: Vec<f64>) -> Option<Self> {
+        let mean = runs.iter().sum::<f64>() / runs.len() as f64;
+        (!runs.is_empty()).then(|| Self::new(mean, Self::half_width(&runs, mean), runs))
+    }
+
+    /// Returns a number without an interval.
+    pub(crate) fn exact(mean: f64) -> Self {
+        Self::new(mean, None, Vec::new())
+    }
+
+    /// Returns the ends of its interval; the mean without one.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        let half = self.half_width.unwrap_or(0.0);
+        (self.mean - half, self.mean + half)
+    }
+
+    /// Returns half the width of the 95 % interval of the mean; `None` below two values.
     fn half_width(values: &[f64], mean: f64) -> Option<f64> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -47,14 +53,9 @@ impl Estimate {
         Some(t95_factor(degrees as u64) * error)
     }
 
-    /// The largest of `runs`.
     fn largest(runs: Vec<f64>) -> Option<Self> {
         let mean = runs.iter().copied().reduce(f64::max)?;
-        Some(Self {
-            mean,
-            half_width: None,
-            runs,
-        })
+        Some(Self::new(mean, None, runs))
     }
 
     /// Returns true if half the width of its interval is at most `share` of the mean.
@@ -63,13 +64,11 @@ impl Estimate {
             .is_some_and(|half| half <= share * self.mean)
     }
 
-    /// The estimate times `factor`, which is at least 0.
+    /// Returns the estimate times `factor`, which is at least 0.
     pub(crate) fn times(&self, factor: f64) -> Self {
-        Self {
-            mean: self.mean * factor,
-            half_width: self.half_width.map(|half| half * factor),
-            runs: self.runs.iter().map(|run| run * factor).collect(),
-        }
+        let half_width = self.half_width.map(|half| half * factor);
+        let runs = self.runs.iter().map(|run| run * factor).collect();
+        Self::new(self.mean * factor, half_width, runs)
     }
 }
 
@@ -82,7 +81,7 @@ pub struct Outcome {
     /// metrics.
     pub is_saturated: bool,
     /// An estimate for each column of the study.
-    figures: Vec<Option<Estimate>>,
+    estimates: Vec<Option<Estimate>>,
 }
 
 /// The results of a study.
@@ -107,33 +106,33 @@ pub(crate) enum Replicated {
 }
 
 impl<'s> Results<'s> {
-    /// The cells that reached the maximum number of replications before their interval was as
-    /// narrow as requested: how many, and the widest half width as a share of its mean.
+    /// Returns the number of cells that reached the maximum number of replications before their
+    /// interval was as narrow as requested, and the widest half width as a share of its mean.
     pub fn wide(&self) -> Option<(usize, f64)> {
         let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {
             let share = cell.replications.until_ci95?;
             let first = outcome.estimate(Metric(0))?;
-            let is_wide = !first.is_narrow(share);
-            is_wide.then(|| {
-                first
-                    .half_width
-                    .map_or(f64::INFINITY, |half| half / first.mean)
-            })
+            let half_width = first
+                .half_width
+                .map_or(f64::INFINITY, |half| half / first.mean);
+            (!first.is_narrow(share)).then_some(half_width)
         });
-        wide.map(|share| (1, share))
-            .reduce(|all, one| (all.0 + 1, all.1.max(one.1)))
+        let wide: Vec<f64> = wide.collect();
+        let widest = wide.iter().copied().reduce(f64::max)?;
+        Some((wide.len(), widest))
     }
 
     /// Formats them as text, for summaries.
     pub fn wide_text(&self) -> Option<String> {
-        self.wide().map(|(count, widest)| {
-            let percent = 100.0 * widest;
-            format!("{count} short of until_ci95, the widest \u{b1} {percent:.0} %")
-        })
+        let (count, widest) = self.wide()?;
+        let percent = 100.0 * widest;
+        Some(format!(
+            "{count} short of until_ci95, the widest \u{b1} {percent:.0} %"
+        ))
     }
 
-    /// The results of `cells`, given the seeds and runs of each in the same order.
+    /// Returns the results of `cells`, given the seeds and runs of each in the same order.
     pub(crate) fn new(
         axes: &'s [Axis],
         columns: &'s [Column],
@@ -144,9 +143,9 @@ impl<'s> Results<'s> {
         let outcomes = outcomes.map(|(cell, (seeds, runs))| Outcome {
             seeds,
             is_saturated: matches!(runs, Replicated::Saturated),
-            figures: match runs {
+            estimates: match runs {
                 Replicated::Saturated => vec![None; columns.len()],
-                Replicated::Measured(runs) => figures(axes, columns, &cell.point, &runs),
+                Replicated::Measured(runs) => estimates(axes, columns, &cell.point, &runs),
             },
         });
         Self {
@@ -157,32 +156,27 @@ impl<'s> Results<'s> {
         }
     }
 
-    /// The index of the cell at `point`.
-    fn place(&self, point: &Point) -> usize {
+    /// Returns the outcome of the cell at `point`.
+    pub fn outcome(&self, point: &Point) -> &Outcome {
         let axes = self.axes.iter().zip(point);
-        axes.fold(0, |place, (axis, value)| place * axis.values.len() + value)
+        let place = axes.fold(0, |place, (axis, value)| place * axis.values.len() + value);
+        &self.outcomes[place]
     }
 
-    /// The outcome of the cell at `point`.
-    pub fn at(&self, point: &Point) -> &Outcome {
-        &self.outcomes[self.place(point)]
-    }
-
-    /// The estimate of a metric in the cell at `point`; `None` where the cell is saturated or does
-    /// not have the metric.
+    /// Returns the estimate of a metric in the cell at `point`; `None` if the cell is saturated or
+    /// does not have the metric.
     pub fn estimate(&self, point: &Point, metric: Metric) -> Option<&Estimate> {
-        self.at(point).estimate(metric)
+        self.outcome(point).estimate(metric)
     }
 }
 
 impl Outcome {
-    /// Returns the estimate of a metric.
     pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
-        self.figures[metric.0].as_ref()
+        self.estimates[metric.0].as_ref()
     }
 }
 
-fn figures(
+fn estimates(
     axes: &[Axis],
     columns: &[Column],
     point: &Point,
@@ -190,32 +184,30 @@ fn figures(
 ) -> Vec<Option<Estimate>> {
     let names = names(axes, point);
     let number = |name: &str| names.get(name)?.number();
-    let mut figures: Vec<Option<Estimate>> = Vec::new();
+    let mut estimates: Vec<Option<Estimate>> = Vec::new();
     for (place, column) in columns.iter().enumerate() {
-        let figure = match column.multiple(columns, number) {
-            Some((of, factor)) if factor.is_finite() => {
-                figures[of].as_ref().map(|figure| figure.times(factor))
+        estimates.push(match column.multiple(columns, number) {
+            Some((of, factor)) => {
+                let base = estimates[of].as_ref().filter(|_| factor.is_finite());
+                base.map(|base| base.times(factor))
             }
-            Some(_) => None,
-            None => {
-                let values: Vec<f64> = runs.iter().filter_map(|run| run[place]).collect();
-                let is_whole = values.len() == runs.len();
-                let estimate = if column.name.ends_with("_max") {
-                    Estimate::largest(values)
-                } else {
-                    Estimate::of(values)
-                };
-                // Runs are paired with those of other cells by index.
-                estimate.map(|estimate| match is_whole {
-                    true => estimate,
-                    false => Estimate {
-                        runs: Vec::new(),
-                        ..estimate
-                    },
-                })
-            }
-        };
-        figures.push(figure);
+            None => measured(column, runs.iter().map(|run| run[place])),
+        });
     }
-    figures
+    estimates
+}
+
+fn measured(column: &Column, runs: impl Iterator<Item = Option<f64>> + Clone) -> Option<Estimate> {
+    let values: Vec<f64> = runs.clone().flatten().collect();
+    let is_whole = values.len() == runs.count();
+    let mut estimate = if column.name.ends_with("_max") {
+        Estimate::largest(values)?
+    } else {
+        Estimate::from_runs(values)?
+    };
+    if !is_whole {
+        // Runs are paired with those of other cells by index.
+        estimate.runs = Vec::new();
+    }
+    Some(estimate)
 }

@@ -25,7 +25,7 @@ pub struct Runner<'s> {
 }
 
 /// The runs of a cell.
-pub(crate) struct FinishedCell {
+struct FinishedCell {
     seeds: Vec<u64>,
     keys: Vec<String>,
     replicated: Replicated,
@@ -40,27 +40,22 @@ impl<'s> Runner<'s> {
         let mut shared = Shared::default();
         let jobs = study.cells.iter().map(|cell| {
             let job = Job::new(&cell.inputs, &mut shared);
-            job.map_err(cell_error(place(study, cell)))
+            job.map_err(cell_error(describe_cell(study, cell)))
         });
         let jobs = jobs.collect::<Result<_, _>>()?;
         Ok(Self { study, jobs })
     }
 
-    /// The files of drives, workloads and traces that it reads.
+    /// Returns the files of drives, workloads and traces that it reads.
     pub fn inputs(&self) -> Files {
         let jobs = self.jobs.iter();
         jobs.fold(Files::default(), |files, job| job.reading(files))
     }
 
-    /// Runs what `store` lacks on this many threads, and stores each run when it ends. `progress`
+    /// Runs what `store` lacks on `threads` threads, and stores each run when it ends. `progress`
     /// is called with the number of finished cells and says whether to continue; if it says no, the
-    /// result is `None`, and a later run resumes from there.
-    ///
-    /// # Errors
-    /// If a cell cannot be simulated, or a run cannot be stored.
-    ///
-    /// # Panics
-    /// If the system cannot start threads.
+    /// result is `None`, and a later run resumes from there. Fails if a cell cannot be simulated,
+    /// or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -106,44 +101,42 @@ impl<'s> Runner<'s> {
         if let Some((_, error)) = failed {
             return Err(error);
         }
-        match finished.into_iter().collect::<Option<Vec<_>>>() {
-            Some(finished) => self.results(store, finished).map(Some),
-            None => Ok(None),
-        }
+        let finished = finished.into_iter().collect::<Option<Vec<_>>>();
+        finished
+            .map(|finished| self.results(store, finished))
+            .transpose()
     }
 
-    /// The results, if `store` has every run; its runs are then in the order of the cells.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
+    /// Returns the results if `store` has every run; its runs are then in the order of the cells.
+    /// Fails if the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
-        let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
-        match cells.collect::<Result<Option<Vec<FinishedCell>>, _>>()? {
-            Some(finished) => self.results(store, finished).map(Some),
-            None => Ok(None),
-        }
+        let cells = (0..self.jobs.len()).map(|place| self.stored_cell(place, store));
+        let finished = cells.collect::<Result<Option<Vec<_>>, _>>()?;
+        finished
+            .map(|finished| self.results(store, finished))
+            .transpose()
     }
 
-    /// The indices of the cells for which `store` lacks a run.
+    /// Returns the indices of the cells for which `store` lacks a run.
     ///
     /// # Errors
     /// Only those that [`Self::new`] reports.
     pub fn missing(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
         let mut missing = Vec::new();
         for place in 0..self.jobs.len() {
-            if self.known(place, store.known())?.is_none() {
+            if self.stored_cell(place, store)?.is_none() {
                 missing.push(place);
             }
         }
         Ok(missing)
     }
 
-    /// The cell at `place` if all its runs are `known`.
-    fn known(&self, place: usize, known: &StoredRuns) -> Result<Option<FinishedCell>, StudyError> {
-        self.cell(place, known, &|_, _| Ok(Figures::Stopped), &|_| ())
+    /// Returns the cell at `place` if `store` has all its runs.
+    fn stored_cell(&self, place: usize, store: &Store) -> Result<Option<FinishedCell>, StudyError> {
+        self.cell(place, store.known(), &|_, _| Ok(Figures::Stopped), &|_| ())
     }
 
-    /// The results of all cells; puts the store in order.
+    /// Returns the results of all cells; puts the store in order.
     fn results(
         &self,
         store: &mut Store,
@@ -154,13 +147,13 @@ impl<'s> Runner<'s> {
         let cells = finished
             .into_iter()
             .map(|cell| (cell.seeds, cell.replicated));
-        let Study {
-            axes,
-            columns,
-            cells: own,
-            ..
-        } = self.study;
-        Ok(Results::new(axes, columns, own, cells.collect()))
+        let study = self.study;
+        Ok(Results::new(
+            &study.axes,
+            &study.columns,
+            &study.cells,
+            cells.collect(),
+        ))
     }
 
     /// Runs the cell at `place`, unless the study has ended.
@@ -171,9 +164,12 @@ impl<'s> Runner<'s> {
         known: &StoredRuns,
         sender: &mpsc::Sender<Message>,
     ) {
-        let stop = || match is_over.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let stop = || {
+            if is_over.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         if stop().is_break() {
             return;
@@ -196,19 +192,13 @@ impl<'s> Runner<'s> {
         keep: &dyn Fn(StoredRun),
     ) -> Result<Option<FinishedCell>, StudyError> {
         let cell = &self.study.cells[place];
-        let done = replicated(cell, &self.jobs[place], known, simulate, keep);
-        done.map_err(cell_error(self::place(self.study, cell)))
+        let done = replicate(cell, &self.jobs[place], known, simulate, keep);
+        done.map_err(cell_error(describe_cell(self.study, cell)))
     }
 }
 
-/// All runs of the cell of `study` at `place`, to be stored by the caller; `None` when `stop`
-/// stopped them.
-///
-/// # Errors
-/// If the cell cannot be simulated.
-///
-/// # Panics
-/// If there is no such cell.
+/// Computes all runs of the cell of `study` at `place`, to be stored by the caller; `None` when
+/// `stop` stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
 pub fn compute(
     study: &Study,
     place: usize,
@@ -220,15 +210,15 @@ pub fn compute(
     let made = || {
         let job = Job::new(&cell.inputs, &mut Shared::default())?;
         let simulate = |job: &Job, seed| job.measure(seed, stop);
-        replicated(cell, &job, &StoredRuns::new(), &simulate, &keep)
+        replicate(cell, &job, &StoredRuns::new(), &simulate, &keep)
     };
-    let done = made().map_err(cell_error(self::place(study, cell)))?;
+    let done = made().map_err(cell_error(describe_cell(study, cell)))?;
     Ok(done.map(|_| runs.into_inner()))
 }
 
-/// As many runs of a cell as it needs: those that are `known`, and others from `simulate`, which
-/// are passed to `keep`; `None` when a run was stopped.
-fn replicated(
+/// Returns the runs that a cell needs: those that are `known`, and others from `simulate`, which are
+/// passed to `keep`; `None` when a run was stopped.
+fn replicate(
     cell: &Cell,
     job: &Job,
     known: &StoredRuns,
@@ -237,43 +227,42 @@ fn replicated(
 ) -> Result<Option<FinishedCell>, String> {
     let replications = cell.replications;
     let (mut seeds, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut is_saturated = false;
     for seed in replication_seeds(replications.seed).take(replications.max as usize) {
         if runs.len() >= replications.min as usize && is_narrow(&runs, replications.until_ci95) {
             break;
         }
         let key = job.key(seed);
-        let figures = match known.get(&key) {
-            Some(figures) => figures.clone(),
-            None => {
-                let figures = match simulate(job, seed)? {
-                    Figures::Measured(figures) => Some(figures),
-                    Figures::Saturated => None,
-                    Figures::Stopped => return Ok(None),
-                };
-                keep(StoredRun {
-                    key: key.clone(),
-                    figures: figures.clone(),
-                });
-                figures
-            }
+        let figures = if let Some(figures) = known.get(&key) {
+            figures.clone()
+        } else {
+            let figures = match simulate(job, seed)? {
+                Figures::Measured(figures) => Some(figures),
+                Figures::Saturated => None,
+                Figures::Stopped => return Ok(None),
+            };
+            keep(StoredRun {
+                key: key.clone(),
+                figures: figures.clone(),
+            });
+            figures
         };
         seeds.push(seed);
         keys.push(key);
-        match figures {
-            Some(figures) => runs.push(figures),
-            None => {
-                return Ok(Some(FinishedCell {
-                    seeds,
-                    keys,
-                    replicated: Replicated::Saturated,
-                }));
-            }
+        is_saturated = figures.is_none();
+        runs.extend(figures);
+        if is_saturated {
+            break;
         }
     }
     Ok(Some(FinishedCell {
         seeds,
         keys,
-        replicated: Replicated::Measured(runs),
+        replicated: if is_saturated {
+            Replicated::Saturated
+        } else {
+            Replicated::Measured(runs)
+        },
     }))
 }
 
@@ -284,8 +273,8 @@ enum Message {
     Failed(usize, StudyError),
 }
 
-/// The name of a cell, for errors.
-fn place(study: &Study, cell: &Cell) -> String {
+/// Names a cell, for errors.
+fn describe_cell(study: &Study, cell: &Cell) -> String {
     match cell.point[..] {
         [] => study.name.clone(),
         _ => format!("{}: {}", study.name, describe(&study.axes, &cell.point)),
@@ -296,5 +285,5 @@ fn place(study: &Study, cell: &Cell) -> String {
 fn is_narrow(runs: &[Vec<Option<f64>>], until_ci95: Option<f64>) -> bool {
     let Some(share) = until_ci95 else { return true };
     let values = runs.iter().filter_map(|run| run[0]).collect();
-    Estimate::of(values).is_some_and(|estimate| estimate.is_narrow(share))
+    Estimate::from_runs(values).is_some_and(|estimate| estimate.is_narrow(share))
 }

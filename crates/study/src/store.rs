@@ -14,9 +14,9 @@ use diskarm_results::output_file::OutputFile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::StudyError;
+use crate::claim::counted;
+use crate::error::{BUILD, StudyError, VERSION};
 use crate::output::{Folder, LOCK, RUNS};
-use crate::verdicts::counted;
 
 /// A finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,13 +27,6 @@ pub struct StoredRun {
     pub figures: Option<Vec<Option<f64>>>,
 }
 
-/// The first line of a store.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    /// The version of the program that wrote it.
-    version: String,
-}
-
 /// The results of finished runs, by key.
 pub(crate) type StoredRuns = BTreeMap<String, Option<Vec<Option<f64>>>>;
 
@@ -42,28 +35,21 @@ pub struct Store {
     path: PathBuf,
     place: OutputFile,
     file: File,
-    known: StoredRuns,
-    /// The number of further runs in the file, made by another build.
-    foreign: usize,
-    /// The numbers of the lines whose checksum is wrong or missing.
-    damaged: Vec<usize>,
+    contents: Contents,
     /// Locked as long as the store exists.
     _lock: File,
 }
 
 impl Store {
     /// Opens the store in `folder`, which is created if necessary, and removes what killed
-    /// processes have left there.
-    ///
-    /// # Errors
-    /// If the folder is in use, was written by another version, cannot be written, or holds
-    /// something else.
+    /// processes have left there. Fails if the folder is in use, was written by another version,
+    /// cannot be written, or holds something else.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
         let held = locked(folder.path())?;
         folder.remove_leftovers();
         let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
-        let mut file = opened(&path)?;
+        let mut file = open_file(&path)?;
         // The runs may be on another disk, if the file is a link.
         let place = folder.place(RUNS)?.following_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
@@ -72,10 +58,11 @@ impl Store {
         let whole = whole.map_or(0, |end| end + 1);
         let is_new = whole == 0 && head().as_bytes().starts_with(&bytes);
         let lines = if whole == 0 { &bytes } else { &bytes[..whole] };
-        let contents = match is_new {
-            true => Contents::default(),
-            // What is not UTF-8 does not have its checksum any more.
-            false => read(&String::from_utf8_lossy(lines), &path)?,
+        let contents = if is_new {
+            Contents::default()
+        } else {
+            // A line that is not UTF-8 no longer has its checksum.
+            Contents::read(&String::from_utf8_lossy(lines), &path)?
         };
         // The file is changed only now that it is known to be a store of this version.
         cut(&mut file, whole as u64).map_err(cannot_write)?;
@@ -87,21 +74,19 @@ impl Store {
             path,
             place,
             file,
-            known: contents.known,
-            foreign: contents.foreign,
-            damaged: contents.damaged,
+            contents,
             _lock: held,
         })
     }
 
-    /// The number of runs made by another build of the program, which have to be repeated.
+    /// Returns the number of runs of another build of the program, which have to be repeated.
     pub fn foreign_count(&self) -> usize {
-        self.foreign
+        self.contents.foreign
     }
 
     /// Names the damaged lines, if any: their runs do not count.
     pub fn damage(&self) -> Option<String> {
-        let (first, others) = self.damaged.split_first()?;
+        let (first, others) = self.contents.damaged.split_first()?;
         let place = self.path.display();
         Some(match others.len() {
             0 => format!("{place}:{first}: damaged line, its run does not count"),
@@ -113,13 +98,10 @@ impl Store {
     }
 
     pub(crate) fn known(&self) -> &StoredRuns {
-        &self.known
+        &self.contents.known
     }
 
-    /// Stores a run.
-    ///
-    /// # Errors
-    /// If it cannot be written, for example to a full disk; earlier runs stay.
+    /// Stores a run. Fails if it cannot be written, for example to a full disk; earlier runs stay.
     pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
@@ -128,34 +110,27 @@ impl Store {
             written.inspect_err(|_| drop(cut(&mut self.file, end)))
         });
         written.map_err(|e| StudyError::cannot_write(&self.path, e))?;
-        self.known.insert(run.key.clone(), run.figures.clone());
+        self.contents
+            .known
+            .insert(run.key.clone(), run.figures.clone());
         Ok(())
     }
 
     /// Rewrites the file in an order that does not depend on which run ended first: the runs of
-    /// `keys`, then all others of this build.
-    ///
-    /// # Errors
-    /// If the file cannot be written; the store is then unchanged.
+    /// `keys`, then all others of this build. Fails if the file cannot be written; the store is
+    /// then unchanged.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
-        let mut left = self.known.clone();
-        let mut text = head();
-        for key in keys {
-            if let Some(figures) = left.remove(key) {
-                text += &line(&StoredRun {
-                    key: key.clone(),
-                    figures,
-                });
-            }
-        }
-        for (key, figures) in left {
-            text += &line(&StoredRun { key, figures });
-        }
+        let mut left = self.contents.known.clone();
+        let needed = keys.iter().filter_map(|key| left.remove_entry(key));
+        let needed: Vec<_> = needed.collect();
+        let runs = needed.into_iter().chain(left);
+        let lines = runs.map(|(key, figures)| line(&StoredRun { key, figures }));
+        let text = head() + &lines.collect::<String>();
         self.place.clone().write(text.as_bytes())?;
-        self.foreign = 0;
-        self.damaged.clear();
+        self.contents.foreign = 0;
+        self.contents.damaged.clear();
         // The old handle belongs to the replaced file.
-        self.file = opened(&self.path)?;
+        self.file = open_file(&self.path)?;
         let end = self.file.seek(SeekFrom::End(0));
         end.map_err(|e| StudyError::cannot_write(&self.path, e))?;
         Ok(())
@@ -166,7 +141,7 @@ impl Store {
 fn locked(folder: &Path) -> Result<File, StudyError> {
     fs::create_dir_all(folder).map_err(|e| StudyError::cannot_write(folder, e))?;
     let path = folder.join(LOCK);
-    let held = opened(&path)?;
+    let held = open_file(&path)?;
     match held.try_lock() {
         Ok(()) => Ok(held),
         Err(TryLockError::WouldBlock) => Err(StudyError::Busy(folder.to_owned())),
@@ -175,11 +150,11 @@ fn locked(folder: &Path) -> Result<File, StudyError> {
 }
 
 /// Opens the file at `path`, which is created if necessary.
-fn opened(path: &Path) -> Result<File, StudyError> {
+fn open_file(path: &Path) -> Result<File, StudyError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
-    let file = options.open(path);
-    let file = file.map_err(|e| StudyError::cannot_write(path, e))?;
+    let opened = options.open(path);
+    let file = opened.map_err(|e| StudyError::cannot_write(path, e))?;
     // A device may have no end.
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let error = io::Error::other("found a device or a pipe, expected a file");
@@ -195,14 +170,13 @@ fn cut(file: &mut File, end: u64) -> io::Result<u64> {
 }
 
 fn head() -> String {
-    let version = crate::error::VERSION.to_owned();
-    serde_json::to_string(&Head { version }).expect("plain data") + "\n"
+    format!("{{\"version\":{VERSION:?}}}\n")
 }
 
 /// The separator between a run and its checksum.
 const CHECKSUM: &str = ",\"sha256\":\"";
 
-/// The line of a run: a JSON object whose last field is the checksum of the object without it.
+/// Returns the line of a run: a JSON object whose last field is the checksum of the object without it.
 fn line(run: &StoredRun) -> String {
     let mut line = serde_json::to_string(run).expect("plain data");
     let sum = checksum(&line);
@@ -211,17 +185,16 @@ fn line(run: &StoredRun) -> String {
     line + CHECKSUM + &sum + "\"}\n"
 }
 
-/// The first 16 hexadecimal digits of SHA-256.
+/// Returns the first 16 hexadecimal digits of SHA-256.
 fn checksum(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest
+    digest[..8]
         .iter()
-        .take(8)
         .map(|byte| format!("{byte:02x}"))
         .collect()
 }
 
-/// The run of a line, if the line is as it was written.
+/// Returns the run of a line, if the line is as it was written.
 fn run_of(line: &str) -> Option<StoredRun> {
     let (run, sum) = line.strip_suffix("\"}")?.rsplit_once(CHECKSUM)?;
     let run = format!("{run}}}");
@@ -230,7 +203,7 @@ fn run_of(line: &str) -> Option<StoredRun> {
 
 /// Returns true if a line is that of another build, from before lines had a checksum.
 fn is_of_earlier_build(line: &str) -> bool {
-    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::error::BUILD));
+    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", BUILD));
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
 }
 
@@ -245,39 +218,45 @@ struct Contents {
     damaged: Vec<usize>,
 }
 
-fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
-    let mut lines = (1..).zip(text.lines());
-    if let Some((line, first)) = lines.next() {
-        let head: Head = serde_json::from_str(first).map_err(|error| StudyError::Store {
-            path: path.to_owned(),
-            line,
-            why: format!("found something else ({error}), expected the runs of a study"),
-        })?;
-        if head.version != crate::error::VERSION {
-            return Err(StudyError::OtherVersion {
+impl Contents {
+    fn read(text: &str, path: &Path) -> Result<Self, StudyError> {
+        let mut lines = (1..).zip(text.lines());
+        if let Some((line, first)) = lines.next() {
+            #[derive(Deserialize)]
+            struct Head {
+                version: String,
+            }
+            let head: Head = serde_json::from_str(first).map_err(|error| StudyError::Store {
                 path: path.to_owned(),
-                found: head.version,
-            });
-        }
-    }
-    let mut contents = Contents::default();
-    for (number, line) in lines {
-        let Some(run) = run_of(line) else {
-            if is_of_earlier_build(line) {
-                contents.foreign += 1
-            } else {
-                contents.damaged.push(number)
+                line,
+                why: format!("found something else ({error}), expected the runs of a study"),
+            })?;
+            if head.version != VERSION {
+                return Err(StudyError::OtherVersion {
+                    path: path.to_owned(),
+                    found: head.version,
+                });
             }
-            continue;
-        };
-        match run.key.split_once('-') {
-            Some((crate::error::BUILD, _)) => {
-                contents.known.insert(run.key, run.figures);
-            }
-            _ => contents.foreign += 1,
         }
+        let mut contents = Self::default();
+        for (number, line) in lines {
+            let Some(run) = run_of(line) else {
+                if is_of_earlier_build(line) {
+                    contents.foreign += 1
+                } else {
+                    contents.damaged.push(number)
+                }
+                continue;
+            };
+            match run.key.split_once('-') {
+                Some((BUILD, _)) => {
+                    contents.known.insert(run.key, run.figures);
+                }
+                _ => contents.foreign += 1,
+            }
+        }
+        Ok(contents)
     }
-    Ok(contents)
 }
 
 #[cfg(test)]
@@ -285,19 +264,39 @@ mod tests {
     use super::*;
     use crate::output::Files;
 
-    fn folder(name: &str) -> PathBuf {
-        let folder =
-            std::env::temp_dir().join(format!("diskarm-store-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        folder
+    /// A folder that is removed at the end of a test.
+    struct TestFolder {
+        path: PathBuf,
+        runs: PathBuf,
     }
 
-    fn open(path: &Path) -> Result<Store, StudyError> {
-        Store::open(&Folder::new(path, "folder", Files::default())?)
+    impl TestFolder {
+        fn new(name: &str) -> Self {
+            let name = format!("diskarm-store-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            let runs = path.join(RUNS);
+            Self { path, runs }
+        }
+
+        fn open(&self) -> Result<Store, StudyError> {
+            Store::open(&Folder::new(&self.path, "folder", Files::default())?)
+        }
+
+        fn text(&self) -> String {
+            fs::read_to_string(&self.runs).unwrap()
+        }
+    }
+
+    impl Drop for TestFolder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 
     fn key_of(name: &str) -> String {
-        format!("{}-{name}", crate::error::BUILD)
+        format!("{}-{name}", BUILD)
     }
 
     fn run(key: &str, figure: f64) -> StoredRun {
@@ -310,165 +309,138 @@ mod tests {
 
     #[test]
     fn a_truncated_store_keeps_all_complete_lines() {
-        let folder = folder("cut");
-        let mut store = open(&folder).unwrap();
+        let folder = TestFolder::new("cut");
+        let mut store = folder.open().unwrap();
         // Numbers that need all their digits.
         let runs = [run("a", 0.1 + 0.2), run("b", 1e300), run("c", -5e-324)];
         runs.iter().for_each(|run| store.keep(run).unwrap());
         drop(store);
-        let path = folder.join("runs.jsonl");
-        let whole = fs::read(&path).unwrap();
+        let whole = fs::read(&folder.runs).unwrap();
         for length in 0..=whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
-            let lines = whole[..length]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
-            let store = open(&folder).unwrap();
-            let kept: Vec<StoredRun> = store
-                .known()
-                .iter()
-                .map(|(key, figures)| StoredRun {
-                    key: key.clone(),
-                    figures: figures.clone(),
-                })
-                .collect();
-            assert_eq!(kept, runs[..lines.saturating_sub(1)], "{length}");
+            fs::write(&folder.runs, &whole[..length]).unwrap();
+            let bytes = whole[..length].iter();
+            let lines = bytes.filter(|byte| **byte == b'\n').count();
+            let store = folder.open().unwrap();
+            let kept = runs[..lines.saturating_sub(1)].iter();
+            let kept = kept.map(|run| (run.key.clone(), run.figures.clone()));
+            assert_eq!(*store.known(), kept.collect(), "{length}");
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     /// Such as `/dev/zero`, which would be read without an end.
     #[cfg(unix)]
     #[test]
     fn a_store_that_is_a_device_is_refused() {
-        let folder = folder("device");
-        fs::create_dir_all(&folder).unwrap();
-        std::os::unix::fs::symlink("/dev/null", folder.join("runs.jsonl")).unwrap();
-        let error = open(&folder).err().expect("refused").to_string();
+        let folder = TestFolder::new("device");
+        std::os::unix::fs::symlink("/dev/null", &folder.runs).unwrap();
+        let error = folder.open().err().expect("refused").to_string();
         let expected = "runs.jsonl: cannot read: found a device or a pipe, expected a file";
         assert!(error.ends_with(expected), "{error}");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_head_without_its_line_end_is_written_again() {
-        let folder = folder("head");
-        fs::create_dir_all(&folder).unwrap();
+        let folder = TestFolder::new("head");
         // Not a prefix of what the program writes, and yet a head.
-        fs::write(
-            folder.join("runs.jsonl"),
-            format!("\t{}", head().trim_end()),
-        )
-        .unwrap();
-        open(&folder).unwrap().keep(&run("a", 1.0)).unwrap();
-        let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+        fs::write(&folder.runs, format!("\t{}", head().trim_end())).unwrap();
+        folder.open().unwrap().keep(&run("a", 1.0)).unwrap();
+        let text = folder.text();
         assert_eq!(text, head() + &line(&run("a", 1.0)));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_folder_has_one_process_and_one_version() {
-        let folder = folder("busy");
-        let store = open(&folder).unwrap();
-        assert!(matches!(open(&folder), Err(StudyError::Busy(_))));
+        let folder = TestFolder::new("busy");
+        let store = folder.open().unwrap();
+        assert!(matches!(folder.open(), Err(StudyError::Busy(_))));
         drop(store);
-        let path = folder.join("runs.jsonl");
-        fs::write(&path, "{\"version\":\"0.0.1\"}\n").unwrap();
-        let error = open(&folder).err().unwrap().to_string();
+        fs::write(&folder.runs, "{\"version\":\"0.0.1\"}\n").unwrap();
+        let error = folder.open().err().unwrap().to_string();
         assert!(error.contains("version: found \"0.0.1\""), "{error}");
         for other in ["my notes, not ended", "{\"version\":\"0.0.1\"}\npart"] {
-            fs::write(&path, other).unwrap();
-            open(&folder).err().unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), other);
+            fs::write(&folder.runs, other).unwrap();
+            folder.open().err().unwrap();
+            assert_eq!(folder.text(), other);
         }
-        fs::write(&path, "nonsense\n").unwrap();
-        let error = open(&folder).err().unwrap().to_string();
-        assert!(
-            error.contains("runs.jsonl:1: found something else ("),
-            "{error}"
-        );
-        fs::remove_dir_all(&folder).unwrap();
+        fs::write(&folder.runs, "nonsense\n").unwrap();
+        let error = folder.open().err().unwrap().to_string();
+        let expected = "runs.jsonl:1: found something else (";
+        assert!(error.contains(expected), "{error}");
     }
 
     /// Whichever bit of a line is changed, its run does not count and the others do. A changed line
     /// end spoils the next line too.
     #[test]
     fn a_changed_run_does_not_count() {
-        let folder = folder("damaged");
-        let mut store = open(&folder).unwrap();
+        let folder = TestFolder::new("damaged");
+        let mut store = folder.open().unwrap();
         for name in ["a", "b", "c"] {
             store.keep(&run(name, 12.5)).unwrap();
         }
         drop(store);
-        let path = folder.join("runs.jsonl");
-        let whole = fs::read(&path).unwrap();
+        let whole = fs::read(&folder.runs).unwrap();
         let size = line(&run("a", 12.5)).len();
         let second = head().len() + size;
         for at in second..second + size {
             for bit in [0, 3, 7] {
                 let mut changed = whole.clone();
                 changed[at] ^= 1 << bit;
-                fs::write(&path, &changed).unwrap();
-                let store = open(&folder).unwrap();
+                fs::write(&folder.runs, &changed).unwrap();
+                let store = folder.open().unwrap();
                 let known: Vec<&String> = store.known().keys().collect();
                 let is_end = at == second + size - 1;
                 let kept = if is_end { &["a"][..] } else { &["a", "c"] };
                 let kept: Vec<String> = kept.iter().map(|name| key_of(name)).collect();
-                assert_eq!(
-                    known,
-                    kept.iter().collect::<Vec<_>>(),
-                    "byte {at}, bit {bit}"
-                );
+                assert!(known.into_iter().eq(&kept), "byte {at}, bit {bit}");
                 let warning = store.damage().unwrap();
                 assert!(warning.contains("runs.jsonl:3: damaged line"), "{warning}");
             }
         }
-        fs::write(&path, head() + "nonsense\n\n{}\n").unwrap();
-        let mut store = open(&folder).unwrap();
+        fs::write(&folder.runs, head() + "nonsense\n\n{}\n").unwrap();
+        let mut store = folder.open().unwrap();
         let warning = store.damage().unwrap();
         let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs do not count";
         assert!(warning.ends_with(expected), "{warning}");
         store.put_in_order(&[]).unwrap();
         assert_eq!(store.damage(), None);
-        assert_eq!(fs::read_to_string(&path).unwrap(), head());
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(folder.text(), head());
     }
 
     #[test]
     fn runs_without_a_checksum_are_those_of_earlier_builds() {
-        let folder = folder("earlier");
-        drop(open(&folder).unwrap());
-        let path = folder.join("runs.jsonl");
+        let folder = TestFolder::new("earlier");
+        drop(folder.open().unwrap());
         let earlier = "{\"key\":\"0123-a\",\"figures\":[12.5,null]}\n";
-        fs::write(&path, head() + earlier).unwrap();
-        let store = open(&folder).unwrap();
+        fs::write(&folder.runs, head() + earlier).unwrap();
+        let store = folder.open().unwrap();
         assert_eq!((store.foreign_count(), store.damage()), (1, None));
         drop(store);
         // One of this build lost its checksum.
-        fs::write(&path, head() + &earlier.replace("0123-a", &key_of("a"))).unwrap();
-        let store = open(&folder).unwrap();
+        fs::write(
+            &folder.runs,
+            head() + &earlier.replace("0123-a", &key_of("a")),
+        )
+        .unwrap();
+        let store = folder.open().unwrap();
         assert!(store.known().is_empty() && store.damage().is_some());
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn the_file_does_not_depend_on_the_order_of_runs() {
-        let folder = folder("order");
+        let folder = TestFolder::new("order");
         let keys = ["b", "a"].map(key_of);
         let mut texts = Vec::new();
         for order in [["a", "b", "x"], ["x", "b", "a"]] {
-            let mut store = open(&folder).unwrap();
-            order
-                .iter()
-                .for_each(|key| store.keep(&run(key, 1.0)).unwrap());
+            let mut store = folder.open().unwrap();
+            for key in order {
+                store.keep(&run(key, 1.0)).unwrap();
+            }
             store.put_in_order(&keys).unwrap();
-            texts.push(fs::read_to_string(folder.join("runs.jsonl")).unwrap());
+            texts.push(folder.text());
             // Later runs are appended.
             store.keep(&run("y", 2.0)).unwrap();
-            let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+            let text = folder.text();
             assert_eq!(text, texts[0].clone() + &line(&run("y", 2.0)));
-            fs::remove_dir_all(&folder).unwrap();
         }
         assert_eq!(texts[0], texts[1]);
         let expected = ["b", "a", "x"].map(|key| line(&run(key, 1.0))).concat();
@@ -477,20 +449,19 @@ mod tests {
 
     #[test]
     fn runs_of_another_build_are_ignored_and_then_removed() {
-        let folder = folder("foreign");
-        let mut store = open(&folder).unwrap();
+        let folder = TestFolder::new("foreign");
+        let mut store = folder.open().unwrap();
         store.keep(&run("a", 1.0)).unwrap();
         let mut other = run("b", 1.0);
         other.key = "0123456789abcdef-b".to_owned();
         store.keep(&other).unwrap();
         drop(store);
-        let mut store = open(&folder).unwrap();
+        let mut store = folder.open().unwrap();
         assert_eq!(store.foreign_count(), 1);
         let known: Vec<&String> = store.known().keys().collect();
         assert_eq!(known, [&key_of("a")]);
         store.put_in_order(&[key_of("a")]).unwrap();
-        let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+        let text = folder.text();
         assert_eq!(text, head() + &line(&run("a", 1.0)));
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_simulate::Model;
-use diskarm_study::metric::Metric;
+use diskarm_study::Metric;
 use diskarm_study::{Estimate, Folder, Runner, Store, Study, StudyOptions, compute};
 
 /// A folder that no other run uses.
@@ -289,7 +289,7 @@ fn measurements(drive: &str) -> String {
 #[test]
 fn predictions_are_those_of_a_followed_trace() {
     let (name, file) = ("hp-c2247-calibrated", measurements("hp-c2247"));
-    let predict = diskarm_simulate::replays::predict;
+    let predict = diskarm_simulate::measured::predict;
     let judged = predict(
         &Model::find(name).unwrap(),
         &file,

@@ -1,6 +1,6 @@
 //! Reading study files, and errors in them.
 
-use diskarm_study::expression::Scalar;
+use diskarm_study::Scalar;
 use diskarm_study::{Study, StudyOptions};
 
 const VALID: &str = r#"title = "T"

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use diskarm_study::metric::Metric;
+use diskarm_study::Metric;
 use diskarm_study::{Files, Report, Results, Runner, Store, Study, StudyOptions};
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -181,7 +181,7 @@ fn the_page_is_complete_and_escapes_all_text() {
     let folder = Folder::new("whole");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let document = parsed(&report.html);
     for tag in ["b", "i", "em", "img", "link", "iframe"] {
         assert!(below(document.root(), tag).is_empty(), "{tag}");
@@ -240,7 +240,7 @@ fn there_is_a_figure_for_each_combination() {
     let folder = Folder::new("figures");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["3a-c2247-i", "3a-dec-rz26", "3a-dec-rz26-2"]);
     let document = parsed(&report.html);
@@ -275,7 +275,7 @@ fn tables_have_means_with_intervals() {
     let folder = Folder::new("tables");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let document = parsed(&report.html);
     let tables = below(section(&document, "tables"), "table");
     assert_eq!(tables.len(), 2);
@@ -303,8 +303,8 @@ fn the_page_is_self_contained_and_its_files_are_written() {
     let folder = Folder::new("files");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
-    assert_eq!(report, Report::of(&study, &results).unwrap());
+    let report = Report::new(&study, &results).unwrap();
+    assert_eq!(report, Report::new(&study, &results).unwrap());
     let document = parsed(&report.html);
     for node in document.descendants() {
         for attribute in node.attributes() {
@@ -342,7 +342,7 @@ fn a_short_form_is_marked_and_a_single_cell_has_a_page() {
                  replications = 1\n[quick]\nrequests = 200\n";
     let study = study(small);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let page = text(parsed(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
     let expected = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
@@ -375,7 +375,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
                  y = \"response_ms_mean\"\ny_most = 100_000\nseries = \"policy\"\n";
     let drawn = |text: &str, folder: &Folder| -> Vec<Vec<String>> {
         let study = study(text);
-        let report = Report::of(&study, &run(&study, folder)).unwrap();
+        let report = Report::new(&study, &run(&study, folder)).unwrap();
         let alone = report.drawings.iter().map(|drawing| heights(&drawing.svg));
         let page = report.html.matches("single runs, no interval").count();
         // In the summary, and in each figure twice: as a visible note and as its description.
@@ -430,7 +430,7 @@ fn a_metric_can_be_on_the_horizontal_axis() {
                 series = \"policy\"\n";
     let study = study(small);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let [drawing] = &report.drawings[..] else {
         panic!("{} drawings", report.drawings.len());
     };
@@ -498,7 +498,7 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
                  values = \"V\"\nbounds = [1, 50]\n";
     let study = study(small);
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["m-hp-c2247", "m-dec-rz26"]);
     let document = parsed(&report.html);
@@ -538,7 +538,7 @@ fn densities_have_the_shares_of_their_bins() {
                 [[density]]\nname = \"e\"\ntitle = \"E\"\nx_label = \"X\"\nseries = \"size\"\n";
     let study = study(&file.replace("ROOT", root));
     let results = run(&study, &folder);
-    let report = Report::of(&study, &results).unwrap();
+    let report = Report::new(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["e-hp-c2247", "e-hp-c2247-calibrated"]);
     let columns = study.columns.iter().enumerate();

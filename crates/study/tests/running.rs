@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use diskarm_study::metric::Metric;
+use diskarm_study::Metric;
 use diskarm_study::{Estimate, Files, Results, Runner, Store, Study, StudyOptions, compute};
 
 const SMALL: &str = r#"
@@ -358,7 +358,10 @@ fn cells_of_different_policies_have_the_same_requests() {
             .runs
             .clone()
     };
-    assert_eq!(results.at(&vec![0, 0]).seeds, results.at(&vec![2, 0]).seeds);
+    assert_eq!(
+        results.outcome(&vec![0, 0]).seeds,
+        results.outcome(&vec![2, 0]).seeds
+    );
     assert_eq!(runs(0), runs(2));
     assert_ne!(runs(0)[0], runs(0)[1]);
 }
@@ -384,7 +387,7 @@ fn replications_go_on_until_the_interval_is_narrow() {
     for outcome in run(&tight, &folder, 2).outcomes {
         let estimate = outcome.estimate(Metric(0)).unwrap();
         let is_narrow = |runs: &[f64]| {
-            let estimate = Estimate::of(runs.to_vec()).unwrap();
+            let estimate = Estimate::from_runs(runs.to_vec()).unwrap();
             estimate.half_width.unwrap() <= 0.012 * estimate.mean
         };
         let count = outcome.seeds.len();

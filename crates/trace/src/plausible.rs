@@ -120,8 +120,8 @@ impl Gaps {
         };
         let (gap_s, length_s) = (Short(jump.gap.as_s()), Short(jump.length.as_s()));
         Some(format!(
-            "{place}: the time jumps by {gap_s} s after {length_s} s of the trace{more}: a digit may \
-             be wrong"
+            "{place}: the time jumps by {gap_s} s after {length_s} s of the trace{more}: \
+             a digit may be wrong"
         ))
     }
 }
@@ -269,8 +269,8 @@ mod tests {
         let day = second(86_400);
         // A minute, then 1,000 times that.
         assert_eq!(jumps(601, &[second(59_999)]), None);
-        let expected = "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may be \
-                        wrong";
+        let expected = "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may \
+                        be wrong";
         assert_eq!(jumps(601, &[second(60_000)]).as_deref(), Some(expected));
         assert_eq!(jumps(602, &[second(60_000)]), None);
         // After less than a minute, machines idle.

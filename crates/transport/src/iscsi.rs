@@ -284,9 +284,8 @@ impl Session {
         self.advance_window(response.max_command);
         if response.response != response::COMPLETED {
             let code = response.response;
-            return Err(protocol_error(format!(
-                "it could not execute a command (0x{code:02x})"
-            )));
+            let reason = format!("it could not execute a command (0x{code:02x})");
+            return Err(protocol_error(reason));
         }
         let (sense, _) =
             segment::sense(content).ok_or_else(|| protocol_error("sense data cut off"))?;
@@ -326,16 +325,13 @@ impl Session {
                 }
             }
             Message::Reject(reject) => {
-                let reason = reject.reason;
-                Err(protocol_error(format!(
-                    "it rejects a message (reason 0x{reason:02x})"
-                )))
+                let reason = format!("it rejects a message (reason 0x{:02x})", reject.reason);
+                Err(protocol_error(reason))
             }
             other => {
                 let code = other.operation();
-                Err(protocol_error(format!(
-                    "unexpected message (operation 0x{code:02x})"
-                )))
+                let reason = format!("unexpected message (operation 0x{code:02x})");
+                Err(protocol_error(reason))
             }
         }
     }

@@ -21,23 +21,12 @@ use crate::{Error, at};
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/digests.toml");
 
 /// Drives of different mechanics, buffers and bus rules.
-const DRIVES: [&str; 5] = [
-    "hp-c2247",
-    "dec-rz26-calibrated",
-    "seagate-cheetah-st34501n-calibrated",
-    "quantum-atlas-10k",
-    "sata-4tb-7200",
-];
+const DRIVES: &str = "hp-c2247 dec-rz26-calibrated seagate-cheetah-st34501n-calibrated \
+    quantum-atlas-10k sata-4tb-7200";
 
 /// The drives with a measured trace.
-const MEASURED: [&str; 6] = [
-    "dec-rz26",
-    "hp-c2247",
-    "quantum-atlas-10k",
-    "seagate-barracuda-st32171w",
-    "seagate-cheetah-st34501n",
-    "seagate-st41601n",
-];
+const MEASURED: &str = "dec-rz26 hp-c2247 quantum-atlas-10k seagate-barracuda-st32171w \
+    seagate-cheetah-st34501n seagate-st41601n";
 
 /// A trace that the model itself made.
 const SYNTHETIC: &str = "examples/synthetic-hp-c2247.csv";
@@ -197,7 +186,7 @@ fn simulations() -> Vec<Case> {
         command(&line, &[workload])
     };
     let mut cases = Vec::new();
-    for drive in DRIVES {
+    for drive in DRIVES.split(' ') {
         for (number, workload) in WORKLOADS.iter().enumerate() {
             for policy in ["fcfs", "sptf"] {
                 let name = format!("simulate {drive} {policy} workload {number}");
@@ -228,7 +217,7 @@ fn simulations() -> Vec<Case> {
 /// Returns the commands on measured and recorded traces.
 fn traced() -> Vec<Case> {
     let mut cases = Vec::new();
-    for drive in MEASURED {
+    for drive in MEASURED.split(' ') {
         let mut forms = vec!["validate"];
         // A trace with a broken clock cannot be followed.
         if ["hp-c2247", "seagate-st41601n"].contains(&drive) {

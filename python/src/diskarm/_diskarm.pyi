@@ -392,7 +392,7 @@ def validate(
 def calibrate(
     drive: Drive, file: str, reading: Reading, rows: str, name: str
 ) -> tuple[Drive, dict[str, Any], list[str]]:
-    """Fits drive to the trace in file; returns the fitted drive, called name, the figures, and
+    """Fits drive to the trace in file; returns the fitted drive, called name, the metrics, and
     warnings.
     """
 

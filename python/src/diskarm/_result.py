@@ -111,7 +111,7 @@ class Ci95:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The figures of a simulation."""
+    """The metrics of a simulation."""
 
     drive: str
     policy: str
@@ -166,7 +166,7 @@ class Result:
     @classmethod
     def of(
         cls,
-        figures: dict[str, Any],
+        metrics: dict[str, Any],
         is_saturated: bool,
         response_ms_quantiles: Sequence[float],
         requests: Requests | None,
@@ -178,16 +178,16 @@ class Result:
             "response_ms_quantiles": response_ms_quantiles,
             "per_request": requests,
         }
-        return typing.cast(Result, _object(cls, {**absent, **figures, **extra}))
+        return typing.cast(Result, _object(cls, {**absent, **metrics, **extra}))
 
     def to_dict(self) -> dict[str, Any]:
-        """Its figures as plain dicts and lists, without the requests and the quantiles."""
-        figures = asdict(replace(self, response_ms_quantiles=(), per_request=None))
-        del figures["response_ms_quantiles"], figures["per_request"]
-        return figures
+        """Its metrics as plain dicts and lists, without the requests and the quantiles."""
+        metrics = asdict(replace(self, response_ms_quantiles=(), per_request=None))
+        del metrics["response_ms_quantiles"], metrics["per_request"]
+        return metrics
 
     def to_frame(self) -> Any:
-        """Its figures as one row of a `pandas.DataFrame`: see `Results.to_frame`."""
+        """Its metrics as one row of a `pandas.DataFrame`: see `Results.to_frame`."""
         return Results([self]).to_frame()
 
     def __repr__(self) -> str:
@@ -201,8 +201,8 @@ class Results(list[Result]):
     """The results of a comparison, in the order of its policies."""
 
     def to_frame(self) -> Any:
-        """A `pandas.DataFrame` with a row per policy and a column per figure: `policy`,
-        `response_ms_mean`, `reads_response_ms_p99` and so on. Figures of parts of a run, such as
+        """A `pandas.DataFrame` with a row per policy and a column per metric: `policy`,
+        `response_ms_mean`, `reads_response_ms_p99` and so on. Metrics of parts of a run, such as
         its windows and disks, and notes are left out."""
         import pandas as pd
 
@@ -220,14 +220,14 @@ class Results(list[Result]):
         rows = "".join(_row(result) for result in self)
         heads = "".join(f"<th>{escape(head)}</th>" for head in _HEADS)
         curves = [(result.policy, result.response_ms_quantiles) for result in self]
-        figure = _diskarm.distributions(
+        chart = _diskarm.distributions(
             f"Response times of {self[0].drive}", _workload(self[0]), curves
         )
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{figure}"
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{chart}"
 
 
 _PARTS = ("streams", "disks", "parts", "windows", "replications", "notes", "files")
-"""Figures that are lists."""
+"""Metrics that are lists."""
 
 _HEADS = ("policy", "mean, ms", "95 %, ms", "99 %, ms", "max, ms", "requests/s", "busy, %")
 
@@ -243,7 +243,7 @@ def _row(result: Result) -> str:
 
 
 def _summary(result: Result) -> str:
-    """Its main figures in a few words."""
+    """Its main metrics in a few words."""
     rate = result.throughput_per_s
     served = "" if rate is None else f", {_diskarm.rounded(rate)} requests/s"
     return f"{result.policy}: {_mean(result)} ms{served}"
@@ -266,10 +266,10 @@ def _workload(result: Result) -> str:
     return workload.get("text") or ", ".join(files)
 
 
-def _flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(metrics: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flattens nested metrics, except the metrics of parts of a run."""
     flat: dict[str, Any] = {}
-    for name, value in figures.items():
+    for name, value in metrics.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}_")
         elif name not in _PARTS:

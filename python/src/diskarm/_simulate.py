@@ -33,7 +33,7 @@ def simulate(
     >>> run.response_ms.mean < 170
     True
 
-    The same inputs give the same figures, to the bit. Other threads continue meanwhile, and Ctrl-C
+    The same inputs give the same values, to the bit. Other threads continue meanwhile, and Ctrl-C
     ends it.
 
     Args:
@@ -44,7 +44,7 @@ def simulate(
             reads=67%", a path that ends in .toml, or a Workload.
         trace: Requests from a trace instead: a path, or a Trace.
         requests: The number to generate, including the warm-up; 100,000 by default.
-        warm_up: The number of first completions to leave out of all figures.
+        warm_up: The number of first completions to leave out of all metrics.
         seed: The seed of everything random.
         replications: The number of runs with different seeds, on all processors.
         outstanding: Keep this many requests of a trace outstanding, regardless of its times.
@@ -111,6 +111,6 @@ def _run(
         values["trace"] = Trace(trace)
     outcomes = _diskarm.simulate(drive_of(drive), policies, values)
     return Results(
-        Result.of(figures, saturated, quantiles, None if batch is None else Requests(batch))
-        for figures, saturated, quantiles, batch in outcomes
+        Result.of(metrics, saturated, quantiles, None if batch is None else Requests(batch))
+        for metrics, saturated, quantiles, batch in outcomes
     )

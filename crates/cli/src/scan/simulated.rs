@@ -7,7 +7,7 @@ use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
-use diskarm_simulate::{Arrivals, Model, System, Traced, policy};
+use diskarm_simulate::{Arrivals, Model, System, TraceReplay, policy};
 
 use super::Args;
 use super::predictions::Predictions;
@@ -90,11 +90,11 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 }
 
 fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
-    let traced = Traced {
+    let traced = TraceReplay {
         reading: args.reading.to_library(),
         selection: args.part.to_library()?,
         fitting: args.fitting.to_library()?,
-        ..Traced::new(vec![trace.to_owned()])
+        ..TraceReplay::new(vec![trace.to_owned()])
     };
     let arrivals = Arrivals::read(&traced, drive)?;
     output::print_warnings(&arrivals.doubts);

@@ -46,12 +46,10 @@ fn address(text: &str) -> Result<Address, &'static str> {
 pub fn run(args: Args) -> Result<(), Error> {
     let accounts = args.chap.as_deref().map(args::accounts).transpose()?;
     let settings = args.options.settings()?;
-    if let Some(setting) = settings
-        .iter()
-        .find(|setting| !is_target_name(&setting.name))
-    {
+    let mut names = settings.iter().map(|setting| &setting.name);
+    if let Some(name) = names.find(|name| !is_target_name(name)) {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
-        return Err(Error::option("--export", &setting.name, expected));
+        return Err(Error::option("--export", name, expected));
     }
     let uri = |listener: &Listener, setting: &ExportSpec| {
         let address = listener.tcp_address();
@@ -60,13 +58,9 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let is_open = accounts.is_none();
     let listen = || args.listeners(is_open);
-    args.options.serve(
-        Iscsi::new(accounts),
-        &settings,
-        ExportSpec::build_unit,
-        listen,
-        uri,
-    )
+    let iscsi = Iscsi::new(accounts);
+    args.options
+        .serve(iscsi, &settings, ExportSpec::build_unit, listen, uri)
 }
 
 impl Args {

@@ -24,6 +24,8 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+#[cfg(feature = "dashboard")]
+use super::dashboard;
 use crate::args::{self, Changes, whole};
 use crate::error::Error;
 use crate::output;
@@ -220,10 +222,8 @@ impl Options {
         let control = self.control.as_deref();
         let control = control.map(control_socket).transpose()?;
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
-        let drives = exports
-            .iter()
-            .map(|export| export.facts.description.clone());
-        let drives: Vec<String> = drives.collect();
+        let description = |export: &Export<P::Device>| export.facts.description.clone();
+        let drives: Vec<String> = exports.iter().map(description).collect();
         let what = Exports {
             settings: settings.to_vec(),
             sizes,
@@ -346,7 +346,7 @@ fn failed(source: io::Error) -> Error {
     Error::io("serve", "the server")(source)
 }
 
-pub struct Recording {
+struct Recording {
     part: PartialFile,
     recorder: Recorder,
 }
@@ -370,7 +370,7 @@ fn start_recording<D: Tappable + 'static>(
     let model = setting.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let part = files.output("--record", path)?.create()?;
-    let file = part.file().try_clone();
+    let file = part.file.try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
     let again = tap.clone();
@@ -422,31 +422,29 @@ fn finish_recordings(
     ended
 }
 
-#[cfg(feature = "dashboard")]
-use super::dashboard;
-
+/// The time between two lines of statistics.
 const LINE: Duration = Duration::from_secs(10);
 
 /// Returns true if `--watch` shows a full screen.
-pub fn has_screen() -> bool {
+fn has_screen() -> bool {
     cfg!(feature = "dashboard") && io::stderr().is_terminal()
 }
 
-pub fn restore_terminal() {
+fn restore_terminal() {
     #[cfg(feature = "dashboard")]
     dashboard::restore();
 }
 
 /// The exports of a server.
 #[derive(Clone)]
-pub struct Exports {
-    pub settings: Vec<ExportSpec>,
-    pub sizes: Vec<Bytes>,
-    pub pace: Pace,
+struct Exports {
+    settings: Vec<ExportSpec>,
+    sizes: Vec<Bytes>,
+    pace: Pace,
 }
 
 impl Exports {
-    pub fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
+    fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
         let numbers = 0..self.settings.len();
         numbers
             .zip(served)
@@ -461,25 +459,25 @@ impl Exports {
 
 /// Access to the current statistics of a server.
 #[derive(Clone)]
-pub struct Live {
-    pub exports: Exports,
-    pub watcher: Watcher,
+struct Live {
+    exports: Exports,
+    watcher: Watcher,
 }
 
 impl Live {
     /// Returns the current statistics; `None` once the server has ended.
-    pub fn statistics(&self) -> Option<Vec<ExportStatistics>> {
+    fn statistics(&self) -> Option<Vec<ExportStatistics>> {
         let served = self.watcher.statistics()?;
         Some(self.exports.statistics(&served))
     }
 
-    pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
+    fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
         let text = move || Some(open_metrics(&self.statistics()?));
         serve_metrics(listener, text)
     }
 
     /// Shows statistics on a full screen, or as a line now and then.
-    pub fn show(self, stopper: Stopper) -> io::Result<Display> {
+    fn show(self, stopper: Stopper) -> io::Result<Display> {
         let (ended, end) = channel();
         #[cfg(feature = "dashboard")]
         if has_screen() {
@@ -506,14 +504,14 @@ impl Live {
     }
 }
 
-pub struct Display {
+struct Display {
     ended: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl Display {
     /// Ends the thread and restores the terminal.
-    pub fn end(self) {
+    fn end(self) {
         drop(self.ended);
         // Errors of a closed terminal do not matter.
         let _ = self.thread.join();
@@ -521,7 +519,7 @@ impl Display {
 }
 
 /// Opens a socket for metrics at an address that other machines cannot reach.
-pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
+fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     match address {
         Address::Tcp(found) if !address.is_public() => {
             TcpListener::bind(&found[..]).map_err(Error::io("listen", address))
@@ -532,12 +530,12 @@ pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     }
 }
 
-pub fn control_socket(path: &Path) -> Result<Listener, Error> {
+fn control_socket(path: &Path) -> Result<Listener, Error> {
     let listener = Listener::bind(&Address::Unix(path.to_owned()));
     listener.map_err(Error::io("listen", path.display()))
 }
 
-pub fn start_control(server: &Server, listener: Listener, exports: &Exports) -> io::Result<()> {
+fn start_control(server: &Server, listener: Listener, exports: &Exports) -> io::Result<()> {
     let exports = exports.clone();
     let controller = ControlServer {
         handles: server.handles(),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::prose;
-use diskarm_study::verdicts::counted;
+use diskarm_study::counted;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -10,11 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
-use diskarm_study::cell::CellInput;
-use diskarm_study::verdicts::{Shown, counted};
 use diskarm_study::{
-    Count, Folder, Judged, JudgedClaim, Results, Runner, Store, Study, StudyError, StudyOptions,
-    Verdict, studies,
+    CellInput, Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError,
+    StudyOptions, Verdict, counted, studies,
 };
 use serde_json::json;
 
@@ -121,7 +119,7 @@ pub fn check(args: &Check) -> Result<(), Error> {
         let folder = folder(&runner, study, &args.selection, &args.studies)?;
         let (results, _store) = simulate(&runner, study, &folder, &args.selection)?;
         let claims = study.judge(&results);
-        let count = Count::of(&claims);
+        let count = Count::new(&claims);
         fails += count.unexplained();
         if args.json {
             out.push(json!({ "study": study.name, "count": count, "claims": claims }));
@@ -190,14 +188,14 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
         output::print_notes(&[note]);
     }
     // Made first, because it may fail.
-    let report = diskarm_study::Report::of(study, results)?;
+    let report = diskarm_study::Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
     let claims = study.judge(results);
     let saturated = results
         .outcomes
         .iter()
-        .filter(|outcome| outcome.is_saturated)
+        .filter(|one| one.is_saturated)
         .count();
     let mut text = format!("{}: {}\n", study.name, study.title);
     let cells = counted(study.cells.len(), "cell");
@@ -208,9 +206,9 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     if study.has_single_runs() {
         text += "; single runs, no interval";
     }
-    text += &format!("\n  {}\n", Count::of(&claims).text());
+    text += &format!("\n  {}\n", Count::new(&claims).text());
     for claim in &claims {
-        if Shown::of(claim).is_unexplained() {
+        if claim.is_unexplained() {
             text += &claim_text(claim);
         }
     }
@@ -224,11 +222,11 @@ const INDENT: usize = 16;
 
 fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
-    let Judged { verdict, ours, .. } = judged;
+    let Judgement { verdict, ours, .. } = judged;
     let says = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
     let look = match verdict {
         Verdict::Holds => Look::Good,
-        _ if Shown::of(judged_claim).is_unexplained() => Look::Bad,
+        _ if judged_claim.is_unexplained() => Look::Bad,
         _ => Look::Doubtful,
     };
     let word = verdict.to_string();
@@ -364,12 +362,11 @@ impl Selection {
             let takes_traces = entry.takes_traces();
             let options = StudyOptions {
                 quick: self.quick && entry.has_short_form(),
-                traces: self
-                    .trace
-                    .iter()
-                    .filter(|_| takes_traces)
-                    .cloned()
-                    .collect(),
+                traces: if takes_traces {
+                    self.trace.clone()
+                } else {
+                    Vec::new()
+                },
             };
             Ok(entry.read(options)?)
         });

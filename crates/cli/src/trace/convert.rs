@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     let mut files = Files::default().reading_trace("FILE", &args.input.file);
     let part = files.output("OUT", &args.out)?.create()?;
-    let written = copy(&args, part.file(), &args.out)?;
+    let written = copy(&args, &part.file, &args.out)?;
     part.finish()?;
     if args.json {
         return output::print_json(&written);

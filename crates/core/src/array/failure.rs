@@ -5,12 +5,9 @@ use std::collections::VecDeque;
 use crate::device::{ComponentReport, DataLoss, Failure, RedundancyWork, Work};
 use crate::units::{Instant, Lbn, Span};
 
-/// The failures of the members of an array, and their consequences.
 #[derive(Default)]
 pub struct Failures {
-    /// Future failures, in their order.
     to_come: VecDeque<Failure>,
-    /// Failures that have occurred, in order.
     pub been: Vec<Failure>,
     /// The data that they have lost. Nothing is served from then on.
     pub lost: Option<DataLoss>,
@@ -19,7 +16,6 @@ pub struct Failures {
     pub rebuild: Option<Rebuild>,
 }
 
-/// An action that is due.
 pub enum Due {
     Failure(Failure),
     Rebuild(Instant),
@@ -51,12 +47,10 @@ impl Failures {
         !self.been.is_empty() || !self.to_come.is_empty()
     }
 
-    /// Returns true if a member has failed.
     pub fn has(&self, member: usize) -> bool {
         self.failed_at(member).is_some()
     }
 
-    /// Returns when a member failed, if it has.
     pub fn failed_at(&self, member: usize) -> Option<Instant> {
         let mut been = self.been.iter();
         let failure = been.find(|failure| failure.member == member);
@@ -82,7 +76,6 @@ impl Failures {
         self.rebuild.as_ref()?.next
     }
 
-    /// Removes the next failure if it is due.
     pub fn fail_by(&mut self, now: Instant) -> Option<Failure> {
         self.to_come.pop_front_if(|failure| failure.at <= now)
     }
@@ -123,7 +116,6 @@ impl Failures {
         }
     }
 
-    /// Records that a request has completed.
     #[inline]
     pub fn count_completion(&mut self) {
         if let Some(rebuild) = &mut self.rebuild {
@@ -131,7 +123,6 @@ impl Failures {
         }
     }
 
-    /// Returns the progress of the rebuild.
     pub fn progress(&self) -> Option<Progress> {
         Some(self.rebuild.as_ref()?.progress)
     }
@@ -155,15 +146,12 @@ impl Failures {
                 .and_then(|progress| progress.stopped),
             lost: self.lost,
         };
-        Some(ComponentReport {
-            name: String::new(),
-            work: Work::Redundancy(work),
-        })
+        Some(ComponentReport::new(Work::Redundancy(work)))
     }
 }
 
 /// The progress of a rebuild.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
     pub steps: u64,
@@ -171,13 +159,11 @@ pub struct Progress {
     pub of: u64,
     /// The time at which it began.
     pub began: Option<Instant>,
-    /// The number of steps when a request last completed, and the end of the last of them and its
-    /// pause.
+    /// The steps when a request last completed, and the end of the last of them and its pause.
     pub under_load: (u64, Option<Instant>),
     /// The time at which it ended, whether or not the spare has everything.
     pub ended: Option<Instant>,
-    /// The block that could not be read, or the first of its row if that was parity, where the
-    /// rebuild has stopped.
+    /// The unreadable block where the rebuild has stopped; for parity, the first of its row.
     pub stopped: Option<Lbn>,
 }
 
@@ -192,7 +178,6 @@ impl Progress {
     }
 }
 
-/// A rebuild, step by step.
 pub struct Rebuild {
     /// The share of the time in which it is in progress, above 0 and at most 1.
     share: f64,
@@ -213,12 +198,8 @@ impl Rebuild {
         Self {
             share,
             progress: Progress {
-                steps: 0,
                 of,
-                began: None,
-                under_load: (0, None),
-                ended: None,
-                stopped: None,
+                ..Progress::default()
             },
             next: None,
             begun: None,
@@ -235,12 +216,10 @@ impl Rebuild {
         }
     }
 
-    /// Records that a request has completed.
     pub fn count_completion(&mut self) {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
-    /// Records that the next step starts at `now`.
     pub fn begin(&mut self, now: Instant) {
         (self.next, self.begun) = (None, Some(now));
     }

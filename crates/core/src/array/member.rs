@@ -11,9 +11,7 @@ use crate::units::{Bytes, Instant, SectorCount};
 pub struct Member {
     pub device: BoxedDevice,
     pub queue: CommandQueue<BoxedDevice>,
-    /// Writes among the commands that wait.
     pub writes_waiting: usize,
-    /// Commands in the device.
     pub inside: usize,
     pub meter: DiskMeter,
 }
@@ -37,12 +35,11 @@ impl Member {
         devices: impl IntoIterator<Item = BoxedDevice>,
         policy: &PolicyConfig,
     ) -> Result<Vec<Self>, InsufficientKnowledge> {
-        let devices = devices.into_iter();
-        let members = devices.map(|device| {
+        let member = |device| {
             let policy = stack::policy(policy, &device)?;
             Ok(Self::new(device, policy))
-        });
-        members.collect()
+        };
+        devices.into_iter().map(member).collect()
     }
 
     /// Returns a member that takes no commands, for the slot of a failed one.
@@ -74,14 +71,12 @@ impl Member {
         next_of(&mut self.queue, &self.device, now)
     }
 
-    /// Removes the command `id` from the queue if it waits there.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let taken = self.queue.take(id, &self.device)?;
         self.writes_waiting -= usize::from(taken.request.op == Op::Write);
         Some(taken)
     }
 
-    /// Counts a command that the device has taken.
     pub fn begin(&mut self, now: Instant, command: &Request) {
         self.inside += 1;
         if command.op != Op::Flush {
@@ -97,7 +92,6 @@ impl Member {
         }
     }
 
-    /// Counts a command that has completed.
     pub fn end(&mut self, done: &Completion) {
         self.inside -= 1;
         if done.request.op != Op::Flush {
@@ -121,10 +115,7 @@ impl Member {
     pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
-            parts.push(ComponentReport {
-                name: String::new(),
-                work: Work::Disk(self.meter.work(now)),
-            });
+            parts.push(ComponentReport::new(Work::Disk(self.meter.work(now))));
         }
         parts
     }
@@ -150,7 +141,6 @@ pub fn next_of(
 
 /// The devices of an array, by number: a spare has the last number and no slot at first.
 pub struct Slots {
-    /// The number of the device in each slot.
     numbers: Vec<usize>,
     /// Devices that have left their slot.
     gone: Vec<(usize, Member)>,
@@ -166,7 +156,6 @@ impl Slots {
         }
     }
 
-    /// Returns true if the spare is in `slot`.
     pub fn has_spare(&self, slot: usize) -> bool {
         self.numbers[slot] == self.numbers.len()
     }
@@ -237,7 +226,6 @@ impl Slots {
     }
 }
 
-/// A device that takes no requests.
 struct Vacant {
     sectors: SectorCount,
     sector_size: Bytes,
@@ -282,21 +270,18 @@ pub struct Events {
 }
 
 impl Events {
-    /// Returns a tournament of `members` without events.
     pub fn new(members: usize) -> Self {
         Self {
             nodes: vec![None; 2 * members.next_power_of_two()],
         }
     }
 
-    /// Returns the earliest event and its member; the first member if several have one at the same
-    /// instant.
+    /// Returns the earliest event and its member; ties go to the first member.
     #[inline]
     pub fn earliest(&self) -> Option<(Instant, usize)> {
         self.nodes[1].map(|(at, member)| (at, member as usize))
     }
 
-    /// Records the next event of a member.
     #[inline]
     pub fn set(&mut self, member: usize, event: Option<Instant>) {
         let mut node = self.nodes.len() / 2 + member;

@@ -8,7 +8,6 @@ use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// A command for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     pub member: usize,
@@ -18,23 +17,24 @@ pub struct Access {
     pub sectors: u64,
 }
 
+impl Access {
+    pub const fn new(member: usize, op: Op, start: u64, sectors: u64) -> Self {
+        Self {
+            member,
+            op,
+            start,
+            sectors,
+        }
+    }
+}
+
 /// A few commands; a single one needs no allocation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Commands {
     #[default]
     None,
     One(Access),
     Many(Vec<Access>),
-}
-
-impl From<Vec<Access>> for Commands {
-    fn from(commands: Vec<Access>) -> Self {
-        match commands[..] {
-            [] => Self::None,
-            [only] => Self::One(only),
-            _ => Self::Many(commands),
-        }
-    }
 }
 
 impl FromIterator<Access> for Commands {
@@ -62,16 +62,7 @@ impl Deref for Commands {
     }
 }
 
-impl PartialEq for Commands {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Commands {}
-
-/// The commands for a part of a request: those to begin with, and those that follow once all of
-/// these have succeeded.
+/// The commands for a part of a request: those to begin with, and those to follow if all succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The rows that no other part with a claim may use meanwhile; empty for most plans.
@@ -84,8 +75,18 @@ pub struct Plan {
     pub other: Option<Access>,
 }
 
-/// The bits of a command id that number the commands of a step: there can be as many as a request
-/// has blocks.
+impl Plan {
+    /// Returns a plan of commands that no other command has to wait for.
+    pub fn new(blocks: Range<u64>, begin: Commands) -> Self {
+        Self {
+            blocks,
+            begin,
+            ..Self::default()
+        }
+    }
+}
+
+/// The bits of a command id that number the commands of a step: up to one for each block.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of the command number `index` of the current step of a part.
@@ -93,7 +94,6 @@ pub const fn child_id(part: u64, index: usize) -> u64 {
     part << COMMANDS_BITS | index as u64
 }
 
-/// Returns the part and the number of a command.
 pub const fn part_of(child: u64) -> (u64, usize) {
     let index = child & ((1 << COMMANDS_BITS) - 1);
     (child >> COMMANDS_BITS, index as usize)

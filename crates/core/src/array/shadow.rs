@@ -1,22 +1,99 @@
-//! Arrays with two copies of all data on real bytes: devices that end commands after random times,
-//! and a model of the data that were read and written.
+//! Arrays with redundancy on real bytes: devices that end commands after random times, and a model
+//! of the data that were read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
-use super::{Array, Part, Placement, blocks_of, overlaps, part_of};
-use crate::device::slow::Log;
-use crate::device::{Completion, DataLoss, Device, Failure, Work};
+use super::{Array, Placement, blocks_of, overlaps, part_of};
+use crate::device::{
+    Breakdown, Completion, DataLoss, Device, Failure, Outcome, Status, SubmitError, Work,
+};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
-use crate::units::{Instant, Lbn, SectorCount, Span};
+use crate::stack::BoxedDevice;
+use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// The knowledge of a test about the placement of copies.
-pub(crate) trait Copies: Placement {
-    /// Returns true if the device in the slot `member` has the copy of the block at `start`.
+/// The knowledge of a test about a placement. The defaults are those of two copies of all data.
+pub(crate) trait Model: Placement {
+    /// Writes of the same blocks take effect in order of arrival, on all members at completion.
+    const IS_SERIAL: bool = false;
+
+    /// The device of a failed member ends the commands that it serves, to no effect.
+    const ENDS_LATE: bool = false;
+
+    /// How many of three requests are writes.
+    const WRITES: u64 = 1;
+
+    /// Returns the maximum length of the next request.
+    fn max_sectors(_: &mut Generator, _blocks: u64) -> u64 {
+        6
+    }
+
+    /// Returns the number of the device in the slot `member`.
+    fn device_in(array: &Array<Self>, member: usize) -> usize {
+        array.slots.numbers()[member]
+    }
+
+    /// Returns the slot of a device, if it has one.
+    fn slot_of(array: &Array<Self>, device: usize) -> Option<usize> {
+        let numbers = array.slots.numbers();
+        numbers.iter().position(|number| *number == device)
+    }
+
+    /// Returns true if the device in the slot `member` has its data at `start`.
     fn has(array: &Array<Self>, member: usize, start: u64) -> bool;
 
+    /// Returns the value that a part writes to a block of a member.
+    fn write_value(array: &Array<Self>, part: &PartRecord, member: usize, start: u64) -> u64 {
+        let block = Self::block_at(array, member, Lbn(start)).expect("a block of the array");
+        if let Some(value) = part.new_value(Some(block)) {
+            return value;
+        }
+        let is_same = |at: &(usize, u64)| Self::block_at(array, at.0, Lbn(at.1)) == Some(block);
+        let mut known = part.known.iter();
+        let found = known.find(|(at, _)| part.request.is_none() && is_same(at));
+        *found.expect("a block of the request or the rebuild").1
+    }
+
+    /// Returns the blocks of the request that a part knows from its last read, and their values.
+    fn read_values(
+        array: &Array<Self>,
+        part: &PartRecord,
+        member: usize,
+        start: u64,
+    ) -> Vec<(Lbn, u64)> {
+        let block = Self::block_at(array, member, Lbn(start)).expect("a block of the array");
+        vec![(block, part.known[&(member, start)])]
+    }
+
+    /// Returns the blocks that members of `sectors` blocks do not determine any longer.
+    fn lost_blocks(
+        array: &Array<Self>,
+        sectors: u64,
+        is_missing: &dyn Fn(usize, u64) -> bool,
+    ) -> BTreeSet<Lbn> {
+        let mut lost: BTreeSet<Lbn> = (0..array.capacity().0).map(Lbn).collect();
+        for member in 0..array.members.len() {
+            for start in (0..sectors).filter(|start| !is_missing(member, *start)) {
+                if let Some(block) = Self::block_at(array, member, Lbn(start)) {
+                    lost.remove(&block);
+                }
+            }
+        }
+        lost
+    }
+
+    /// Checks what members hold at `start` besides data.
+    fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
+
+    /// Returns true if a spare has replaced a member for good.
+    fn has_replaced(_: &Array<Self>) -> bool {
+        false
+    }
+
     /// Serves also requests that wait for more to arrive.
-    fn empty(_array: &mut Array<Self>, _now: Instant) {}
+    fn empty(_: &mut Array<Self>, _now: Instant) {}
 }
 
 /// Counts over random runs.
@@ -25,6 +102,7 @@ pub(crate) struct Met {
     /// Blocks that were read.
     pub checked: u64,
     pub rebuilt: u64,
+    pub replaced: u64,
     pub lost: u64,
     pub held: u64,
 }
@@ -38,7 +116,30 @@ pub(crate) struct TestArray<P: Placement> {
     pub failures: Vec<Failure>,
 }
 
-/// An array and the contents of its devices: for each block the request that wrote it.
+/// A part of a request, and the data that it has read.
+pub(crate) struct PartRecord {
+    /// The id and the blocks of the request; `None` for a rebuild.
+    pub request: Option<(u64, Range<u64>)>,
+    rows: Range<u64>,
+    /// By member and block of the member.
+    pub known: BTreeMap<(usize, u64), u64>,
+}
+
+impl PartRecord {
+    /// Returns the value that the request writes to a block, if that is one of its blocks.
+    pub fn new_value(&self, block: Option<Lbn>) -> Option<u64> {
+        let (id, blocks) = self.request.as_ref()?;
+        let block = block.filter(|block| blocks.contains(&block.0))?;
+        Some(value(*id, block.0))
+    }
+}
+
+/// Returns the value that a request writes to a block.
+fn value(request: u64, block: u64) -> u64 {
+    (request * 1_000_003 + block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// An array and the contents of its devices.
 struct Shadow<P: Placement> {
     array: Array<P>,
     log: Log,
@@ -53,19 +154,18 @@ struct Shadow<P: Placement> {
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<DataLoss>,
-    /// The data that the rebuild has read, by block of the array.
-    read: BTreeMap<Lbn, u64>,
-    /// The request of each part; `None` for the rebuild.
-    requests: BTreeMap<u64, Option<Request>>,
-    /// The writes to each block, in order.
+    parts: BTreeMap<u64, PartRecord>,
+    /// The values written to each block, in order.
     history: Vec<Vec<u64>>,
     /// The number of the last acknowledged write of each block.
     settled: Vec<usize>,
     /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
+    /// The requests that write.
+    writes: BTreeSet<u64>,
     /// The requests that have not completed.
     inside: BTreeMap<u64, Request>,
-    /// The blocks that have been read for each read.
+    /// The blocks that have been read for each read, or follow from such blocks.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
@@ -99,8 +199,14 @@ pub(crate) fn random_failures_of_copies(members: usize, dice: &mut Generator) ->
     random_failures(members, &[0, 1, 1, 2], [0, 300, 5_000, 40_000], dice)
 }
 
+/// Returns a share of the time for a rebuild after `failures`, or none.
+pub(crate) fn random_share(failures: &[Failure], dice: &mut Generator) -> Option<f64> {
+    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
+    rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
+}
+
 /// Returns the data that an array reports as lost.
-pub(crate) fn reported_loss(array: &impl Device) -> Option<DataLoss> {
+fn reported_loss(array: &impl Device) -> Option<DataLoss> {
     let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
@@ -108,35 +214,29 @@ pub(crate) fn reported_loss(array: &impl Device) -> Option<DataLoss> {
     })
 }
 
-impl<P: Copies> Shadow<P> {
+impl<P: Model> Shadow<P> {
     /// Follows an array whose devices write `log`.
     fn new(made: TestArray<P>, log: Log) -> Self {
-        let TestArray {
-            array,
-            members,
-            has_spare,
-            sectors,
-            mut failures,
-        } = made;
+        let mut failures = made.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
-        let blocks = array.capacity().0 as usize;
-        let devices = members + usize::from(has_spare);
+        let blocks = made.array.capacity().0 as usize;
+        let devices = made.members + usize::from(made.has_spare);
         let mut shadow = Self {
-            array,
+            array: made.array,
             log,
-            members,
-            devices: vec![vec![0; sectors.0 as usize]; devices],
+            members: made.members,
+            devices: vec![vec![0; made.sectors.0 as usize]; devices],
             failures,
             failed: 0,
             restored: BTreeSet::new(),
             restoring: BTreeSet::new(),
             steps: None,
             lost: None,
-            read: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            parts: BTreeMap::new(),
             history: vec![vec![0]; blocks],
             settled: vec![0; blocks],
             settled_before: BTreeMap::new(),
+            writes: BTreeSet::new(),
             inside: BTreeMap::new(),
             found: BTreeMap::new(),
             checked: 0,
@@ -145,12 +245,19 @@ impl<P: Copies> Shadow<P> {
         shadow
     }
 
-    /// Applies failures that are due, and records the blocks that no other device has.
+    /// Applies failures that are due, and records the blocks that are lost, except rebuilt ones.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
-        while let Some(failure) = self.failures.get(self.failed).filter(due) {
+        while let Some(&Failure { at, .. }) = self.failures.get(self.failed).filter(due) {
             self.failed += 1;
-            self.lost = self.lost.or(self.lost_blocks(failure.at));
+            let is_restored = |member: usize, start: u64| {
+                member == self.failures[0].member && self.restored.contains(&start)
+            };
+            let is_missing = |member, start| self.has_failed(member) && !is_restored(member, start);
+            let lost = P::lost_blocks(&self.array, self.devices[0].len() as u64, &is_missing);
+            let blocks = SectorCount(lost.len() as u64);
+            let loss = lost.first().map(|&first| DataLoss { at, first, blocks });
+            self.lost = self.lost.or(loss);
         }
     }
 
@@ -159,36 +266,18 @@ impl<P: Copies> Shadow<P> {
         failed.iter().any(|failure| failure.member == device)
     }
 
-    /// Returns the blocks that no remaining device has: a spare has the rebuilt ones.
-    fn lost_blocks(&self, at: Instant) -> Option<DataLoss> {
-        let mut left = BTreeSet::new();
-        for (device, stored) in self.devices.iter().enumerate() {
-            let is_spare = device == self.members;
-            let (member, has_failed) = if is_spare {
-                (self.failures[0].member, false)
-            } else {
-                (device, self.has_failed(device))
-            };
-            let blocks = (0..stored.len() as u64)
-                .filter(|start| !has_failed && (!is_spare || self.restored.contains(start)));
-            left.extend(blocks.filter_map(|start| self.block(member, start)));
-        }
-        let blocks = SectorCount(self.array.capacity().0 - left.len() as u64);
-        let mut all = (0..self.array.capacity().0).map(Lbn);
-        let first = all.find(|block| !left.contains(block))?;
-        Some(DataLoss { at, first, blocks })
-    }
-
-    /// Submits a request, unless it is a write to blocks that are being written: the order of the
-    /// two would be undefined.
+    /// Submits a request, unless it is a write to blocks that are being written and the order of
+    /// the two would be undefined.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
             let mut writes = self.inside.values().filter(|other| other.op == Op::Write);
-            if writes.any(|other| overlaps(&blocks_of(&request), &blocks_of(other))) {
+            let is_same = |other: &Request| overlaps(&blocks_of(&request), &blocks_of(other));
+            if !P::IS_SERIAL && writes.any(is_same) {
                 return;
             }
-            for block in request.start.0..request.end().0 {
-                self.history[block as usize].push(request.id);
+            self.writes.insert(request.id);
+            for block in blocks_of(&request) {
+                self.history[block as usize].push(value(request.id, block));
             }
         }
         let blocks = request.start.0 as usize..request.end().0 as usize;
@@ -196,19 +285,26 @@ impl<P: Copies> Shadow<P> {
         self.settled_before.insert(request.id, settled);
         self.inside.insert(request.id, request);
         assert_eq!(self.array.submit(now, request), Ok(()));
-        self.requests = self.requests();
+        self.record_parts();
     }
 
-    /// Returns the request of each part; `None` for the rebuild.
-    fn requests(&self) -> BTreeMap<u64, Option<Request>> {
-        let parents = &self.array.parents;
-        let request = |part: &Part| Some(parents.get(part.parent?)?.request);
-        let parts = self.array.parts.iter();
-        parts.map(|(id, part)| (id, request(part))).collect()
-    }
-
-    fn block(&self, member: usize, start: u64) -> Option<Lbn> {
-        P::block_at(&self.array, member, Lbn(start))
+    /// Records the current parts of requests.
+    fn record_parts(&mut self) {
+        let array = &self.array;
+        self.parts.retain(|id, _| array.parts.get(*id).is_some());
+        for (id, part) in array.parts.iter() {
+            let request = array.request_of(part);
+            let request = request.map(|request| (request.id, blocks_of(request)));
+            let seen = self.parts.get(&id);
+            if seen.is_none_or(|seen| (&seen.request, &seen.rows) != (&request, &part.rows)) {
+                let record = PartRecord {
+                    request,
+                    rows: part.rows.clone(),
+                    known: BTreeMap::new(),
+                };
+                self.parts.insert(id, record);
+            }
+        }
     }
 
     /// Returns the steps of the rebuild that have ended, and all.
@@ -220,13 +316,24 @@ impl<P: Copies> Shadow<P> {
     /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
-        let numbers = self.array.slots.numbers();
+        let devices = 0..self.devices.len();
+        let slots: Vec<_> = devices
+            .map(|device| P::slot_of(&self.array, device))
+            .collect();
         let done = self.array.advance(at);
         let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
         for (device, command) in ended {
-            self.carry_out(&numbers, device, &command);
+            if P::ENDS_LATE && self.has_failed(device) {
+                continue;
+            }
+            assert!(
+                !self.has_failed(device),
+                "{command:?} of {device}: too late"
+            );
+            let slot = slots[device].expect("a device in its place");
+            self.carry_out(device, slot, &command);
         }
-        self.requests = self.requests();
+        self.record_parts();
         let steps = self.steps();
         if std::mem::replace(&mut self.steps, steps) != steps {
             self.restored.append(&mut self.restoring);
@@ -244,79 +351,90 @@ impl<P: Copies> Shadow<P> {
             assert!(self.lost.is_some(), "{done:?}");
             return;
         }
+        let blocks = blocks_of(&done.request);
         if done.request.op == Op::Read {
-            let blocks = done.request.start.0..done.request.end().0;
             assert!(found.into_iter().eq(blocks.map(Lbn)), "{done:?}");
-        } else {
-            // Reads from now on may not find what this write has replaced.
-            for block in done.request.start.0..done.request.end().0 {
-                let history = &self.history[block as usize];
-                let number = history.iter().position(|value| *value == done.request.id);
-                self.settled[block as usize] = number.expect("a write in the history");
-            }
+            return;
+        }
+        // Reads from now on may not find what this write has replaced.
+        for block in blocks {
+            let own = value(done.request.id, block);
+            let mut history = self.history[block as usize].iter();
+            let number = history.position(|value| *value == own);
+            let settled = &mut self.settled[block as usize];
+            *settled = (*settled).max(number.expect("a write in the history"));
         }
     }
 
-    fn carry_out(&mut self, numbers: &[usize], device: usize, command: &Request) {
-        assert!(
-            !self.has_failed(device),
-            "{command:?} of {device}: too late"
-        );
-        let member = numbers
-            .iter()
-            .position(|number| *number == device)
-            .expect("a device in its place");
-        let request = self.requests[&part_of(command.id).0];
-        for start in command.start.0..command.end().0 {
-            let block = self.block(member, start).expect("a block of the array");
-            let stored = self.devices[device][start as usize];
-            let Some(request) = request else {
-                if command.op == Op::Read {
-                    self.read.insert(block, stored);
+    fn carry_out(&mut self, device: usize, member: usize, command: &Request) {
+        let (id, _) = part_of(command.id);
+        let part = self.parts.get_mut(&id).expect("a part that was seen");
+        for start in blocks_of(command) {
+            let stored = &mut self.devices[device][start as usize];
+            if command.op == Op::Read {
+                part.known.insert((member, start), *stored);
+                continue;
+            }
+            *stored = P::write_value(&self.array, part, member, start);
+            if part.request.is_none() {
+                assert_eq!(device, self.members, "the spare");
+                self.restoring.insert(start);
+            }
+        }
+        let Some((request, blocks)) = &part.request else {
+            return;
+        };
+        if command.op == Op::Write || self.writes.contains(request) {
+            return;
+        }
+        for start in blocks_of(command) {
+            for (block, found) in P::read_values(&self.array, part, member, start) {
+                assert!(blocks.contains(&block.0), "{block:?} of {request}");
+                let settled = if P::IS_SERIAL {
+                    self.settled[block.0 as usize]
                 } else {
-                    assert_eq!(device, self.members, "the spare");
-                    self.restoring.insert(start);
-                    self.devices[device][start as usize] = self.read[&block];
-                }
-                continue;
-            };
-            assert!((request.start..request.end()).contains(&block));
-            if command.op == Op::Write {
-                self.devices[device][start as usize] = request.id;
-                continue;
+                    self.settled_before[request][(block.0 - blocks.start) as usize]
+                };
+                let allowed = &self.history[block.0 as usize][settled..];
+                assert!(allowed.contains(&found), "{block:?} of {request}");
+                self.found.entry(*request).or_default().insert(block);
+                self.checked += 1;
             }
-            let settled = &self.settled_before[&request.id];
-            let settled = settled[(block.0 - request.start.0) as usize];
-            let allowed = &self.history[block.0 as usize][settled..];
-            assert!(allowed.contains(&stored), "{block:?} of {request:?}");
-            self.found.entry(request.id).or_default().insert(block);
-            self.checked += 1;
         }
     }
 
-    /// Checks the final contents of the devices: the last write of each block.
+    /// Checks the final contents of the devices: the last write of each block, and the parity.
     fn check_all(&self) {
-        for (member, number) in self.array.slots.numbers().into_iter().enumerate() {
-            let stored = self.devices[number].iter();
-            for (start, stored) in (0..).zip(stored) {
-                let block = self.block(member, start);
-                if let Some(block) = block.filter(|_| P::has(&self.array, member, start)) {
-                    let last = self.history[block.0 as usize].last();
-                    assert_eq!(Some(stored), last, "{block:?} of {member}");
+        for start in 0..self.devices[0].len() as u64 {
+            let stored = |member: usize| {
+                let device = P::device_in(&self.array, member);
+                self.devices
+                    .get(device)
+                    .map_or(0, |stored| stored[start as usize])
+            };
+            // Data that a missing member would hold follow from the last write.
+            let value = |member: usize| {
+                let block = P::block_at(&self.array, member, Lbn(start));
+                let last = block.and_then(|block| self.history[block.0 as usize].last());
+                if let Some(&last) = last.filter(|_| P::has(&self.array, member, start)) {
+                    assert_eq!(stored(member), last, "{block:?} of {member}");
                 }
-            }
+                last.copied().unwrap_or_else(|| stored(member))
+            };
+            let values: Vec<u64> = (0..self.members).map(value).collect();
+            P::check_parity(&self.array, start, &|member| values[member]);
         }
     }
 }
 
 /// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
 /// overlap: reads return data that were acknowledged or are being written, and finally each member
-/// has the last write of each block. Each request completes once, a read with all its blocks, and
-/// no device completes anything after it has failed. Requests fail only after a second failure has
-/// lost data, which are the blocks that no remaining device has, and then nothing is served.
+/// has the last write of each block. Each request completes once, a read with all its blocks, none
+/// of which comes from a failed device. Requests fail only after failures have lost data, which are
+/// the blocks that the remaining devices do not determine, and then nothing is served.
 ///
 /// `random` creates an array of devices that write a log.
-pub(crate) fn check<P: Copies>(
+pub(crate) fn check<P: Model>(
     runs: u64,
     random: impl Fn(&mut Generator, &Log) -> TestArray<P>,
 ) -> Met {
@@ -338,13 +456,14 @@ pub(crate) fn check<P: Copies>(
             assert_eq!(steps, all);
             met.rebuilt += 1;
         }
+        met.replaced += u64::from(P::has_replaced(&shadow.array));
         shadow.check_all();
     }
     met
 }
 
 /// Random requests, until all have completed and the rebuild has ended.
-fn run<P: Copies>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
+fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];
     let mut at = Instant::START;
@@ -354,8 +473,9 @@ fn run<P: Copies>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
             shadow.step(event);
         }
         let first = below(dice, blocks);
-        let sectors = 1 + below(dice, 6.min(blocks - first));
-        let is_write = below(dice, 3) == 0;
+        let max = P::max_sectors(dice, blocks);
+        let sectors = 1 + below(dice, max.min(blocks - first));
+        let is_write = below(dice, 3) < P::WRITES;
         let op = if is_write { Op::Write } else { Op::Read };
         let mut request = Request::new(id, op, Lbn(first), SectorCount(sectors));
         if below(dice, 20) == 0 {
@@ -371,4 +491,89 @@ fn run<P: Copies>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
     let array = &shadow.array;
     assert!(array.parents.is_empty() && array.parts.is_empty() && array.held.is_empty());
     assert!(shadow.inside.is_empty(), "{:?}", shadow.inside);
+}
+
+/// Commands in order of completion, each with the number of its device.
+pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
+
+/// A device that serves a few commands concurrently, each for a random time.
+pub(crate) struct Slow {
+    number: usize,
+    sectors: SectorCount,
+    /// Maximum number of concurrent commands.
+    room: usize,
+    dice: Generator,
+    inside: Vec<Completion>,
+    log: Log,
+}
+
+impl Slow {
+    fn new(number: usize, sectors: SectorCount, dice: &mut Generator, log: &Log) -> Self {
+        Self {
+            number,
+            sectors,
+            room: 1 + below(dice, 3) as usize,
+            dice: generator(below(dice, 1 << 40), 0, Purpose::Requests),
+            inside: Vec::new(),
+            log: Arc::clone(log),
+        }
+    }
+
+    /// Creates `count` devices that write the same log.
+    pub fn build_several(
+        count: usize,
+        sectors: SectorCount,
+        dice: &mut Generator,
+        log: &Log,
+    ) -> Vec<BoxedDevice> {
+        let slow = (0..count).map(|number| Self::new(number, sectors, dice, log));
+        slow.map(BoxedDevice::opaque).collect()
+    }
+}
+
+impl Device for Slow {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        Bytes(512)
+    }
+
+    fn has_room(&self) -> bool {
+        self.inside.len() < self.room
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
+        self.check(&request)?;
+        let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
+        self.inside.push(Completion {
+            request,
+            arrived: now,
+            at: now + takes,
+            breakdown: Breakdown {
+                transfer: takes,
+                ..Breakdown::default()
+            },
+            outcome: Outcome::Miss,
+            status: Status::Good,
+        });
+        self.inside.sort_by_key(|done| std::cmp::Reverse(done.at));
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.inside.last().map(|done| done.at)
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        let done = self.inside.pop_if(|done| done.at <= now)?;
+        let mut log = self.log.lock().expect("no other has failed");
+        log.push((self.number, done.request));
+        Some(done)
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
 }

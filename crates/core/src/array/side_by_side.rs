@@ -4,8 +4,7 @@ use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of one size. Each request names its device ([`Request::unit`]), which is created with
-/// its first request.
+/// Devices of one size. Requests name their device ([`Request::unit`]); the first one creates it.
 ///
 /// Each disk serves its requests independently, with its own queue. Every event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
@@ -29,8 +28,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// Returns the earliest event and its disk; the first disk if several have one at the same
-    /// instant.
+    /// Returns the earliest event and its disk; ties go to the first disk.
     #[inline]
     fn earliest(&self) -> Option<(Instant, usize)> {
         if let [only] = self.events[..] {

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// The maximum number of disks of a layout. A longer chain has too many sets of failures to
-/// enumerate.
+/// The maximum number of disks of a layout. Longer chains have too many sets of failures.
 pub const MAX_DISKS: usize = 24;
 
 /// The placement of the second copies (liu05, section 9.1.2).
@@ -22,8 +21,7 @@ pub enum LayoutKind {
     /// last disk on the first.
     Chained,
     /// Group rotate declustering: the second copies of a cluster are striped over another cluster,
-    /// rotated by one disk with each row. Clusters come in pairs, each with the copies of the
-    /// other.
+    /// rotated by one disk with each row. Each of a pair of clusters has the copies of the other.
     GroupRotate {
         /// The disks of a cluster, at least 1; twice their number divides the number of disks.
         cluster: usize,
@@ -143,8 +141,7 @@ impl Layout {
         (0..(self.rows() * self.disks) as u64).map(|block| self.copy_disks(block))
     }
 
-    /// Returns the disks with the other copies of the data of `disk`: their failure loses data if
-    /// `disk` has failed.
+    /// Returns the disks that share data with `disk`: if both have failed, data are lost.
     pub fn sharing(&self, disk: usize) -> DiskSet {
         self.sharing[disk]
     }
@@ -156,8 +153,7 @@ impl Layout {
             .all(|disk| !self.sharing[disk].intersects(failed))
     }
 
-    /// Returns the share of the reads that goes to the primary copy of a block on `disks`, both of
-    /// whose copies exist:
+    /// Returns the share of reads that goes to the primary copy of a block whose copies both exist:
     ///
     /// - Basic: one half (α of section 9.1.2).
     /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
@@ -199,8 +195,7 @@ impl Layout {
 }
 
 /// Returns the first stripe unit that `is_lost`, and the number of lost units. Each half of a disk
-/// has `rows` rows of units, and a spare has the first `rebuilt` units of the disk that it
-/// replaces.
+/// has `rows` rows of units, and a spare has the first `rebuilt` units of its disk.
 ///
 /// Lost units repeat with the period of the layout, among rows of which the spare has the same
 /// halves: one period of these is enough.

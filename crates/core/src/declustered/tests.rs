@@ -2,8 +2,7 @@
 
 use super::layout::count_lost;
 use super::*;
-use crate::array::shadow::{self, Copies, TestArray};
-use crate::device::slow::{Log, Slow};
+use crate::array::shadow::{self, Log, Model, Slow, TestArray};
 use crate::random::below;
 
 /// Returns every layout on 2 to `max` disks.
@@ -193,7 +192,7 @@ fn large_disks_take_no_longer() {
     assert_eq!(found, Some((4, 2_000_000_000_001)));
 }
 
-impl Copies for TwoCopies {
+impl Model for TwoCopies {
     fn has(array: &Declustered, member: usize, start: u64) -> bool {
         let copies = &array.placement;
         !copies.is_missing(member, start / copies.unit)
@@ -210,27 +209,26 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
     ];
     let (kind, disks) = kinds[below(dice, 5) as usize];
     let failures = shadow::random_failures_of_copies(disks, dice);
-    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
+    let rebuild_share = shadow::random_share(&failures, dice);
     let unit = SectorCount(1 + below(dice, 4));
     let sectors = SectorCount(2 * unit.0 + below(dice, 16));
     let config = DeclusteredConfig {
         layout: Layout::new(kind, disks).expect("a layout"),
         failures: failures.clone(),
-        rebuild_share: rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize]),
+        rebuild_share,
         unit,
         policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
             .parse()
             .expect("a policy"),
         seed: below(dice, 1 << 40),
     };
-    let devices = disks + usize::from(rebuilds);
-    let slow = (0..devices).map(|number| Slow::new(number, sectors, dice, log));
-    let members = slow.map(BoxedDevice::opaque).collect();
-    let array = Declustered::new(members, config);
+    let has_spare = rebuild_share.is_some();
+    let devices = Slow::build_several(disks + usize::from(has_spare), sectors, dice, log);
+    let array = Declustered::new(devices, config);
     TestArray {
         array: array.expect("block numbers suffice"),
         members: disks,
-        has_spare: rebuilds,
+        has_spare,
         sectors,
         failures,
     }

@@ -1,5 +1,7 @@
 //! A wrapper's outstanding requests to the devices that it wraps.
 
+use std::ops::{Index, IndexMut};
+
 /// A slab of the child requests that a wrapper has submitted to the devices it wraps, each with the
 /// state of its parent. Ids are slot numbers and are reused, so they stay small, and inserting and
 /// removing take constant time.
@@ -80,17 +82,9 @@ impl<P> Children<P> {
         }
     }
 
-    /// Returns the parent of the outstanding child `id`.
+    /// Returns the parent of the child `id` if that is outstanding.
     pub fn get(&self, id: u64) -> Option<&P> {
         match self.slots.get(id as usize)? {
-            Slot::Taken(parent) => Some(parent),
-            Slot::Free(_) => None,
-        }
-    }
-
-    /// Returns the parent of the outstanding child `id` for modification.
-    pub fn get_mut(&mut self, id: u64) -> Option<&mut P> {
-        match self.slots.get_mut(id as usize)? {
             Slot::Taken(parent) => Some(parent),
             Slot::Free(_) => None,
         }
@@ -113,6 +107,29 @@ impl<P> Children<P> {
     }
 }
 
+/// The parent of an outstanding child.
+impl<P> Index<u64> for Children<P> {
+    type Output = P;
+
+    #[inline]
+    fn index(&self, id: u64) -> &P {
+        match &self.slots[id as usize] {
+            Slot::Taken(parent) => parent,
+            Slot::Free(_) => panic!("child {id} is not outstanding"),
+        }
+    }
+}
+
+impl<P> IndexMut<u64> for Children<P> {
+    #[inline]
+    fn index_mut(&mut self, id: u64) -> &mut P {
+        match &mut self.slots[id as usize] {
+            Slot::Taken(parent) => parent,
+            Slot::Free(_) => panic!("child {id} is not outstanding"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,9 +143,9 @@ mod tests {
         assert_eq!(children.remove(1), "b");
         assert_eq!(children.find(|parent| *parent == "b"), None);
         assert_eq!(children.iter().collect::<Vec<_>>(), [(0, &"a"), (2, &"c")]);
-        assert_eq!(children.get_mut(1), None);
+        assert_eq!(children.get(1), None);
         assert_eq!(children.insert("d"), 1);
-        assert_eq!(children.get_mut(1), Some(&mut "d"));
+        assert_eq!((children.get(1), children[1]), (Some(&"d"), "d"));
         for (id, parent) in [(0, "a"), (1, "d"), (2, "c")] {
             assert!(!children.is_empty());
             assert_eq!(children.remove(id), parent);

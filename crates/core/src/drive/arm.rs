@@ -261,7 +261,6 @@ impl Reading {
         self.piece.first + self.piece.done(at)
     }
 
-    /// Returns true if the pass has ended by `at`.
     #[inline]
     pub fn is_over(&self, at: Instant) -> bool {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at

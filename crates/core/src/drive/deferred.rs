@@ -211,7 +211,6 @@ impl Deferred {
 }
 
 impl Drive {
-    /// Returns the next operation and its start.
     fn next_start(&self, deferred: &Deferred) -> Option<(Instant, Start)> {
         let (queue, clock) = (&self.queue, deferred.clock);
         let first = deferred.incoming.front();

@@ -197,7 +197,6 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Records `times` writes of these blocks.
     pub fn add(&mut self, (first, end): Blocks, times: u64) {
         for at in [first, end] {
             let times = self.before(at);
@@ -233,7 +232,6 @@ impl Writes {
         self.runs().map(cut).filter(|(run, _)| run.0 < run.1)
     }
 
-    /// Adds the writes of others.
     pub fn add_all(&mut self, runs: impl IntoIterator<Item = (Blocks, u64)>) {
         for (blocks, times) in runs {
             self.add(blocks, times);

@@ -16,7 +16,6 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// The media transfer of a read.
 struct Media {
     called: Instant,
-    /// Its approach to the first piece.
     approach: Approach,
     /// End of the last block.
     end: Instant,

@@ -40,7 +40,6 @@ pub(super) struct Setup {
 
 /// The media and bus transfers of a write.
 pub(super) struct Transfer {
-    /// The arm's approach to the first piece.
     pub approach: Approach,
     /// End of the last sector on the media, and the position of the head.
     pub end: Position,

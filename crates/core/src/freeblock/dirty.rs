@@ -39,8 +39,7 @@ struct Stretch {
 
 impl<'a> DirtySearch<'a> {
     /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They do not
-    /// overlap. `conservatism` is added to each movement to another cylinder for the foreground
-    /// request.
+    /// overlap. `conservatism` is added to each seek for the foreground request.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -75,8 +74,7 @@ impl<'a> DirtySearch<'a> {
         }
     }
 
-    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in
-    /// nanoseconds.
+    /// Returns the most valuable write in `gap`. Its gain is in blocks, its worth in ns.
     pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.search_rest(gap, self.conservatism, &[])
     }

@@ -57,8 +57,7 @@ pub struct SearchLimits {
     pub leaving: Span,
     /// Both are also added where only the head is switched.
     pub on_switches: bool,
-    /// Time from the end of a background read's media transfer until the head is free to move for
-    /// the next request.
+    /// Time from the end of a background read's media transfer until the head is free to move.
     pub turn: Span,
     /// Minimum time per sector of a background read: the bus transfer.
     pub sector: Span,
@@ -75,8 +74,7 @@ impl SearchLimits {
     pub const TRACKS: u32 = 256;
 
     /// Returns the time added to a movement from one track to another: `care`, which is
-    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if such movements need
-    /// no care.
+    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero where none is needed.
     pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
         if self.on_switches && from.head != to.head {
             return care;

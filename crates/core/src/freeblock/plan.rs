@@ -66,9 +66,8 @@ impl GapPlanner<'_> {
     /// Plans at most `reads` reads for a drive that needs no commands for them.
     ///
     /// Starts with the most valuable read, with the best one on the track where the gap begins, and
-    /// with the best one on the track where it ends; fills the rest of the gap in each case, and
-    /// returns the most valuable result. Between two reads, the care of arriving applies to both
-    /// movements.
+    /// with the best where it ends; fills the rest of the gap in each case, and returns the most
+    /// valuable result. Between reads, the care of arriving applies to both movements.
     pub fn fill(&self, reads: usize) -> Vec<GapTransfer> {
         let anywhere = self.search(&[]);
         let [source, end] = [self.gap.source(), self.gap.to]
@@ -195,8 +194,7 @@ impl GapPlanner<'_> {
         Self { limits, ..*self }
     }
 
-    /// Returns the plan with one more read, or without, and the lead that then fits: whichever
-    /// gains more.
+    /// Returns the better plan: with one more read or without, and the lead that then fits.
     fn extend(&self, plan: &GapPlan, target: Option<LeadTarget>) -> GapPlan {
         let mut except = Vec::new();
         let mut gap = self.gap;

@@ -298,8 +298,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of wanted blocks of a track, and of their stretches; both count once for
-    /// each task.
+    /// Returns the number of wanted blocks of a track, and of their stretches, summed over tasks.
     fn wanted_on(&self, track: Track) -> (u64, u64) {
         let number = self.tasks.map.number(track);
         let wanted = self.members.iter();
@@ -454,8 +453,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of stretches of wanted blocks that a run loses without some of its
-    /// blocks.
+    /// Returns the number of stretches of wanted blocks that a run loses with some blocks.
     fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
         let of_task = |task: &&Task| {
             let continues = |at: Lbn| {

@@ -115,8 +115,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a task. Tasks of a higher priority come first; tasks of the same priority share
-    /// each read.
+    /// Adds a task. Tasks of a higher priority come first; equal ones share each read.
     ///
     /// # Panics
     /// If the blocks belong to another drive.

@@ -60,8 +60,7 @@ impl Run {
         }
     }
 
-    /// Returns how the run from its sector `index` passes under a head that is in place on `track`
-    /// at `since`.
+    /// Returns how the run, from sector `index`, passes under a head on `track` since `since`.
     pub fn pass(
         &self,
         mechanism: &Mechanism,

@@ -181,7 +181,6 @@ impl ZonePlan {
         }
     }
 
-    /// Returns the zone's data in order.
     fn stretches(&self) -> Vec<Stretch> {
         let mut stretches = Vec::new();
         let data = self.region - self.spares;
@@ -296,7 +295,6 @@ impl Plan {
         }
     }
 
-    /// Returns the place of the sector at an address.
     pub(super) fn place(&self, at: Pba) -> Option<ZonePlace> {
         let Cylinder(cylinder) = at.cylinder;
         let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);

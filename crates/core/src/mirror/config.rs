@@ -44,8 +44,7 @@ pub struct RebuildConfig {
 pub enum ReadDispatch {
     /// One queue for both members.
     Shared,
-    /// One queue from which each member takes the reads of its own half: affinity (liu05 sections
-    /// 7.2.1 and 7.5).
+    /// One queue from which each member takes the reads of its half (liu05 sections 7.2.1, 7.5).
     Divided {
         /// The first block of the second member's half.
         pivot: Lbn,
@@ -69,8 +68,7 @@ pub enum WriteCompletion {
     /// Both copies, so the write completes with the later one.
     #[default]
     Both,
-    /// The first that succeeds. A flush then covers the data written so far: the other copy may
-    /// still wait.
+    /// The first that succeeds. A flush then covers only what is written so far.
     First,
 }
 

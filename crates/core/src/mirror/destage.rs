@@ -255,8 +255,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch if nothing is left of it, now that the member is idle. Returns true if it
-    /// did.
+    /// Ends the batch if the member, now idle, has served it all. Returns true if it did.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }

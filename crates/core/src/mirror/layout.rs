@@ -31,8 +31,7 @@ impl Layout {
         Self { transposed }
     }
 
-    /// Returns the position of a block on a member, or the block at a position: reversing the order
-    /// twice restores it.
+    /// Returns the position of a block on a member, or the block at a position: they are inverse.
     pub(super) fn position(&self, member: usize, block: u64) -> u64 {
         match self.transposed.filter(|_| member == 1) {
             Some(Units { size, count }) if block / size < count => {
@@ -44,11 +43,9 @@ impl Layout {
 
     /// Returns the commands for the copy of a request at a member.
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
-        let access = |blocks: Range<u64>| Access {
-            member,
-            op,
-            start: self.position(member, blocks.start),
-            sectors: blocks.end - blocks.start,
+        let access = |blocks: Range<u64>| {
+            let start = self.position(member, blocks.start);
+            Access::new(member, op, start, blocks.end - blocks.start)
         };
         let Some(Units { size, count }) = self.transposed.filter(|_| member == 1) else {
             return Commands::One(access(blocks));

@@ -37,7 +37,7 @@ impl Mirror {
         waiting.sort_unstable_by_key(|(_, part)| (part.since, self.number(part)));
         let waiting = waiting.into_iter().flat_map(|(id, part)| {
             let left = (0..part.commands.len()).filter(|index| !part.taken_early.contains(index));
-            left.filter_map(move |index| Some(self.command(id, index)?.1))
+            left.filter_map(move |index| Some(self.command(id, index).1))
         });
         // No part has this id.
         let id = |index| child_id(1 << 40, index);
@@ -62,9 +62,8 @@ impl Mirror {
             return self.give(id, member, now);
         }
         for member in [0, 1] {
-            if let Some(part) = self.add_copy(id, member) {
-                self.enqueue(part, now);
-            }
+            let part = self.add_copy(id, member);
+            self.enqueue(part, now);
         }
         self.feed_pair(now);
     }
@@ -80,16 +79,13 @@ impl Mirror {
         let own = usize::from(request.start >= divided.pivot);
         let first = self.first_command(own, request);
         let is_free = self.is_free(own, &first);
-        let Some(part) = self.add_copy(id, own) else {
-            return;
-        };
+        let part = self.add_copy(id, own);
         if is_free {
             return self.start_copy(part, now);
         }
         self.enqueue(part, now);
-        if divided.relaxed.is_some()
-            && let Some(reserved) = self.add_copy(id, 1 - own)
-        {
+        if divided.relaxed.is_some() {
+            let reserved = self.add_copy(id, 1 - own);
             self.reserve(1 - own, reserved);
         }
         self.feed_pair(now);
@@ -97,11 +93,9 @@ impl Mirror {
 
     /// Adds a read that waits for the other member to the reserve of a member.
     pub(super) fn reserve(&mut self, member: usize, id: u64) {
-        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
-        for index in 0..count {
-            if let Some((_, pending)) = self.command(id, index)
-                && let Some(reserve) = &mut self.placement.sides[member].reserve
-            {
+        for index in 0..self.parts[id].commands.len() {
+            let (_, pending) = self.command(id, index);
+            if let Some(reserve) = &mut self.placement.sides[member].reserve {
                 reserve.add(pending, &self.members[member].device);
             }
         }
@@ -125,7 +119,7 @@ impl Mirror {
 
     /// Moves a read from the reserve of a member to its queue.
     pub(super) fn prefer(&mut self, member: usize, id: u64) {
-        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
+        let count = self.parts[id].commands.len();
         let own = &mut self.members[member];
         if let Some(reserve) = &mut self.placement.sides[member].reserve {
             for index in 0..count {
@@ -151,41 +145,28 @@ impl Mirror {
         })
     }
 
-    /// A read has ended at a member: if it failed, it is tried at the other.
-    pub(super) fn end_read(&mut self, id: u64, done: &Completion) {
-        let Some(part) = self.parts.get(id) else {
-            return;
-        };
-        let Some(request) = part.parent else {
-            return;
-        };
+    /// Ends the read `parent` at a member, or tries it at the other if it failed.
+    pub(super) fn end_read(&mut self, parent: u64, id: u64, done: &Completion) {
+        let part = &self.parts[id];
         let member = part.member();
         let may_retry = !part.status.is_success() && part.failed.is_none() && !part.is_aborted;
-        let parent = self.parents.get(request).map(|parent| parent.request);
-        if may_retry
-            && let Some(parent) = parent
-            && self.serves(1 - member, &parent)
-        {
-            let commands = self.copy_commands(1 - member, &parent);
-            if let Some(part) = self.parts.get_mut(id) {
-                part.retry(commands);
-            }
-            self.move_copy(request, id, member);
+        let request = self.parents[parent].request;
+        if may_retry && self.serves(1 - member, &request) {
+            let commands = self.copy_commands(1 - member, &request);
+            self.parts[id].retry(commands);
+            self.move_copy(parent, id, member);
             return self.start_copy(id, done.at);
         }
-        if let Some(part) = self.parts.get_mut(id) {
-            part.combine_attempts();
-            part.outcome = Some(done.outcome);
-        }
+        let part = &mut self.parts[id];
+        part.combine_attempts();
+        part.outcome = Some(done.outcome);
         self.end_part(id);
     }
 
     /// Records that the copy at `member` is now at the other one.
     pub(super) fn move_copy(&mut self, request: u64, id: u64, member: usize) {
-        if let Some(parent) = self.parents.get_mut(request) {
-            parent.state.parts[member] = None;
-            parent.state.parts[1 - member] = Some(id);
-        }
+        let parts = &mut self.parents[request].state.parts;
+        (parts[member], parts[1 - member]) = (None, Some(id));
     }
 }
 

@@ -26,8 +26,7 @@ pub enum Routing {
         /// with requests in service counted; `None` is strict.
         relaxed: Option<u64>,
     },
-    /// To the shorter queue, with requests in service counted; if they are equal, to either with
-    /// the same probability.
+    /// To the shorter queue, with requests in service counted; at random if they are equal.
     ShortestQueue,
     /// To the member that will complete the read sooner. For queues in order of arrival.
     ShortestResponse,
@@ -170,8 +169,7 @@ impl Prospect<'_> {
         (begins, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands by shortest access time first, `with` the read or
-    /// without it.
+    /// Returns the totals of the waiting commands, and `with` it of the read, in the order of SATF.
     fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);

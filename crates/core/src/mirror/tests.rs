@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::array::Access;
-use crate::array::shadow::{self, TestArray};
-use crate::device::slow::{Log, Slow};
+use crate::array::shadow::{self, Log, Slow, TestArray};
 use crate::random::{Generator, below};
 
 fn runs(start: u64, sectors: u64) -> Vec<(u64, u64)> {
@@ -36,7 +35,7 @@ fn every_block_has_one_position() {
     }
 }
 
-impl shadow::Copies for Pair {
+impl shadow::Model for Pair {
     fn has(array: &Mirror, member: usize, start: u64) -> bool {
         let block = Lbn(array.placement.layout.position(member, start));
         array.serves(member, &Request::new(0, Op::Read, block, SectorCount(1)))
@@ -49,7 +48,7 @@ impl shadow::Copies for Pair {
 
 fn random_config(dice: &mut Generator) -> MirrorConfig {
     let failures = shadow::random_failures_of_copies(2, dice);
-    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
+    let share = shadow::random_share(&failures, dice);
     MirrorConfig {
         // Positions are unknown here.
         policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
@@ -67,8 +66,8 @@ fn random_config(dice: &mut Generator) -> MirrorConfig {
         writes: [WriteCompletion::Both, WriteCompletion::First][below(dice, 2) as usize],
         transposed: (below(dice, 2) == 0).then(|| SectorCount(1 + below(dice, 5))),
         destaging: None,
-        rebuild: rebuilds.then(|| RebuildConfig {
-            share_fraction: [0.2, 0.7, 1.0][below(dice, 3) as usize],
+        rebuild: share.map(|share_fraction| RebuildConfig {
+            share_fraction,
             unit: SectorCount(1 + below(dice, 6)),
         }),
         failures,
@@ -102,14 +101,15 @@ fn random_pair(
 ) -> TestArray<Pair> {
     let config = random(dice);
     let sectors = SectorCount(1 + below(dice, 40));
-    let mut slow = |number| BoxedDevice::opaque(Slow::new(number, sectors, dice, log));
-    let members = [slow(0), slow(1)];
-    let spare = config.rebuild.map(|_| slow(2));
-    let pair = Mirror::with_spare(members, spare, &config);
+    let has_spare = config.rebuild.is_some();
+    let mut devices =
+        Slow::build_several(2 + usize::from(has_spare), sectors, dice, log).into_iter();
+    let members = [(); 2].map(|()| devices.next().expect("a member"));
+    let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {
         array: pair.expect("block numbers suffice"),
         members: 2,
-        has_spare: config.rebuild.is_some(),
+        has_spare,
         sectors,
         failures: config.failures,
     }

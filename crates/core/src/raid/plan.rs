@@ -123,8 +123,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of the data unit that a member holds of a row; `None` if it holds the
-    /// parity.
+    /// Returns the number of the data unit that a member holds of a row; `None` for the parity.
     pub fn data_unit(&self, row: u64, member: usize) -> Option<u64> {
         match self.parity(row) {
             None => Some(member as u64),
@@ -133,8 +132,7 @@ impl Layout {
         }
     }
 
-    /// Returns the block of the array that a member holds at `start`; `None` if it holds parity
-    /// there.
+    /// Returns the block of the array that a member holds at `start`; `None` for parity.
     pub fn block(&self, member: usize, start: Lbn) -> Option<Lbn> {
         let row = self.row(start.0 / self.unit);
         let unit = self.data_unit(row.index, member)?;
@@ -178,28 +176,20 @@ impl Health {
     }
 }
 
-/// Plans the rebuild of the next row: it reads all other units and writes the unit of the
-/// failed member.
+/// Plans the rebuild of the next row: reads of the other units, and a write of the failed one.
 pub fn rebuild(layout: &Layout, health: Health) -> Plan {
     let row = layout.row(health.rebuilt);
     let access = |member: usize| {
         let is_lost = Some(member) == health.failed;
         let op = if is_lost { Op::Write } else { Op::Read };
-        Access {
-            member,
-            op,
-            start: row.start,
-            sectors: row.unit,
-        }
+        Access::new(member, op, row.start, row.unit)
     };
     let accesses = (0..layout.members()).map(access);
     let (follow, begin): (Vec<_>, Vec<_>) = accesses.partition(|access| access.op == Op::Write);
     Plan {
         rows: row.index..row.index + 1,
-        blocks: row.first..layout.end(&row),
-        begin: begin.into(),
-        follow: follow.into(),
-        other: None,
+        follow: follow.into_iter().collect(),
+        ..Plan::new(row.first..layout.end(&row), begin.into_iter().collect())
     }
 }
 
@@ -210,26 +200,12 @@ pub fn plan(layout: &Layout, health: Health, request: &Request, each: &mut impl 
         Op::Flush => {
             let missing = health.failed.filter(|_| health.rebuilt == 0);
             let members = (0..layout.members()).filter(|member| Some(*member) != missing);
-            let flush = |member| Access {
-                member,
-                op: Op::Flush,
-                start: 0,
-                sectors: 0,
-            };
-            each(simple(first..end, members.map(flush).collect()));
+            let flush = |member| Access::new(member, Op::Flush, 0, 0);
+            each(Plan::new(first..end, members.map(flush).collect()));
         }
         Op::Write if layout.has_parity() => plan_write(layout, health, first, end, each),
         Op::Read if health.failed.is_some() => plan_read(layout, health, first, end, each),
-        op => each(simple(first..end, transfers(layout, op, first, end))),
-    }
-}
-
-/// Returns a plan of commands that no other command has to wait for.
-fn simple(blocks: Range<u64>, begin: Commands) -> Plan {
-    Plan {
-        blocks,
-        begin,
-        ..Plan::default()
+        op => each(Plan::new(first..end, transfers(layout, op, first, end))),
     }
 }
 
@@ -248,12 +224,8 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
     }
     if units == 1 {
         let (unit, offset) = top.unit_of(first);
-        return Commands::One(Access {
-            member: layout.member(top.index, unit),
-            op,
-            start: top.start + offset,
-            sectors: end - first,
-        });
+        let member = layout.member(top.index, unit);
+        return Commands::One(Access::new(member, op, top.start + offset, end - first));
     }
     // So few units are all at different members, with left-symmetric parity too.
     let mut begun = first;
@@ -265,15 +237,11 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
         }
         let (unit, offset) = row.unit_of(begun);
         let sectors = (row.unit - offset).min(end - begun);
-        accesses.push(Access {
-            member: layout.member(row.index, unit),
-            op,
-            start: row.start + offset,
-            sectors,
-        });
+        let member = layout.member(row.index, unit);
+        accesses.push(Access::new(member, op, row.start + offset, sectors));
         begun += sectors;
     }
-    accesses.into()
+    accesses.into_iter().collect()
 }
 
 /// Returns the commands of [`transfers`] for one member, over `rows`.
@@ -298,12 +266,7 @@ fn runs(
         let sectors = own.end - own.start;
         match runs.last_mut() {
             Some(last) if last.start + last.sectors == start => last.sectors += sectors,
-            _ => runs.push(Access {
-                member,
-                op,
-                start,
-                sectors,
-            }),
+            _ => runs.push(Access::new(member, op, start, sectors)),
         }
     }
     runs
@@ -352,17 +315,13 @@ impl Touched {
     }
 
     fn access(&self, member: usize, op: Op, offsets: &Range<u64>) -> Option<Access> {
-        (!offsets.is_empty()).then_some(Access {
-            member,
-            op,
-            start: self.row.start + offsets.start,
-            sectors: offsets.end.saturating_sub(offsets.start),
-        })
+        let sectors = offsets.end.saturating_sub(offsets.start);
+        let access = Access::new(member, op, self.row.start + offsets.start, sectors);
+        (!offsets.is_empty()).then_some(access)
     }
 }
 
-/// Plans a write to rows with parity: consecutive full rows as one part, and a part for each other
-/// row.
+/// Plans a write to rows with parity: a part for consecutive full rows, and one for each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut begun = first;
     while begun < end {
@@ -385,17 +344,11 @@ fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut 
             (last, next) = (following, after);
         }
         let members = (0..layout.members()).filter(|member| Some(*member) != missing);
-        let write = |member| Access {
-            member,
-            op: Op::Write,
-            start: row.start,
-            sectors: last.start + last.unit - row.start,
-        };
+        let sectors = last.start + last.unit - row.start;
+        let write = |member| Access::new(member, Op::Write, row.start, sectors);
         each(Plan {
             rows: row.index..last.index + 1,
-            blocks: begun..next,
-            begin: members.map(write).collect(),
-            ..Plan::default()
+            ..Plan::new(begun..next, members.map(write).collect())
         });
         begun = next;
     }
@@ -442,16 +395,13 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
     };
     Plan {
         rows: row..row + 1,
-        blocks,
-        begin: begin.into(),
-        follow: follow.into(),
-        other: None,
+        follow: follow.into_iter().collect(),
+        ..Plan::new(blocks, begin.into_iter().collect())
     }
 }
 
-/// Returns the reads for the new parity of a write, if it is computed from all data of the row at
-/// the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins or ends
-/// with the hull.
+/// Returns the reads for the new parity of a write, computed from all data of the row at the
+/// offsets `anew`, elsewhere from the old parity and data. `anew` begins or ends with the hull.
 fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
     let row = touched.row.index;
     let modified = hull_without(&touched.hull(), anew);
@@ -472,8 +422,7 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
     data.chain(parity).collect()
 }
 
-/// Plans a read from an array with a failed member, whose blocks are computed from all others of
-/// the row.
+/// Plans a read from an array with a failed member, whose blocks the rest of the row determines.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut begun = first;
@@ -487,7 +436,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
         if !lost.is_empty() {
             if pending < begun {
                 let before = transfers(layout, Op::Read, pending, begun);
-                each(simple(pending..begun, before));
+                each(Plan::new(pending..begun, before));
             }
             let others = (0..layout.members()).filter(|member| Some(*member) != missing);
             let reads = others.filter_map(|member| {
@@ -497,9 +446,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
             });
             each(Plan {
                 rows: row.index..row.index + 1,
-                blocks: begun..next,
-                begin: reads.collect(),
-                ..Plan::default()
+                ..Plan::new(begun..next, reads.collect())
             });
             pending = next;
         }
@@ -507,7 +454,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
     }
     if pending < end {
         let rest = transfers(layout, Op::Read, pending, end);
-        each(simple(pending..end, rest));
+        each(Plan::new(pending..end, rest));
     }
 }
 

@@ -20,17 +20,11 @@
 //! With few sequential reads it is ASPCTF at a higher cost, and far beyond saturation the credit
 //! turns it into FCFS. If the drive's write cache combines sequential writes it is slower than
 //! C-LOOK. docs/aspctf-seq.md shows where it beats which policy.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("aspctf-seq(w=6, gap=16)", "policy").is_ok());
-//! ```
 
 use super::asptf::Credit;
 use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
 use super::sptf::{CachedPositioning, Time};
-use super::waiting::Waiting;
+use super::waiting::{Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, SectorCount};
 
@@ -54,6 +48,7 @@ impl Rule for AspctfSeq {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "new; conjectured in worthington94 section 6.3",
+        example: "aspctf-seq(w=6, gap=16)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -66,49 +61,21 @@ impl Rule for AspctfSeq {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Ascending {
+        Box::new(Selector::new(Ascending {
             rule: *self,
-            waiting: Waiting::default(),
             ends: Vec::new(),
-        })
+        }))
     }
 }
 
 struct Ascending {
     rule: AspctfSeq,
-    waiting: Waiting,
-    /// One past the last block, and the index, of every pending read in ascending order; reused to
-    /// avoid allocation.
+    /// The end and the index of every pending read, in ascending order; reused to avoid allocation.
     ends: Vec<(Lbn, usize)>,
 }
 
 impl Ascending {
-    /// Returns the index of the request to serve next. Ties go to the earliest arrival.
-    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O) -> Option<usize> {
-        let all = self.waiting.all();
-        let requests = all.iter().map(|c| &c.pending.request).enumerate();
-        let reads = requests.filter(|(_, request)| request.op.is_read());
-        self.ends.clear();
-        self.ends
-            .extend(reads.map(|(index, request)| (request.end(), index)));
-        self.ends.sort_unstable();
-        let mut best: Option<(i128, usize)> = None;
-        for (index, candidate) in all.iter().enumerate() {
-            let Pending { request, arrived } = candidate.pending;
-            if request.op.is_read() && self.is_held_back(request.start, index) {
-                continue;
-            }
-            let time = CachedPositioning::time(outlook, candidate);
-            let own = self.rule.credit.subtract_from(time, arrived, now);
-            if best.is_none_or(|(min, _)| own < min) {
-                best = Some((own, index));
-            }
-        }
-        best.map(|(_, index)| index)
-    }
-
-    /// Returns true if the pending read at `index`, which begins at `start`, continues an older
-    /// one.
+    /// Returns true if the read at `index`, from block `start` on, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);
@@ -119,20 +86,31 @@ impl Ascending {
     }
 }
 
-impl<E: Estimate> Policy<E> for Ascending {
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.waiting.add(pending, drive);
-    }
-
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let index = self.select(now, &drive.outlook(now))?;
-        Some(self.waiting.remove(index))
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.waiting.take(id)
+impl Select for Ascending {
+    fn select<O: Outlook>(
+        &mut self,
+        now: Instant,
+        outlook: &O,
+        waiting: &Waiting,
+    ) -> Option<usize> {
+        let requests = waiting.all().iter().map(|c| &c.pending.request).enumerate();
+        let reads = requests.filter(|(_, request)| request.op.is_read());
+        self.ends.clear();
+        self.ends
+            .extend(reads.map(|(index, request)| (request.end(), index)));
+        self.ends.sort_unstable();
+        let costs = waiting
+            .all()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, candidate)| {
+                let Pending { request, arrived } = candidate.pending;
+                if request.op.is_read() && self.is_held_back(request.start, index) {
+                    return None;
+                }
+                let time = CachedPositioning::time(outlook, candidate);
+                Some((self.rule.credit.subtract_from(time, arrived, now), index))
+            });
+        costs.min().map(|(_, index)| index)
     }
 }

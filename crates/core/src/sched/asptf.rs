@@ -29,14 +29,6 @@
 //! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
 //! overtaken only by those that arrive within P / W after it, P being the longest positioning
 //! time: 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! for policy in ["asptf(w=6.3)", "asatf(w=30)", "aspctf(w=6)"] {
-//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
-//! }
-//! ```
 
 use std::marker::PhantomData;
 
@@ -91,6 +83,49 @@ impl Credit {
     }
 }
 
+/// A time whose policy with a credit is an entry of the table.
+pub trait AgedTime: Time {
+    const AGED: PolicyInfo;
+}
+
+impl AgedTime for Positioning {
+    const AGED: PolicyInfo = PolicyInfo {
+        name: "asptf",
+        summary: "shortest positioning time first, less a credit for waiting",
+        parameters: &[Credit::PARAMETER],
+        knowledge: Knowledge::Times,
+        origin: "worthington94 section 5.3",
+        example: "asptf(w=6.3)",
+    };
+}
+
+impl AgedTime for CachedPositioning {
+    const AGED: PolicyInfo = PolicyInfo {
+        name: "aspctf",
+        summary: "ASPTF; zero positioning time for buffered data",
+        parameters: &[Credit::PARAMETER],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "worthington94 section 6.3",
+        example: "aspctf(w=6)",
+    };
+}
+
+impl<T: AgedTime> Rule for Aged<T> {
+    const INFO: PolicyInfo = T::AGED;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        Credit::read(args).map(Self::new)
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        if T::IS_SEARCHABLE && self.credit.0 <= Credit::MAX_SEARCHABLE.0 {
+            Box::new(MinCostQueue::new(*self, drive.shape()))
+        } else {
+            Box::new(Selector::new(*self))
+        }
+    }
+}
+
 impl<T: Time> Aged<T> {
     #[inline]
     fn aged<O: Outlook>(&self, now: Instant, outlook: &O, c: &Candidate) -> i128 {
@@ -101,50 +136,6 @@ impl<T: Time> Aged<T> {
     fn new(credit: Credit) -> Self {
         let time = PhantomData;
         Self { credit, time }
-    }
-
-    fn create<E: Estimate>(self, drive: &E) -> Box<dyn Policy<E>> {
-        if T::IS_SEARCHABLE && self.credit.0 <= Credit::MAX_SEARCHABLE.0 {
-            Box::new(MinCostQueue::new(self, drive.shape()))
-        } else {
-            Box::new(Selector::new(self))
-        }
-    }
-}
-
-impl Rule for Asptf {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "asptf",
-        summary: "shortest positioning time first, less a credit for waiting",
-        parameters: &[Credit::PARAMETER],
-        knowledge: Knowledge::Times,
-        origin: "worthington94 section 5.3",
-    };
-
-    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        Credit::read(args).map(Self::new)
-    }
-
-    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        self.create(drive)
-    }
-}
-
-impl Rule for Aspctf {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "aspctf",
-        summary: "ASPTF; zero positioning time for buffered data",
-        parameters: &[Credit::PARAMETER],
-        knowledge: Knowledge::TimesAndBuffer,
-        origin: "worthington94 section 6.3",
-    };
-
-    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        Credit::read(args).map(Self::new)
-    }
-
-    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        self.create(drive)
     }
 }
 
@@ -165,6 +156,7 @@ impl Rule for Asatf {
         )],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.3",
+        example: "asatf(w=30)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -177,7 +169,7 @@ impl Rule for Asatf {
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let ns = self.sectors_per_s * sector_ns(drive);
         let credit = Credit(Span::from_ns(ns.round() as i64));
-        Asptf::new(credit).create(drive)
+        Asptf::new(credit).policy(drive)
     }
 }
 
@@ -214,7 +206,12 @@ impl<T: Time> MinCost for Aged<T> {
 }
 
 impl<T: Time> Select for Aged<T> {
-    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(
+        &mut self,
+        now: Instant,
+        outlook: &O,
+        waiting: &Waiting,
+    ) -> Option<usize> {
         waiting.min(|c| self.aged(now, outlook, c))
     }
 }

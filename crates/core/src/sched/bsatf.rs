@@ -1,28 +1,30 @@
-//! Batched shortest access time first.
+//! BSATF and LBSATF: batched shortest access time first, and its leaky form.
 //!
 //! # What it does
-//! Takes all pending requests as a batch and serves it by shortest access time; requests that
-//! arrive meanwhile wait for the next batch.
+//! BSATF takes all pending requests as a batch and serves it by shortest access time; requests that
+//! arrive meanwhile wait for the next batch. LBSATF makes the end of the greedy schedule its
+//! deadline when a batch is taken. A request that arrives later joins the batch if the greedy
+//! schedule of the remaining requests and the new one still ends by the deadline; otherwise it
+//! waits for the next batch.
 //!
 //! # Origin
-//! jacobson91 section 5.2, with the greedy order within a batch; liu05 section 6.1, where the two
-//! batches are two queues.
+//! jacobson91 section 5.2, with the greedy order within a batch; BSATF also liu05 section 6.1,
+//! where the two batches are two queues. LBSATF tries new arrivals one by one, in order of arrival,
+//! when the drive is next free: nothing could have been decided in between. We read "if a schedule
+//! can be found" as "if the greedy schedule fits", because the batch itself is scheduled that way.
 //!
 //! # Cost
-//! Per decision, the access time of every request left in the batch.
+//! Per decision, the access time of every request left in the batch. LBSATF rehearses the rest of
+//! the batch for each new arrival: quadratically many access times, and a copy of the drive. It
+//! suits short queues and studies of policies.
 //!
 //! # When it is bad
 //! Towards the end of a batch it has little to choose from, so it serves fewer requests per second
-//! than SATF (liu05 section 6.1). A request is overtaken only by those that were pending when its
-//! batch was taken.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("bsatf", "policy").is_ok());
-//! ```
+//! than SATF (liu05 section 6.1); few new arrivals fit into a batch of LBSATF, because most
+//! lengthen the schedule. A request is overtaken only by those that were pending when its batch was
+//! taken, and under LBSATF by later arrivals served by the batch's deadline, which does not move.
 
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;
 use crate::text::{Args, InputError};
 use crate::units::Instant;
@@ -37,6 +39,7 @@ impl Rule for Bsatf {
         parameters: &[],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.2",
+        example: "bsatf",
     };
 
     fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
@@ -64,12 +67,96 @@ impl<E: Estimate> Policy<E> for Batches {
         if self.batch.is_empty() {
             self.batch.append(&mut self.later);
         }
-        let outlook = drive.outlook(now);
-        let index = self.batch.min(|c| c.access(&outlook))?;
+        let index = nearest(&self.batch, now, drive)?;
         Some(self.batch.remove(index))
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
         self.batch.take(id).or_else(|| self.later.take(id))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lbsatf;
+
+impl Rule for Lbsatf {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "lbsatf",
+        summary: "BSATF; new requests may join a batch if it does not end later",
+        parameters: &[],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "jacobson91 section 5.2",
+        example: "lbsatf",
+    };
+
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
+        Ok(Self)
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Leaky::default())
+    }
+}
+
+#[derive(Default)]
+struct Leaky {
+    batch: Waiting,
+    /// The instant by which the batch must be done.
+    deadline: Instant,
+    /// Requests that did not fit.
+    later: Waiting,
+    /// Requests that arrived since the last decision.
+    fresh: Waiting,
+}
+
+impl Leaky {
+    /// Tries to admit the requests that arrived since the last decision.
+    fn admit<E: Estimate>(&mut self, now: Instant, drive: &E) {
+        if self.batch.is_empty() {
+            self.batch.append(&mut self.later);
+            self.batch.append(&mut self.fresh);
+            self.deadline = schedule_end(self.batch.clone(), now, drive);
+            return;
+        }
+        for &newcomer in std::mem::take(&mut self.fresh).all() {
+            let mut with_it = self.batch.clone();
+            with_it.push(newcomer);
+            if schedule_end(with_it.clone(), now, drive) <= self.deadline {
+                self.batch = with_it;
+            } else {
+                self.later.push(newcomer);
+            }
+        }
+    }
+}
+
+/// Returns the end of the greedy schedule of `rest` that begins at `now`.
+fn schedule_end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
+    let mut rehearsal = drive.rehearse();
+    while let Some(index) = nearest(&rest, now, &rehearsal) {
+        now = rehearsal.serve(now, &rest.remove(index).request);
+    }
+    now
+}
+
+fn nearest<E: Estimate>(waiting: &Waiting, now: Instant, drive: &E) -> Option<usize> {
+    let outlook = drive.outlook(now);
+    waiting.min(|c| c.access(&outlook))
+}
+
+impl<E: Estimate> Policy<E> for Leaky {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.fresh.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        self.admit(now, drive);
+        let index = nearest(&self.batch, now, drive)?;
+        Some(self.batch.remove(index))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let taken = self.batch.take(id).or_else(|| self.later.take(id));
+        taken.or_else(|| self.fresh.take(id))
     }
 }

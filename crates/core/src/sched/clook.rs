@@ -28,90 +28,30 @@
 //! it ignores rotation altogether. No request waits for more than one sweep, but requests for the
 //! arm's current position hold it there: a block, or by cylinders a cylinder (section 6.2). With
 //! `to=edge` C-SCAN also loses a full stroke per sweep.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! for policy in ["clook(by=map)", "cscan(by=map)", "cscan(by=map, to=edge)"] {
-//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
-//! }
-//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::line::{InCylinder, Line, Metric, Origin, Position};
-use super::look::{EdgeStrokes, TO_EDGE, read_to_edge};
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Pending, Policy};
 use crate::request::Request;
-use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
-pub type CLook = Cyclic<false>;
-pub type CScan = Cyclic<true>;
-
-/// C-SCAN if `HAS_EDGES`, otherwise C-LOOK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cyclic<const HAS_EDGES: bool> {
-    metric: Metric,
-    to_edge: bool,
-}
-
-const CLOOK: PolicyInfo = PolicyInfo {
-    name: "clook",
-    summary: "cyclical LOOK: always ascending, then again from the lowest",
-    parameters: &[Line::PARAMETER, Origin::FIRST],
-    knowledge: Knowledge::Blocks,
-    origin: "worthington94 section 3.1",
-};
-
-const CSCAN: PolicyInfo = PolicyInfo {
-    name: "cscan",
-    summary: "serves as clook does; with to=edge a sweep continues to the edge of the disk",
-    parameters: &[Line::PARAMETER, Origin::FIRST, TO_EDGE],
-    knowledge: Knowledge::Blocks,
-    origin: "worthington94 section 3.1, liu05 section 5.1",
-};
-
-impl<const HAS_EDGES: bool> Rule for Cyclic<HAS_EDGES> {
-    const INFO: PolicyInfo = if HAS_EDGES { CSCAN } else { CLOOK };
-
-    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        Ok(Self {
-            metric: Metric::read(args, Origin::First)?,
-            to_edge: HAS_EDGES && read_to_edge(args)?,
-        })
-    }
-
-    fn knowledge(&self) -> Knowledge {
-        if self.to_edge {
-            return Knowledge::Cylinders;
-        }
-        self.metric.knowledge()
-    }
-
-    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let metric = self.metric;
-        let order: Box<dyn Policy<E>> = match metric.line {
-            Line::Lbn => Box::new(Sweep::<Lbn>::new(metric, drive)),
-            Line::Fixed(_) | Line::Map => Box::new(Sweep::<InCylinder>::new(metric, drive)),
-        };
-        if self.to_edge {
-            return Box::new(EdgeStrokes::new(order, metric, true, drive));
-        }
-        order
+/// Creates a policy that serves requests by `metric` in repeated ascending sweeps.
+pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E>> {
+    match metric.line {
+        Line::Lbn => Box::new(Ascending::<Lbn>::new(metric, drive)),
+        Line::Fixed(_) | Line::Map => Box::new(Ascending::<InCylinder>::new(metric, drive)),
     }
 }
 
-/// Repeated ascending sweeps. A sorted list would also work, but moves all entries after each
-/// insertion.
+/// Repeated ascending sweeps. A sorted list would move all entries after each insertion.
 #[derive(Debug)]
-struct Sweep<P> {
+struct Ascending<P> {
     metric: Metric,
     /// The position of the sweep.
     at: P,
-    /// Requests at or beyond the position; with `from=last` also those that the last step has
-    /// passed.
+    /// Requests at or beyond the position; with `from=last` also those just passed.
     ahead: BinaryHeap<Reverse<Entry<P>>>,
     /// Requests before the position at the same coordinate.
     here: Vec<Reverse<Entry<P>>>,
@@ -130,7 +70,7 @@ struct Entry<P> {
     slot: usize,
 }
 
-impl<P: Position> Sweep<P> {
+impl<P: Position> Ascending<P> {
     fn new<E: Estimate>(metric: Metric, drive: &E) -> Self {
         Self {
             metric,
@@ -198,7 +138,7 @@ impl<P: Position> Sweep<P> {
     }
 }
 
-impl<E: Estimate, P: Position> Policy<E> for Sweep<P> {
+impl<E: Estimate, P: Position> Policy<E> for Ascending<P> {
     #[inline]
     fn add(&mut self, pending: Pending, drive: &E) {
         let slot = self.free.pop().unwrap_or(self.pending.len());

@@ -24,12 +24,6 @@
 //! SPTF: on the same workload the service time is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
 //! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams unless the buffer holds
 //! them. Its waits are bounded as C-LOOK's.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("cscan-la(i=3, by=map)", "policy").is_ok());
-//! ```
 
 use super::line::{InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
@@ -55,6 +49,7 @@ impl Rule for CScanLa {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "liu05 sections 3.1 and 5.1",
+        example: "cscan-la(i=3, by=map)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -149,8 +144,8 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     }
 }
 
-/// Returns the first request of the order that finishes earliest, and when it does; ties go to the
-/// lexicographically first order.
+/// Returns the first request of the order that finishes earliest, and when; ties go to the first
+/// order.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

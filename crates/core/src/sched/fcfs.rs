@@ -12,12 +12,6 @@
 //! # When it is bad
 //! Under any load that queues: it is the first policy to saturate (worthington94 figure 3), because
 //! it saves no seeks. Its variance is the lowest at light load.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("fcfs", "policy").is_ok());
-//! ```
 
 use std::collections::VecDeque;
 
@@ -35,6 +29,7 @@ impl Rule for Fcfs {
         parameters: &[],
         knowledge: Knowledge::Nothing,
         origin: "worthington94 section 3",
+        example: "fcfs",
     };
 
     fn read(_: &mut Args<'_>) -> Result<Self, InputError> {

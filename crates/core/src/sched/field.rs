@@ -15,8 +15,7 @@ use super::waiting::Candidate;
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found in a few
-/// steps.
+/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found fast.
 const RINGS: u32 = 64;
 
 /// Number of rings for a short queue. Examining a ring costs as much as two requests in it.
@@ -68,9 +67,7 @@ struct Field {
     held: u64,
     /// Number of cylinders in a ring.
     width: u32,
-    /// Number of cylinders of the drive.
     cylinders: u32,
-    /// Number of pending requests.
     waiting: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -82,8 +79,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance of phases: the drive catches a sector that has just begun, and instants are
-    /// rounded to nanoseconds.
+    /// Tolerance of phases: the drive catches a sector that has just begun, and instants round.
     margin: i64,
 }
 
@@ -278,7 +274,6 @@ impl Field {
         pending
     }
 
-    /// Removes the request `id`.
     fn take(&mut self, id: u64) -> Option<Pending> {
         let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
         let named = |spot: &Spot| candidate(spot).pending.request.id == id;

@@ -109,8 +109,7 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns the instant at which the last promised request is done, if serving them from now on
-    /// keeps all promises.
+    /// Returns when the last promised request is done, if serving them now keeps all promises.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
@@ -158,7 +157,6 @@ impl Splice for Greedy {
 pub(super) struct Forcing<S> {
     /// Number of requests forced at a time.
     n: usize,
-    /// Age of the oldest request at which it is forced.
     age: Span,
     /// The time added to the earliest possible instant of a promise.
     slack: Span,
@@ -179,8 +177,7 @@ impl<S> Forcing<S> {
         }
     }
 
-    /// Promises the oldest requests the instants they would get if served now in greedy order, plus
-    /// the slack.
+    /// Promises the oldest requests the instants of their greedy order from now on, plus slack.
     fn promise<R: Rehearse>(&mut self, mut drive: R, mut now: Instant) {
         let mut oldest = self.waiting.oldest(self.n).to_vec();
         loop {

@@ -15,15 +15,9 @@
 //! # When it is bad
 //! It saturates early, because the sweep leaves it few requests to choose from (liu05 section 6.1).
 //! It never leaves a group to which requests keep arriving, so waits are unbounded.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("gstf(n=200)", "policy").is_ok());
-//! ```
 
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
-use super::waiting::{Candidate, Waiting};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Cylinder, Instant, Span};
@@ -41,6 +35,7 @@ impl Rule for Gstf {
         parameters: &[("n=100", "the cylinders in a group, from 1 to 1000000000")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "gstf(n=200)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -51,11 +46,8 @@ impl Rule for Gstf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Groups {
-            rule: *self,
-            group: 0,
-            waiting: Waiting::default(),
-        })
+        let (rule, group) = (*self, 0);
+        Box::new(Selector::new(Groups { rule, group }))
     }
 }
 
@@ -63,47 +55,34 @@ struct Groups {
     rule: Gstf,
     /// The group of the request served last.
     group: u32,
-    waiting: Waiting,
 }
 
 impl Groups {
     fn group(&self, cylinder: Cylinder) -> u32 {
         cylinder.0 / self.rule.cylinders
     }
-
-    /// Returns the number of groups that the sweep passes before it reaches a candidate's; lower
-    /// groups come after the wrap.
-    fn turn(&self, c: &Candidate) -> u32 {
-        self.group(c.location.cylinder).wrapping_sub(self.group)
-    }
 }
 
-impl<E: Estimate> Policy<E> for Groups {
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.waiting.add(pending, drive);
-    }
-
-    fn note_bypass(&mut self, request: &Request, drive: &E) {
-        self.group = self.group(drive.locate(request).cylinder);
-    }
-
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let turn = self.waiting.all().iter().map(|c| self.turn(c)).min()?;
-        let outlook = drive.outlook(now);
-        let index = self.waiting.min(|c| {
-            let is_out = self.turn(c) != turn;
+impl Select for Groups {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        // The number of groups that the sweep passes before it reaches a candidate's; lower groups
+        // come after the wrap.
+        let turn = |c: &Candidate| self.group(c.location.cylinder).wrapping_sub(self.group);
+        let nearest = waiting.all().iter().map(turn).min()?;
+        let index = waiting.min(|c| {
+            let is_out = turn(c) != nearest;
             let access = if is_out {
                 Span::ZERO
             } else {
-                c.access(&outlook)
+                c.access(outlook)
             };
             (is_out, access)
-        })?;
-        self.group = self.group.wrapping_add(turn);
-        Some(self.waiting.remove(index))
+        });
+        self.group = self.group.wrapping_add(nearest);
+        index
     }
 
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.waiting.take(id)
+    fn note_bypass<E: Estimate>(&mut self, request: &Request, drive: &E) {
+        self.group = self.group(drive.locate(request).cylinder);
     }
 }

@@ -17,14 +17,8 @@
 //! # When it is bad
 //! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
 //! either can, as under SPTF. Its throughput does not exceed FCFS's (liu05 section 8.2.1).
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("hol(within=sptf)", "policy").is_ok());
-//! ```
 
-use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, read_word};
 use super::waiting::{Select, Selector, Waiting};
 use crate::request::Priority;
 use crate::text::{Args, InputError};
@@ -57,19 +51,12 @@ impl Rule for Hol {
         ],
         knowledge: Knowledge::Times,
         origin: "liu05 sections 7.4 and 8.2.1",
+        example: "hol(within=sptf)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let by = args.maybe("by", "direction or priority", |text| match text {
-            "direction" => Some(false),
-            "priority" => Some(true),
-            _ => None,
-        })?;
-        let within = args.maybe("within", "fcfs or sptf", |text| match text {
-            "fcfs" => Some(false),
-            "sptf" => Some(true),
-            _ => None,
-        })?;
+        let by = read_word(args, "by", [("direction", false), ("priority", true)])?;
+        let within = read_word(args, "within", [("fcfs", false), ("sptf", true)])?;
         Ok(Self {
             is_by_priority: by.unwrap_or(false),
             is_within_by_time: within.unwrap_or(false),
@@ -82,7 +69,7 @@ impl Rule for Hol {
 }
 
 impl Select for Hol {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.min(|c| {
             let time = if self.is_within_by_time {
                 c.positioning(outlook)

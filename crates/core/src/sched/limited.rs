@@ -16,12 +16,6 @@
 //! # When it is bad
 //! If most waits reach the limit it becomes FCFS, and saturates like it. A request beyond the limit
 //! is never overtaken; before that, any request may overtake it.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("limited(wait=500 ms, policy=asptf(w=6))", "policy").is_ok());
-//! ```
 
 use std::collections::VecDeque;
 
@@ -64,6 +58,7 @@ impl<C: Config> Rule for Limited<C> {
         ],
         knowledge: Knowledge::Inner,
         origin: "drives' firmware; jacobson91 section 5.2",
+        example: "limited(wait=500 ms, policy=asptf(w=6))",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

@@ -6,8 +6,9 @@
 //! block. So a policy only decides whether the arm moves up or down the line.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
-use super::policy::{Estimate, Knowledge, Pending, Policy};
+use super::policy::{Estimate, Knowledge, Pending, Policy, read_word};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, SectorCount};
@@ -78,8 +79,7 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block: the sweep on its way up has then not yet passed requests for the same or
-    /// for overlapping blocks.
+    /// The first block: an upward sweep has not passed requests for the same or overlapping blocks.
     First,
     /// The block after the last.
     Last,
@@ -107,16 +107,9 @@ impl Metric {
     /// Reads the parameters `by` and `from`; the latter defaults to `origin`.
     pub(super) fn read(args: &mut Args<'_>, origin: Origin) -> Result<Self, InputError> {
         let line = Line::read(args)?;
-        let read = |text: &str| match text {
-            "first" => Some(Origin::First),
-            "last" => Some(Origin::Last),
-            _ => None,
-        };
-        let given = args.maybe("from", "first or last", read)?;
-        Ok(Self {
-            line,
-            origin: given.unwrap_or(origin),
-        })
+        let words = [("first", Origin::First), ("last", Origin::Last)];
+        let origin = read_word(args, "from", words)?.unwrap_or(origin);
+        Ok(Self { line, origin })
     }
 
     pub(super) fn knowledge(self) -> Knowledge {
@@ -207,19 +200,11 @@ pub(super) enum Direction {
     Down,
 }
 
-impl Direction {
-    /// Returns 1 if an arm that moved in this direction reverses to move `to`, else 0.
-    pub(super) fn reversals(self, to: Self) -> f64 {
-        f64::from(u8::from(self != to))
-    }
-}
-
 /// Requests along a line, by position and then in order of arrival.
 #[derive(Debug)]
 pub(super) struct LineQueue<P> {
     metric: Metric,
     pending: Sorted<P, Entry>,
-    /// The position of the arm.
     at: P,
     /// Index of the first request at or beyond the arm.
     ahead: usize,
@@ -333,8 +318,7 @@ impl<P: Position> LineQueue<P> {
         here.chain(end..self.len())
     }
 
-    /// Removes the request at `index`, which must be the first at its position, and moves the arm
-    /// there.
+    /// Removes the request at `index`, the first at its position, and moves the arm there.
     #[inline]
     pub fn serve<E: Estimate>(&mut self, index: usize, drive: &E) -> Pending {
         let key = self.pending.key(index);
@@ -358,7 +342,6 @@ impl<P: Position> LineQueue<P> {
         self.ahead = self.pending.count_below(self.at);
     }
 
-    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.pending.find(|entry| entry.pending.request.id == id)?;
         Some(self.remove(index))
@@ -370,18 +353,40 @@ impl<P: Position> LineQueue<P> {
     }
 }
 
-/// A rule that decides between up and down.
-pub(super) trait TurnRule: Send {
-    /// Returns the direction in which to leave an exhausted coordinate with requests on both sides:
-    /// `above` and `below` are the indices of the next ones. The arm last moved in direction
-    /// `last`.
+/// The choice between up and down where the arm leaves an exhausted coordinate with requests on
+/// both sides: the side with the smaller mean distance of its nearest requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnRule {
+    /// The number of requests considered on each side; at least 1.
+    pub count: usize,
+    /// The distance that a reversal costs. As much as the length of the line forbids reversals
+    /// until nothing is ahead.
+    pub penalty: f64,
+}
+
+impl TurnRule {
+    /// Chooses between the requests `above` and `below`, the next on each side, after the arm has
+    /// moved in direction `last`.
     fn direction<P: Position>(
-        &self,
+        self,
         queue: &LineQueue<P>,
         last: Direction,
         above: usize,
         below: usize,
-    ) -> Direction;
+    ) -> Direction {
+        // Below 2^53 both sides of the division are exact, so the mean of one is its distance.
+        let cost = |to, indices: Range<usize>, index| {
+            let count = indices.len() as f64;
+            let total: u64 = indices.map(|index| queue.distance(index)).sum();
+            let reversals = f64::from(u8::from(last != to));
+            (total as f64 / count + self.penalty * reversals, index)
+        };
+        // No request is left at the arm's coordinate: all are above or below.
+        let upper = above..queue.len().min(above + self.count);
+        let lower = above.saturating_sub(self.count)..above;
+        let up = cost(Direction::Up, upper, above);
+        queue.cheaper(up, cost(Direction::Down, lower, below))
+    }
 }
 
 /// Creates a policy that serves all requests for the arm's coordinate in the order of C-LOOK
@@ -391,27 +396,27 @@ pub(super) trait TurnRule: Send {
 ///
 /// Each arrival costs a binary search, each decision up to three, and both move 16 bytes (24 by
 /// cylinders) for every request pending at a higher block.
-pub(super) fn two_way<E: Estimate, T: TurnRule + 'static>(
+pub(super) fn two_way<E: Estimate>(
     metric: Metric,
-    rule: T,
+    rule: TurnRule,
     drive: &E,
 ) -> Box<dyn Policy<E>> {
     match metric.line {
-        Line::Lbn => Box::new(TwoWay::<Lbn, T>::new(metric, rule, drive)),
-        Line::Fixed(_) | Line::Map => Box::new(TwoWay::<InCylinder, T>::new(metric, rule, drive)),
+        Line::Lbn => Box::new(TwoWay::<Lbn>::new(metric, rule, drive)),
+        Line::Fixed(_) | Line::Map => Box::new(TwoWay::<InCylinder>::new(metric, rule, drive)),
     }
 }
 
 #[derive(Debug)]
-struct TwoWay<P, T> {
+struct TwoWay<P> {
     queue: LineQueue<P>,
     /// The direction in which the arm last moved.
     last: Direction,
-    rule: T,
+    rule: TurnRule,
 }
 
-impl<P: Position, T: TurnRule> TwoWay<P, T> {
-    fn new<E: Estimate>(metric: Metric, rule: T, drive: &E) -> Self {
+impl<P: Position> TwoWay<P> {
+    fn new<E: Estimate>(metric: Metric, rule: TurnRule, drive: &E) -> Self {
         Self {
             queue: LineQueue::new(metric, drive),
             last: Direction::Up,
@@ -420,7 +425,7 @@ impl<P: Position, T: TurnRule> TwoWay<P, T> {
     }
 }
 
-impl<E: Estimate, P: Position, T: TurnRule> Policy<E> for TwoWay<P, T> {
+impl<E: Estimate, P: Position> Policy<E> for TwoWay<P> {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.queue.add(pending, drive);
     }
@@ -441,18 +446,16 @@ impl<E: Estimate, P: Position, T: TurnRule> Policy<E> for TwoWay<P, T> {
     fn next(&mut self, _: Instant, drive: &E) -> Option<Pending> {
         let queue = &self.queue;
         let index = queue.here().or_else(|| {
-            let (direction, index) = match (queue.above(), queue.below()) {
-                (Some(above), Some(below)) => {
-                    match self.rule.direction(queue, self.last, above, below) {
-                        Direction::Up => (Direction::Up, above),
-                        Direction::Down => (Direction::Down, below),
-                    }
-                }
-                (Some(above), None) => (Direction::Up, above),
-                (None, below) => (Direction::Down, below?),
+            let (above, below) = (queue.above(), queue.below());
+            self.last = match (above, below) {
+                (Some(above), Some(below)) => self.rule.direction(queue, self.last, above, below),
+                (Some(_), None) => Direction::Up,
+                (None, _) => Direction::Down,
             };
-            self.last = direction;
-            Some(index)
+            match self.last {
+                Direction::Up => above,
+                Direction::Down => below,
+            }
         })?;
         Some(self.queue.serve(index, drive))
     }

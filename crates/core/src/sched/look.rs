@@ -33,29 +33,23 @@
 //! more than two sweeps, but requests for the arm's current position hold it there: a block, or by
 //! cylinders a cylinder (section 6.2 states this for all policies by cylinders). With `to=edge`
 //! SCAN also loses the empty strokes, which weigh most where sweeps are short.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! for policy in ["look(by=1024)", "scan(by=map)", "scan(by=map, to=edge)"] {
-//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
-//! }
-//! ```
 
-use super::line::{
-    Direction, InCylinder, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way,
-};
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::clook::cyclic;
+use super::line::{InCylinder, Line, Metric, Origin, Position, TurnRule, two_way};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule, read_word};
 use crate::request::{Ordering, Request, Stroke};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
-pub type Look = Elevator<false>;
-pub type Scan = Elevator<true>;
+pub type Look = Sweep<false, false>;
+pub type Scan = Sweep<false, true>;
+pub type CLook = Sweep<true, false>;
+pub type CScan = Sweep<true, true>;
 
-/// SCAN if `HAS_EDGES`, otherwise LOOK.
+/// One of four policies that sweep over the disk: up and down, or always up if `IS_CYCLIC`; SCAN
+/// and C-SCAN, which can move on to the edges, if `HAS_EDGES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elevator<const HAS_EDGES: bool> {
+pub struct Sweep<const IS_CYCLIC: bool, const HAS_EDGES: bool> {
     metric: Metric,
     to_edge: bool,
 }
@@ -66,24 +60,52 @@ const LOOK: PolicyInfo = PolicyInfo {
     parameters: &[Line::PARAMETER, Origin::FIRST],
     knowledge: Knowledge::Blocks,
     origin: "worthington94 section 3.1",
+    example: "look(by=1024)",
 };
 
 const SCAN: PolicyInfo = PolicyInfo {
     name: "scan",
     summary: "serves as look does; with to=edge a sweep continues to the edge of the disk",
-    parameters: &[Line::PARAMETER, Origin::FIRST, TO_EDGE],
-    knowledge: Knowledge::Blocks,
-    origin: "worthington94 section 3.1",
+    parameters: &[
+        Line::PARAMETER,
+        Origin::FIRST,
+        (
+            "to=request",
+            "a sweep ends at its last request (to=request) or at the edge of the disk (to=edge)",
+        ),
+    ],
+    example: "scan(by=map, to=edge)",
+    ..LOOK
 };
 
-impl<const HAS_EDGES: bool> Rule for Elevator<HAS_EDGES> {
-    const INFO: PolicyInfo = if HAS_EDGES { SCAN } else { LOOK };
+const CLOOK: PolicyInfo = PolicyInfo {
+    name: "clook",
+    summary: "cyclical LOOK: always ascending, then again from the lowest",
+    example: "clook(by=map)",
+    ..LOOK
+};
+
+const CSCAN: PolicyInfo = PolicyInfo {
+    name: "cscan",
+    summary: "serves as clook does; with to=edge a sweep continues to the edge of the disk",
+    origin: "worthington94 section 3.1, liu05 section 5.1",
+    example: "cscan(by=map, to=edge)",
+    ..SCAN
+};
+
+impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS_EDGES> {
+    const INFO: PolicyInfo = match (IS_CYCLIC, HAS_EDGES) {
+        (false, false) => LOOK,
+        (false, true) => SCAN,
+        (true, false) => CLOOK,
+        (true, true) => CSCAN,
+    };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        Ok(Self {
-            metric: Metric::read(args, Origin::First)?,
-            to_edge: HAS_EDGES && read_to_edge(args)?,
-        })
+        let metric = Metric::read(args, Origin::First)?;
+        let to = [("request", false), ("edge", true)];
+        let to_edge = HAS_EDGES && read_word(args, "to", to)?.unwrap_or(false);
+        Ok(Self { metric, to_edge })
     }
 
     fn knowledge(&self) -> Knowledge {
@@ -94,47 +116,25 @@ impl<const HAS_EDGES: bool> Rule for Elevator<HAS_EDGES> {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let order = two_way(self.metric, Onward, drive);
+        let metric = self.metric;
+        let order = if IS_CYCLIC {
+            cyclic(metric, drive)
+        } else {
+            let rule = TurnRule {
+                count: 1,
+                penalty: metric.line.share(1.0, drive),
+            };
+            two_way(metric, rule, drive)
+        };
         if self.to_edge {
-            return Box::new(EdgeStrokes::new(order, self.metric, false, drive));
+            return Box::new(EdgeStrokes::new(order, metric, IS_CYCLIC, drive));
         }
         order
     }
 }
 
-#[derive(Debug)]
-struct Onward;
-
-impl TurnRule for Onward {
-    fn direction<P: Position>(
-        &self,
-        _: &LineQueue<P>,
-        last: Direction,
-        _: usize,
-        _: usize,
-    ) -> Direction {
-        last
-    }
-}
-
-/// Documentation of the parameter `to`.
-pub(super) const TO_EDGE: (&str, &str) = (
-    "to=request",
-    "a sweep ends at its last request (to=request) or at the edge of the disk (to=edge)",
-);
-
-/// Reads the parameter `to`: true if sweeps end at the edge.
-pub(super) fn read_to_edge(args: &mut Args<'_>) -> Result<bool, InputError> {
-    let read = |text: &str| match text {
-        "request" => Some(false),
-        "edge" => Some(true),
-        _ => None,
-    };
-    Ok(args.maybe("to", "request or edge", read)?.unwrap_or(false))
-}
-
 /// The order of another policy, with strokes to the edges where it reverses or starts again.
-pub(super) struct EdgeStrokes<E> {
+struct EdgeStrokes<E> {
     order: Box<dyn Policy<E>>,
     metric: Metric,
     /// The arm only serves on its way up, and returns from the last cylinder to the first.
@@ -147,7 +147,7 @@ pub(super) struct EdgeStrokes<E> {
 
 impl<E: Estimate> EdgeStrokes<E> {
     /// Adds strokes to `order`, which measures by `metric`, with the arm at the first block.
-    pub fn new(order: Box<dyn Policy<E>>, metric: Metric, is_cyclic: bool, drive: &E) -> Self {
+    fn new(order: Box<dyn Policy<E>>, metric: Metric, is_cyclic: bool, drive: &E) -> Self {
         Self {
             order,
             metric,

@@ -23,12 +23,6 @@
 //! It ignores rotation and jumps back for each expired request. Expiry is checked only between
 //! batches: an expired request that is the oldest of its direction waits for at most batch (starved
 //! + 1) more services, and one with k older requests in its direction for k + 1 times as many.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("mq-deadline(batch=1)", "policy").is_ok());
-//! ```
 
 use std::collections::VecDeque;
 
@@ -71,6 +65,7 @@ impl Rule for MqDeadline {
         ],
         knowledge: Knowledge::Blocks,
         origin: "the Linux kernel's scheduler of this name",
+        example: "mq-deadline(batch=1)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

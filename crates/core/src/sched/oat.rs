@@ -1,35 +1,41 @@
-//! Optimal access time: the bound of all policies on a closed batch.
+//! Optimal access time: the bound of all policies on a closed batch, and its short-sighted forms.
 //!
 //! # What it does
-//! Serves all pending requests in the order whose last request completes earliest. The order is
+//! OAT serves all pending requests in the order whose last request completes earliest. The order is
 //! exact: it is found by trying orders on copies of the drive, including its buffer, anew when a
 //! request arrives. The cost is factorial, so this is done for at most `most` requests; while more
 //! are pending, the one with the shortest access time goes next, and the order is not a bound.
 //!
+//! Short-sighted OAT (`oat-batch`) takes the n oldest requests, or all if there are fewer, and
+//! serves them in the optimal order; only then does it consider new arrivals. Sliding-window OAT
+//! (`oat-window`) serves the first of the optimal order of the n oldest; then the next request
+//! enters the window and it decides again.
+//!
 //! # Origin
-//! jacobson91 section 4.1; liu05 appendix C. Departures: it minimises the instant at which the last
-//! request completes, not a sum of access times, which would ignore overheads and the buffer; and
-//! the default limit is 8, where the papers went up to 10 requests, off line. Ties go to the order
-//! that comes first when compared by age.
+//! jacobson91 section 4.1, with batches and windows of 6; liu05 section 6.1 (SW-OAT) and appendix
+//! C. Departures: it minimises the instant at which the last request completes, not a sum of access
+//! times, which would ignore overheads and the buffer; and the default limit is 8, where the papers
+//! went up to 10 requests, off line. Ties go to the order that comes first when compared by age. A
+//! batch is taken when a decision is due, so a short queue makes a small batch.
 //!
 //! # Cost
-//! For n pending requests, up to e times n! requests tried (110,000 for 8), each at the cost of one
-//! simulated request, though usually a few percent of that; none while nothing arrives.
+//! For n requests, up to e times n! requests tried (1,957 for 6, 110,000 for 8), each at the cost
+//! of one simulated request, though usually a few percent of that. OAT pays this after each
+//! arrival, short-sighted OAT for each batch, and sliding-window OAT for each decision.
 //!
 //! # When it is bad
-//! With arrivals: it travels far for a first request to gain time later, which new arrivals then
+//! With arrivals: OAT travels far for a first request to gain time later, which new arrivals then
 //! spoil (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("oat(most=7)", "policy").is_ok());
-//! ```
+//! Under load, with 6 requests on the HP 97560, batches are 1.84 times and windows 1.75 times as
+//! slow as SATF over the whole queue, because they choose among few, and windows are no better than
+//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request waits only for
+//! those ahead of its batch and n - 1 others, but it may stay in a window indefinitely while better
+//! ones pass through it.
 
 use std::collections::VecDeque;
 
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
-use super::waiting::{Candidate, Waiting};
+use super::waiting::{Candidate, Plan, Planner, Waiting};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::Instant;
@@ -51,6 +57,7 @@ impl Rule for Oat {
         )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
+        example: "oat(most=7)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -117,13 +124,83 @@ impl<E: Estimate> Policy<E> for Optimal {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OatBatch {
+    /// Maximum number of requests in a batch.
+    pub n: usize,
+}
+
+impl Rule for OatBatch {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "oat-batch",
+        summary: "short-sighted OAT: the optimal order of one batch after another",
+        parameters: &[(
+            "n=6",
+            "the maximum number of requests in a batch, from 1 to 10",
+        )],
+        example: "oat-batch(n=6)",
+        ..Oat::INFO
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
+        Ok(Self { n })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Planner::new(*self))
+    }
+}
+
+impl Plan for OatBatch {
+    fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize> {
+        let order = optimal_order(&drive.rehearse(), now, waiting.oldest(self.n));
+        order.iter().map(|step| step.index).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OatWindow {
+    /// Maximum number of requests in the window.
+    n: usize,
+}
+
+impl Rule for OatWindow {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "oat-window",
+        summary: "sliding-window OAT: the first of the optimal order of the oldest",
+        parameters: &[(
+            "n=6",
+            "the maximum number of requests in the window, from 1 to 10",
+        )],
+        example: "oat-window(n=6)",
+        ..Oat::INFO
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
+        Ok(Self { n })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Planner::new(*self))
+    }
+}
+
+impl Plan for OatWindow {
+    fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize> {
+        let order = optimal_order(&drive.rehearse(), now, waiting.oldest(self.n));
+        order.first().map(|step| step.index).into_iter().collect()
+    }
+}
+
 /// A request of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OrderStep {
+struct OrderStep {
     /// The index among the requests to be ordered.
-    pub index: usize,
+    index: usize,
     /// The instant at which the request is chosen.
-    pub at: Instant,
+    at: Instant,
 }
 
 /// Returns the order of `requests`, from `now` on, whose last completes earliest; ties go to the
@@ -131,13 +208,8 @@ pub(super) struct OrderStep {
 ///
 /// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is abandoned
 /// when it alone takes longer than the best complete order, and prefixes are tried earliest first,
-/// so that the first complete order is the greedy one. In the worst case it serves e times n!
-/// requests.
-pub(super) fn optimal_order<R: Rehearse>(
-    drive: &R,
-    now: Instant,
-    requests: &[Candidate],
-) -> Vec<OrderStep> {
+/// so that the first complete order is the greedy one. At worst it serves e times n! requests.
+fn optimal_order<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<OrderStep> {
     let mut search = Search {
         requests,
         left: vec![true; requests.len()],

@@ -15,8 +15,7 @@ pub struct Pending {
     pub arrived: Instant,
 }
 
-/// A drive that can estimate the time of a request. `'static`, so that one policy can contain
-/// another.
+/// A drive that can estimate the time of a request. `'static`, so that policies can contain others.
 pub trait Estimate: Send + 'static {
     /// The drive's state at the moment of a decision.
     type Outlook<'a>: Outlook
@@ -50,14 +49,12 @@ pub struct Shape {
     pub revolution: Span,
 }
 
-/// Estimates in one state of a drive; each time is measured from the instant when the arm is free
-/// for the request.
+/// Estimates in one state of a drive; times are measured from when the arm is free for the request.
 pub trait Outlook {
     /// Returns the cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
 
-    /// Returns the angle under the heads at the instant from which the times of a read or a write
-    /// are measured.
+    /// Returns the angle under the heads when the times of a read or a write begin.
     fn angle(&self, op: Op) -> Angle;
 
     /// Returns the time until the media transfer of a request at `location` would begin.
@@ -73,8 +70,7 @@ pub trait Outlook {
     /// Returns true if the buffer has the beginning of the request's data, or is receiving it now.
     fn is_buffered(&self, request: &Request) -> bool;
 
-    /// Returns a lower bound on the positioning time of any request at least `distance` cylinders
-    /// away.
+    /// Returns a lower bound on the positioning time of requests `distance` or more cylinders away.
     fn min_seek(&self, distance: u32) -> Span;
 }
 
@@ -118,6 +114,8 @@ pub struct PolicyInfo {
     pub knowledge: Knowledge,
     /// The publication that describes it.
     pub origin: &'static str,
+    /// The policy with parameters, as written.
+    pub example: &'static str,
 }
 
 /// The knowledge of the drive that a policy needs (worthington94 section 5).
@@ -176,4 +174,15 @@ pub(crate) trait Rule: Sized {
 
     /// Creates the policy for `drive`, with nothing pending.
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;
+}
+
+/// Reads a parameter that is one of two words.
+pub(super) fn read_word<T: Copy>(
+    args: &mut Args<'_>,
+    key: &'static str,
+    words: [(&str, T); 2],
+) -> Result<Option<T>, InputError> {
+    let expected = format!("{} or {}", words[0].0, words[1].0);
+    let read = |text: &str| Some(words.iter().find(|(word, _)| *word == text)?.1);
+    args.maybe(key, &expected, read)
 }

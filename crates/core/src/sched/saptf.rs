@@ -16,12 +16,6 @@
 //! # When it is bad
 //! Waits are unbounded: a request of the last level still needs a positioning time below t^-4 times
 //! every other one.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("saptf(t=0.7)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};
@@ -41,6 +35,7 @@ impl Rule for Saptf {
         parameters: &[("t=0.8", "the factor from level to level, from 0 to 1")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "saptf(t=0.7)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -56,7 +51,12 @@ impl Rule for Saptf {
 }
 
 impl Select for Saptf {
-    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(
+        &mut self,
+        now: Instant,
+        outlook: &O,
+        waiting: &Waiting,
+    ) -> Option<usize> {
         let levels = Levels::new(waiting, now);
         waiting.min(|c| {
             let positioning = c.positioning(outlook);
@@ -92,7 +92,6 @@ impl Levels {
         }
     }
 
-    /// Returns the level of table 6.1.
     fn level(&self, wait_us: i128) -> i32 {
         let above = self.count * wait_us - self.sum;
         if above <= 0 {

@@ -19,17 +19,9 @@
 //! If arrivals spoil the second step: then it gave up the better first one for nothing. It is
 //! slightly better than SATF on random requests, and more so on clustered ones (liu05 section
 //! 6.2.1). It starves requests as SATF does.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("satf-la(i=2, alpha=0.5, strict=yes)", "policy").is_ok());
-//! ```
 
-use std::collections::VecDeque;
-
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
-use super::waiting::Waiting;
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
+use super::waiting::{Candidate, Plan, Planner, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
@@ -63,6 +55,7 @@ impl Rule for SatfLa {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "liu05 section 6.1",
+        example: "satf-la(i=2, alpha=0.5, strict=yes)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -77,53 +70,33 @@ impl Rule for SatfLa {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Ahead {
-            rule: *self,
-            waiting: Waiting::default(),
-            chosen: VecDeque::new(),
-        })
+        Box::new(Planner::new(*self))
     }
-}
-
-#[derive(Debug)]
-struct Ahead {
-    rule: SatfLa,
-    waiting: Waiting,
-    /// Ids of the requests to serve next, of which there are several only if `strict`.
-    chosen: VecDeque<u64>,
 }
 
 /// The indices of requests in the order of service.
 struct Sequence {
-    /// The weighted sum of access times in nanoseconds. It need not be an integer, but that of a
-    /// single request is exact.
+    /// The weighted sum of access times in nanoseconds. Exact for a single request.
     sum: f64,
     indices: Vec<usize>,
 }
 
-impl Ahead {
-    /// Returns access times and indices of the requests in `left`, shortest first, then oldest.
-    fn nearest<R: Rehearse>(&self, drive: &R, now: Instant, left: &[usize]) -> Vec<(Span, usize)> {
-        let outlook = drive.outlook(now);
-        let access = |&index: &usize| {
-            let c = &self.waiting.all()[index];
-            (c.access(&outlook), index)
-        };
-        let mut nearest: Vec<(Span, usize)> = left.iter().map(access).collect();
-        nearest.sort_unstable();
-        nearest
-    }
-
+impl SatfLa {
     /// Returns the best sequence of up to `length` of the requests in `left`.
     fn best<R: Rehearse>(
         &self,
         drive: &R,
         now: Instant,
+        all: &[Candidate],
         left: &[usize],
         length: usize,
     ) -> Option<Sequence> {
+        let outlook = drive.outlook(now);
+        let access = |&index: &usize| (all[index].access(&outlook), index);
+        let mut nearest: Vec<(Span, usize)> = left.iter().map(access).collect();
+        nearest.sort_unstable();
         let mut best: Option<Sequence> = None;
-        for (access, first) in self.nearest(drive, now, left) {
+        for (access, first) in nearest {
             let access = access.as_ns() as f64;
             // Later requests can only add to the sum.
             if best.as_ref().is_some_and(|best| access > best.sum) {
@@ -135,10 +108,10 @@ impl Ahead {
             };
             if length > 1 && left.len() > 1 {
                 let mut after = drive.clone();
-                let then = after.serve(now, &self.waiting.all()[first].pending.request);
+                let then = after.serve(now, &all[first].pending.request);
                 let rest: Vec<usize> = left.iter().copied().filter(|&i| i != first).collect();
-                if let Some(next) = self.best(&after, then, &rest, length - 1) {
-                    sequence.sum += self.rule.alpha * next.sum;
+                if let Some(next) = self.best(&after, then, all, &rest, length - 1) {
+                    sequence.sum += self.alpha * next.sum;
                     sequence.indices.extend(next.indices);
                 }
             }
@@ -153,26 +126,13 @@ impl Ahead {
     }
 }
 
-impl<E: Estimate> Policy<E> for Ahead {
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.waiting.add(pending, drive);
-    }
-
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.chosen.is_empty() {
-            let all: Vec<usize> = (0..self.waiting.all().len()).collect();
-            let best = self.best(&drive.rehearse(), now, &all, self.rule.i)?;
-            let served = if self.rule.strict { self.rule.i } else { 1 };
-            let indices = best.indices.iter().take(served);
-            let ids = indices.map(|&index| self.waiting.all()[index].pending.request.id);
-            self.chosen = ids.collect();
-        }
-        let id = self.chosen.pop_front()?;
-        self.waiting.take(id)
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.chosen.retain(|&other| other != id);
-        self.waiting.take(id)
+impl Plan for SatfLa {
+    fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize> {
+        let all = waiting.all();
+        let left: Vec<usize> = (0..all.len()).collect();
+        let best = self.best(&drive.rehearse(), now, all, &left, self.i);
+        let mut order = best.map_or_else(Vec::new, |best| best.indices);
+        order.truncate(if self.strict { self.i } else { 1 });
+        order
     }
 }

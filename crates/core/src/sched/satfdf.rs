@@ -26,28 +26,18 @@
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF, and it has a longer tail than `satfgdf`
 //! (jacobson91 section 6.1), because the forward order may leave the head anywhere.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! let text = "satfdf(n=2, revolutions=3, age=500ms, splice=both)";
-//! assert!(PolicyConfig::parse(text, "policy").is_ok());
-//! ```
 
 use std::cmp::Reverse;
 
 use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, read_age};
-use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule, read_word};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfDf {
-    /// Number of requests forced at a time.
     n: usize,
-    /// The slack, in revolutions.
     revolutions: u64,
-    /// Age of the oldest request at which it is forced.
     age: Span,
     /// A forward and a backward order are joined.
     both: bool,
@@ -71,16 +61,13 @@ impl Rule for SatfDf {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
+        example: "satfdf(n=2, revolutions=3, age=500ms, splice=both)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
         let revolutions = args.maybe_count("revolutions", 0..=1000)?.unwrap_or(5);
-        let both = args.maybe("splice", "forward or both", |text| match text {
-            "forward" => Some(false),
-            "both" => Some(true),
-            _ => None,
-        })?;
+        let both = read_word(args, "splice", [("forward", false), ("both", true)])?;
         Ok(Self {
             n,
             revolutions,
@@ -103,8 +90,7 @@ impl Rule for SatfDf {
 #[derive(Debug)]
 struct Both;
 
-/// An order of the start of the forward order and the end of the backward one, joined so that
-/// promises are kept.
+/// The start of the forward order and the end of the backward one, joined to keep promises.
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
@@ -149,8 +135,7 @@ fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     }
 }
 
-/// Returns the greedy order backward from the forced request, last request first, limited by the
-/// gap.
+/// Returns the greedy order backward from the forced request, last request first, within the gap.
 fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let start = gap.start();
     let free = gap.free().into_iter();
@@ -182,8 +167,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to the longest end of the backward order that keeps its promises, with each
-/// request served once.
+/// Joins `begin` to the longest end of the backward order that keeps promises, without repetition.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],

@@ -25,12 +25,6 @@
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("satfgdf(revolutions=4, age=500 ms)", "policy").is_ok());
-//! ```
 
 use super::forced::{AGE, Forcing, Gap, Splice, read_age};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rehearse, Rule, Shape};
@@ -39,9 +33,7 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfGdf {
-    /// The slack, in revolutions.
     revolutions: u64,
-    /// Age of the oldest request at which it is forced.
     age: Span,
 }
 
@@ -58,6 +50,7 @@ impl Rule for SatfGdf {
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
+        example: "satfgdf(revolutions=4, age=500 ms)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

@@ -20,12 +20,6 @@
 //! Under load: once the oldest are always too old, little is spliced in, and it becomes FCFS with
 //! the resulting queue (jacobson91 section 5.1). A forced request is delayed only by other forced
 //! ones; a request that becomes too old waits for those forced before it.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("satfuf(n=4, age=500ms)", "policy").is_ok());
-//! ```
 
 use super::forced::{AGE, Forcing, Greedy, read_age};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
@@ -34,9 +28,7 @@ use crate::units::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfUf {
-    /// Number of requests forced at a time.
     n: usize,
-    /// Age of the oldest request at which it is forced.
     age: Span,
 }
 
@@ -47,6 +39,7 @@ impl Rule for SatfUf {
         parameters: &[("n=1", "requests forced at a time, from 1 to 1000"), AGE],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
+        example: "satfuf(n=4, age=500ms)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

@@ -28,14 +28,6 @@
 //! the others starve requests too, SATF especially large ones. They break up sequential streams
 //! (section 6.3): on sequential reads even SPCTF is slower than C-LOOK, because it serves only
 //! parts of a stream in order.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! for policy in ["sptf", "satf", "spctf"] {
-//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
-//! }
-//! ```
 
 use super::field::{MinCost, MinCostQueue};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
@@ -58,8 +50,7 @@ pub trait Time: Copy + Default + Send + 'static {
     /// No time is shorter than the positioning time, so candidates can be searched by position.
     const IS_SEARCHABLE: bool = true;
 
-    /// Returns a lower bound on the excess of a candidate's time over its positioning time, in
-    /// nanoseconds.
+    /// Returns a lower bound on the excess of a candidate's time over its positioning time, in ns.
     fn min_excess_ns(_: Shape, _: &Candidate) -> f64 {
         0.0
     }
@@ -84,6 +75,7 @@ impl Time for Positioning {
         parameters: &[],
         knowledge: Knowledge::Times,
         origin: "worthington94 section 3.2, jacobson91 section 4.2",
+        example: "sptf",
     };
 
     #[inline]
@@ -99,6 +91,7 @@ impl Time for Access {
         parameters: &[],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 4.2, liu05 section 3.1",
+        example: "satf",
     };
 
     /// Returns the transfer time of the blocks on the first track.
@@ -122,6 +115,7 @@ impl Time for CachedPositioning {
         parameters: &[],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",
+        example: "spctf",
     };
 
     const IS_SEARCHABLE: bool = false;
@@ -165,7 +159,7 @@ impl<T: Time> MinCost for Shortest<T> {
 }
 
 impl<T: Time> Select for Shortest<T> {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.min(|c| T::time(outlook, c))
     }
 }

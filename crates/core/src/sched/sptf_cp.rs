@@ -16,12 +16,6 @@
 //! # When it is bad
 //! With a small t writes starve and throughput drops (liu05 section 8.2.1); with any t requests can
 //! starve, as under SPTF.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("sptf-cp(t=0.6)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};
@@ -44,6 +38,7 @@ impl Rule for SptfCp {
         )],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "sptf-cp(t=0.6)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -59,7 +54,7 @@ impl Rule for SptfCp {
 }
 
 impl Select for SptfCp {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         let positioning = |c: &Candidate| c.positioning(outlook);
         let is_write = |c: &Candidate| !c.pending.request.op.is_read();
         let all = waiting.all();

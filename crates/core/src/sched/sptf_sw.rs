@@ -17,12 +17,6 @@
 //! # When it is bad
 //! Foreground requests wait up to n percent of a positioning time longer than with SPTF. It
 //! starves requests as SPTF does.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("sptf-sw(n=40%)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};
@@ -45,6 +39,7 @@ impl Rule for SptfSw {
         )],
         knowledge: Knowledge::Times,
         origin: "lumb01, SPTF-SWn%",
+        example: "sptf-sw(n=40%)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -60,7 +55,7 @@ impl Rule for SptfSw {
 }
 
 impl Select for SptfSw {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         // Exact in a double: no positioning time comes near 2^53 ns.
         let positioning = |c: &Candidate| {
             let span = c.positioning(outlook);

@@ -22,14 +22,8 @@
 //! Starvation: as long as requests keep arriving near the arm, those far from it wait without
 //! bound. By block number it serves a sequential stream backwards when the last of its requests is
 //! nearest (worthington94 section 6.1).
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("sstf(by=map, from=first)", "policy").is_ok());
-//! ```
 
-use super::line::{Direction, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way};
+use super::line::{Line, Metric, Origin, TurnRule, two_way};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
@@ -45,6 +39,7 @@ impl Rule for Sstf {
         parameters: &[Line::PARAMETER, Origin::LAST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
+        example: "sstf(by=map, from=first)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -57,22 +52,10 @@ impl Rule for Sstf {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        two_way(self.metric, Nearer, drive)
-    }
-}
-
-#[derive(Debug)]
-struct Nearer;
-
-impl TurnRule for Nearer {
-    fn direction<P: Position>(
-        &self,
-        queue: &LineQueue<P>,
-        _: Direction,
-        above: usize,
-        below: usize,
-    ) -> Direction {
-        let cost = |index| (queue.distance(index), index);
-        queue.cheaper(cost(above), cost(below))
+        let rule = TurnRule {
+            count: 1,
+            penalty: 0.0,
+        };
+        two_way(self.metric, rule, drive)
     }
 }

@@ -14,12 +14,6 @@
 //! Requests outside the window are passed over however near they are, so throughput hardly grows
 //! with load. Waits are unbounded except for n = 1: the oldest stays in the window, but newer ones
 //! that enter can always be nearer.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("sw-sptf(n=10)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};
@@ -42,6 +36,7 @@ impl Rule for SwSptf {
         )],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "sw-sptf(n=10)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -57,7 +52,7 @@ impl Rule for SwSptf {
 }
 
 impl Select for SwSptf {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.min_of_oldest(self.window, |c| c.positioning(outlook))
     }
 }

@@ -5,20 +5,15 @@ use std::str::FromStr;
 
 use super::aspctf_seq::AspctfSeq;
 use super::asptf::{Asatf, Aspctf, Asptf};
-use super::bsatf::Bsatf;
-use super::clook::{CLook, CScan};
+use super::bsatf::{Bsatf, Lbsatf};
 use super::cscan_la::CScanLa;
-use super::cvscan::CvScan;
 use super::fcfs::Fcfs;
 use super::gstf::Gstf;
 use super::hol::Hol;
-use super::lbsatf::Lbsatf;
 use super::limited;
-use super::look::{Look, Scan};
+use super::look::{CLook, CScan, Look, Scan};
 use super::mq_deadline::MqDeadline;
-use super::oat::Oat;
-use super::oat_batch::OatBatch;
-use super::oat_window::OatWindow;
+use super::oat::{Oat, OatBatch, OatWindow};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use super::saptf::Saptf;
 use super::satf_la::SatfLa;
@@ -30,7 +25,7 @@ use super::sptf_cp::SptfCp;
 use super::sptf_sw::SptfSw;
 use super::sstf::Sstf;
 use super::sw_sptf::SwSptf;
-use super::vscan::VScan;
+use super::vscan::{CvScan, VScan};
 use super::wb_sptf::WbSptf;
 use super::wscan::WScan;
 use super::wstf::Wstf;
@@ -105,8 +100,7 @@ impl PolicyConfig {
     /// values without keys belong to the first parameters, and names may be in capitals.
     ///
     /// # Errors
-    /// If the policy, parameter or value does not exist; `field` names the field in errors about
-    /// unknown policies.
+    /// If the policy, parameter or value does not exist; unknown policies are reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let ours = name.to_ascii_lowercase();
@@ -130,8 +124,7 @@ impl PolicyConfig {
         self.known.info()
     }
 
-    /// Returns the knowledge of the drive that it needs with these parameters; never
-    /// [`Knowledge::Inner`].
+    /// Returns the knowledge that it needs with these parameters; never [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.known.knowledge()
     }
@@ -271,9 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique() {
+    fn names_are_unique_and_examples_are_valid() {
         for (at, info) in INFOS.iter().enumerate() {
             assert!(INFOS[..at].iter().all(|other| other.name != info.name));
+            let example = PolicyConfig::parse(info.example, "policy").expect(info.example);
+            assert_eq!(example.info().name, info.name);
         }
     }
 }

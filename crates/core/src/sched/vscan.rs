@@ -1,65 +1,91 @@
-//! VSCAN(R): between SSTF and LOOK.
+//! VSCAN(R), between SSTF and LOOK, and CVSCAN(N, R), by the distance of several requests.
 //!
 //! # What it does
-//! Serves the nearest request, where one that makes the arm reverse counts as farther away by `r`
-//! times the length of the line. By cylinders it serves all requests for the current cylinder, as
-//! C-LOOK does, before it moves on. If both sides cost the same it moves to the one whose next
-//! request arrived first.
+//! VSCAN serves the nearest request, where one that makes the arm reverse counts as farther away by
+//! `r` times the length of the line. CVSCAN chooses between up and down by the mean distance of the
+//! nearest `n` requests on each side (of all if there are fewer), and then serves the nearest on
+//! that side. By cylinders both serve all requests for the current cylinder, as C-LOOK does, before
+//! they move on. If both sides cost the same they move to the one whose next request arrived first.
 //!
 //! # Origin
-//! jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
+//! VSCAN: jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
 //! worthington94 sections 3.1, 5.1, 5.2. By block number the length is the number of blocks. The
 //! position is the first block of the previous request (section 6.2 there); VSCAN(0) is SSTF with
 //! the same `from`, VSCAN(1) is LOOK. A request that found the drive idle also sets the direction,
 //! if it moved the arm.
 //!
+//! CVSCAN: worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R)
+//! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: fewer than `n`
+//! requests count by their own mean; requests for the arm's cylinder (by block number, its block),
+//! which are on neither side, go first; the default of `n` is the smallest that is not VSCAN.
+//!
 //! # Cost
-//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
-//! moved for every request pending at a higher block.
+//! A binary search per arrival; up to three, and the distances of 2 `n` requests, per decision; and
+//! for each, 16 bytes (24 by cylinders) moved for every request pending at a higher block.
 //!
 //! # When it is bad
 //! With `r` below 1 a request can starve: requests that keep arriving near the arm on both sides,
-//! nearer than the penalty, keep it reversing.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("vscan(r=0.2, by=map)", "policy").is_ok());
-//! ```
+//! nearer than the penalty, keep it reversing. Under CVSCAN a near request also waits if others on
+//! its side are far away.
 
-use super::line::{Direction, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way};
+use super::line::{Line, Metric, Origin, TurnRule, two_way};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
+/// Documentation of the parameter `r`.
+const R: (&str, &str) = (
+    "r=0.2",
+    "the cost of reversing, from 0 to 1 times the length of the line",
+);
+
+const VSCAN: PolicyInfo = PolicyInfo {
+    name: "vscan",
+    summary: "nearest first, with a penalty for reversing: between sstf and look",
+    parameters: &[R, Line::PARAMETER, Origin::FIRST],
+    knowledge: Knowledge::Blocks,
+    origin: "jacobson91 section 2, worthington94 section 3.1",
+    example: "vscan(r=0.2, by=map)",
+};
+
+const CVSCAN: PolicyInfo = PolicyInfo {
+    name: "cvscan",
+    summary: "vscan by the mean distance of the nearest few on each side",
+    parameters: &[
+        ("n=2", "the number of requests on each side, from 1 to 1000"),
+        R,
+        Line::PARAMETER,
+        Origin::FIRST,
+    ],
+    knowledge: Knowledge::Blocks,
+    origin: "worthington94 section 3.1",
+    example: "cvscan(n=4, r=0.2)",
+};
+
+pub type VScan = Reluctant<false>;
+pub type CvScan = Reluctant<true>;
+
+/// CVSCAN if `HAS_MEAN`, otherwise VSCAN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VScan {
+pub struct Reluctant<const HAS_MEAN: bool> {
+    /// Number of requests considered on each side; at least 1.
+    n: u64,
     /// The cost of reversing, as a share of the line.
     r: f64,
     metric: Metric,
 }
 
-/// Documentation of the parameter `r`.
-pub(super) const R: (&str, &str) = (
-    "r=0.2",
-    "the cost of reversing, from 0 to 1 times the length of the line",
-);
-
-pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, InputError> {
-    Ok(args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2))
-}
-
-impl Rule for VScan {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "vscan",
-        summary: "nearest first, with a penalty for reversing: between sstf and look",
-        parameters: &[R, Line::PARAMETER, Origin::FIRST],
-        knowledge: Knowledge::Blocks,
-        origin: "jacobson91 section 2, worthington94 section 3.1",
-    };
+impl<const HAS_MEAN: bool> Rule for Reluctant<HAS_MEAN> {
+    const INFO: PolicyInfo = if HAS_MEAN { CVSCAN } else { VSCAN };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let n = if HAS_MEAN {
+            args.maybe_count("n", 1..=1000)?.unwrap_or(2)
+        } else {
+            1
+        };
         Ok(Self {
-            r: read_r(args)?,
+            n,
+            r: args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2),
             metric: Metric::read(args, Origin::First)?,
         })
     }
@@ -69,29 +95,10 @@ impl Rule for VScan {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let penalty = self.metric.line.share(self.r, drive);
-        two_way(self.metric, Reluctant { penalty }, drive)
-    }
-}
-
-#[derive(Debug)]
-struct Reluctant {
-    /// The distance that a reversal costs.
-    penalty: f64,
-}
-
-impl TurnRule for Reluctant {
-    fn direction<P: Position>(
-        &self,
-        queue: &LineQueue<P>,
-        last: Direction,
-        above: usize,
-        below: usize,
-    ) -> Direction {
-        let cost = |to, index| {
-            let distance = queue.distance(index) as f64;
-            (distance + self.penalty * last.reversals(to), index)
+        let rule = TurnRule {
+            count: self.n as usize,
+            penalty: self.metric.line.share(self.r, drive),
         };
-        queue.cheaper(cost(Direction::Up, above), cost(Direction::Down, below))
+        two_way(self.metric, rule, drive)
     }
 }

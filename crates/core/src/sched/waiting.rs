@@ -1,15 +1,17 @@
 //! Pending requests in order of arrival, with their locations: for policies that examine all of
 //! them at every decision.
 
+use std::collections::VecDeque;
+
 use super::policy::{Estimate, Outlook, Pending, Policy};
 use crate::extent::Extent;
+use crate::request::Request;
 use crate::units::{Instant, Span};
 
 /// A pending request and its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub pending: Pending,
-    /// The location of the first block.
     pub location: Extent,
 }
 
@@ -31,7 +33,6 @@ impl Candidate {
     }
 }
 
-/// Candidates in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(Vec<Candidate>);
 
@@ -53,7 +54,6 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    /// Returns all candidates, oldest first.
     pub fn all(&self) -> &[Candidate] {
         &self.0
     }
@@ -90,17 +90,20 @@ impl Waiting {
         self.0.remove(index).pending
     }
 
-    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.0.iter().position(|c| c.pending.request.id == id)?;
         Some(self.remove(index))
     }
 }
 
-/// A rule that examines every pending request at each decision, and keeps no other state.
+/// A rule that examines every pending request at each decision.
 pub(super) trait Select: Send {
     /// Returns the index of the request to serve next.
-    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize>;
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, waiting: &Waiting)
+    -> Option<usize>;
+
+    /// Records a request that is served without being selected.
+    fn note_bypass<E: Estimate>(&mut self, _: &Request, _: &E) {}
 }
 
 /// A policy that serves the request selected by `rule`.
@@ -121,6 +124,10 @@ impl<E: Estimate, S: Select> Policy<E> for Selector<S> {
         self.waiting.add(pending, drive);
     }
 
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.rule.note_bypass(request, drive);
+    }
+
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.waiting.is_empty() {
             return None;
@@ -131,6 +138,54 @@ impl<E: Estimate, S: Select> Policy<E> for Selector<S> {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
+        self.waiting.take(id)
+    }
+}
+
+/// A rule that plans one request or several at each decision.
+pub(super) trait Plan: Send {
+    /// Returns the indices of the requests to serve before the next decision, in order.
+    fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize>;
+}
+
+/// A policy that serves what `rule` has planned, whatever arrives meanwhile.
+pub(super) struct Planner<P> {
+    rule: P,
+    waiting: Waiting,
+    /// The ids of the planned requests, in order.
+    planned: VecDeque<u64>,
+}
+
+impl<P> Planner<P> {
+    pub fn new(rule: P) -> Self {
+        Self {
+            rule,
+            waiting: Waiting::default(),
+            planned: VecDeque::new(),
+        }
+    }
+}
+
+impl<E: Estimate, P: Plan> Policy<E> for Planner<P> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.waiting.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.planned.is_empty() && !self.waiting.is_empty() {
+            let order = self.rule.plan(now, drive, &self.waiting);
+            let all = self.waiting.all();
+            self.planned = order
+                .into_iter()
+                .map(|i| all[i].pending.request.id)
+                .collect();
+        }
+        let id = self.planned.pop_front()?;
+        self.waiting.take(id)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.planned.retain(|&other| other != id);
         self.waiting.take(id)
     }
 }

@@ -17,12 +17,6 @@
 //! When the queue exceeds the window, throughput hardly grows with load. A request is overtaken
 //! only by those that arrive within t after it; in the dynamic variant, within t times the longest
 //! queue.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("wb-sptf(t=60 ms, dynamic=yes)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};
@@ -52,6 +46,7 @@ impl Rule for WbSptf {
         ],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "wb-sptf(t=60 ms, dynamic=yes)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -68,7 +63,7 @@ impl Rule for WbSptf {
 }
 
 impl Select for WbSptf {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         let all = waiting.all();
         let oldest = all.first()?.pending.arrived;
         let times = if self.is_dynamic { all.len() } else { 1 };

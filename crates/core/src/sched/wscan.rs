@@ -23,12 +23,6 @@
 //! # When it is bad
 //! Requests that keep arriving in the window hold the arm there and starve the others; a workload
 //! spread over the disk sends only a share of `f` there, which does not.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("wscan(f=10%, by=map)", "policy").is_ok());
-//! ```
 
 use super::line::{Direction, InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
@@ -57,6 +51,7 @@ impl Rule for WScan {
         ],
         knowledge: Knowledge::Blocks,
         origin: "liu05 section 3.1",
+        example: "wscan(f=10%, by=map)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -84,7 +79,6 @@ impl Rule for WScan {
     }
 }
 
-/// Serves one window after another.
 #[derive(Debug)]
 struct Windows<P> {
     queue: LineQueue<P>,
@@ -125,7 +119,6 @@ impl<P: Position> Windows<P> {
         };
     }
 
-    /// Returns the index of the request to serve.
     fn choose(&self) -> Option<usize> {
         let queue = &self.queue;
         if let Some(index) = queue.here() {

@@ -19,12 +19,6 @@
 //! # When it is bad
 //! Once waits reach M it becomes FCFS, and saturates like it. A request that has waited M is never
 //! overtaken; before that, any request may overtake it.
-//!
-//! # Example
-//! ```
-//! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("wstf(m=3 s)", "policy").is_ok());
-//! ```
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};
@@ -46,6 +40,7 @@ impl Rule for Wstf {
         parameters: &[("m=3 s", "the longest wait allowed, from 1 ms to 10^9 s")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
+        example: "wstf(m=3 s)",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -65,7 +60,12 @@ impl Rule for Wstf {
 }
 
 impl Select for Wstf {
-    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(
+        &mut self,
+        now: Instant,
+        outlook: &O,
+        waiting: &Waiting,
+    ) -> Option<usize> {
         waiting.min(|c| {
             let access = c.access(outlook);
             let left = (self.max_wait - now.since_or_zero(c.pending.arrived)).or_zero();

@@ -25,7 +25,6 @@ pub(super) trait Size: Sized {
     fn ready(&self, bounds: Bounds) -> Self::Draw;
 }
 
-/// The range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// All sizes and starts are multiples of this.

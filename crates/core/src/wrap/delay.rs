@@ -35,7 +35,6 @@
 use std::collections::VecDeque;
 
 use crate::device::{Completion, ComponentReport, Device, NamedWork, Status, Work};
-use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::{Instant, Span};
 
@@ -54,7 +53,6 @@ pub struct Delay<D> {
     latency: Latency,
     /// Completions of the device that are held back, in the order in which they become due.
     late: VecDeque<Completion>,
-    /// The number of requests that were held back.
     delayed: u64,
     /// The largest number of requests that were held back at the same time.
     late_max: usize,
@@ -101,11 +99,9 @@ impl<D: Device> Delay<D> {
 }
 
 impl<D: Device> Device for Delay<D> {
-    crate::forward!(device: capacity sector_size check has_room submit abort persisted);
-
-    fn accepts(&self, request: &Request) -> bool {
-        self.device.accepts(request)
-    }
+    crate::forward!(
+        device: capacity sector_size check has_room accepts submit abort persisted
+    );
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.late.front().map(|completion| completion.at);
@@ -134,12 +130,8 @@ impl<D: Device> Device for Delay<D> {
                 ("late_max", Some(self.late_max as f64)),
             ],
         });
-        let own = ComponentReport {
-            name: String::new(),
-            work,
-        };
         let mut all = self.device.components(now);
-        all.push(own);
+        all.push(ComponentReport::new(work));
         all
     }
 }

@@ -72,12 +72,9 @@ pub use plan::{AffectedOps, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibr
 pub struct Faults<D> {
     device: D,
     judge: Judge,
-    /// Duration of a retry.
     revolution: Span,
     clock: Clock,
-    /// Requests inside the device.
     children: Children<Child>,
-    /// Number of submitted requests.
     submitted: u64,
     /// Requests that have not ended, `retried` included.
     live: usize,
@@ -93,7 +90,6 @@ pub struct Faults<D> {
     is_lost: bool,
 }
 
-/// A request inside the device.
 #[derive(Clone, Copy)]
 struct Child {
     request: Request,
@@ -181,19 +177,12 @@ impl<D: Device> Faults<D> {
         self.due
             .extend(retried.map(|retried| not_ready(retried.request, retried.arrived)));
         for (id, child) in ended {
-            self.end(id);
+            self.children[id].is_live = false;
             self.due.push_back(not_ready(child.request, child.arrived));
             // A request that can no longer be aborted completes unnoticed.
             self.device.abort(self.clock.inside(at), id);
         }
         self.live = 0;
-    }
-
-    /// Marks the child's request as ended, regardless of the device.
-    fn end(&mut self, id: u64) {
-        if let Some(child) = self.children.get_mut(id) {
-            child.is_live = false;
-        }
     }
 
     /// Converts a completion of the device into one of its request, unless that has already ended;
@@ -333,15 +322,11 @@ impl<D: Device> Device for Faults<D> {
             return false;
         }
         // The device's clock may be paused: the request would complete later.
-        if let Some(Child {
-            request, arrived, ..
-        }) = self.children.get_mut(child).copied()
-        {
-            self.end(child);
-            self.live -= 1;
-            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-            self.due.push_back(aborted);
-        }
+        let child = &mut self.children[child];
+        child.is_live = false;
+        self.live -= 1;
+        let aborted = Completion::unserved(child.request, child.arrived, now, Status::Aborted);
+        self.due.push_back(aborted);
         true
     }
 }
@@ -358,17 +343,17 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        PausedRehearsal::new(self.device.rehearse(), self.clock)
+        PausedRehearsal {
+            device: self.device.rehearse(),
+            clock: self.clock,
+        }
     }
 }
 
-/// Converts between outside time and the time of the wrapped device, whose clock pauses
-/// occasionally.
+/// Converts between outside time and the time of the wrapped device, whose clock may pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// Total length of all pauses.
     lag: Span,
-    /// End of the last pause.
     resumes: Instant,
 }
 
@@ -399,12 +384,6 @@ pub struct PausedRehearsal<R> {
     clock: Clock,
 }
 
-impl<R> PausedRehearsal<R> {
-    pub(super) fn new(device: R, clock: Clock) -> Self {
-        Self { device, clock }
-    }
-}
-
 impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = PausedRehearsal<R::Rehearsal>;
@@ -416,7 +395,10 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        PausedRehearsal::new(self.device.rehearse(), self.clock)
+        PausedRehearsal {
+            device: self.device.rehearse(),
+            clock: self.clock,
+        }
     }
 }
 
@@ -462,7 +444,6 @@ pub(super) struct Judge {
     spikes: Random,
 }
 
-/// The faults of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub status: Status,

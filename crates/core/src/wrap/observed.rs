@@ -1,11 +1,13 @@
-//! An observer at any level of a device stack.
+//! An observer at any level of a device stack, and a recorder, which takes a trace there.
 //!
 //! # What it does
 //! Calls an [`Observer`] for every request that the wrapped device accepts and for every
-//! completion, and changes nothing.
+//! completion, and changes nothing. The recorder keeps each request, in order of arrival, with its
+//! completion.
 //!
 //! # Cost
-//! The observer's own.
+//! The observer's own. The recorder takes memory for each request, and a search in a tree of those
+//! outstanding: in long runs, an observer of your own can write each completion as it comes.
 //!
 //! # When it is bad
 //! Ids belong to its level: a wrapper around it that submits child requests, such as a host
@@ -18,15 +20,20 @@
 //!
 //! use diskarm_core::device::Device;
 //! use diskarm_core::report::Report;
-//! use diskarm_core::wrap::ObservedDevice;
+//! use diskarm_core::wrap::{ObservedDevice, Recorder, Recording};
 //!
 //! /// The device, and its report, to be read after the run.
 //! fn reported<D: Device>(device: D) -> (impl Device, Arc<Mutex<Report>>) {
 //!     let report = Arc::new(Mutex::new(Report::new(0)));
 //!     (ObservedDevice::new(device, report.clone()), report)
 //! }
+//!
+//! fn recorded<D: Device>(device: D) -> Recorder<D> {
+//!     Recorder::new(device, Recording::default())
+//! }
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::device::{Completion, Device, SubmitError};
@@ -60,13 +67,8 @@ impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
 
 impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
     crate::forward!(
-        device: capacity sector_size check has_room next_event abort components persisted
+        device: capacity sector_size check has_room accepts next_event abort components persisted
     );
-
-    #[inline]
-    fn accepts(&self, request: &Request) -> bool {
-        self.device.accepts(request)
-    }
 
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
@@ -112,5 +114,52 @@ impl<O: Observer> Observer for Arc<Mutex<O>> {
     fn is_over(&self) -> bool {
         let observer = self.lock().unwrap_or_else(PoisonError::into_inner);
         observer.is_over()
+    }
+}
+
+/// A device whose requests and completions are kept.
+pub type Recorder<D> = ObservedDevice<D, Recording>;
+
+/// The requests that a [`Recorder`] has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    passed: Vec<RecordedRequest>,
+    /// Indices in `passed` of outstanding requests, by id.
+    outstanding: BTreeMap<u64, usize>,
+}
+
+/// A request that passed a [`Recorder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedRequest {
+    /// Instant at which it was submitted.
+    pub arrived: Instant,
+    /// The request, as it was submitted.
+    pub request: Request,
+    /// Its completion; `None` while it is outstanding.
+    pub completion: Option<Completion>,
+}
+
+impl Recording {
+    /// Returns all requests, in order of arrival.
+    pub fn passed(&self) -> &[RecordedRequest] {
+        &self.passed
+    }
+}
+
+impl Observer for Recording {
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        self.outstanding.insert(request.id, self.passed.len());
+        self.passed.push(RecordedRequest {
+            arrived: now,
+            request: *request,
+            completion: None,
+        });
+    }
+
+    /// A request that arrived before the recording began is not in it.
+    fn completed(&mut self, completion: &Completion) {
+        if let Some(place) = self.outstanding.remove(&completion.request.id) {
+            self.passed[place].completion = Some(*completion);
+        }
     }
 }

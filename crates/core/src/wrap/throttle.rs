@@ -58,8 +58,7 @@ impl Limits {
     /// Checks that a device can keep them.
     ///
     /// # Errors
-    /// If there are less than a request in ten years or 100 bytes a second, or the burst is
-    /// negative.
+    /// If they allow less than a request in ten years or 100 bytes a second, or a negative burst.
     pub fn check(&self) -> Result<(), InputError> {
         // Slower ones would leave the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
@@ -103,7 +102,6 @@ pub struct Throttle<D> {
     /// Instant at which the limits allow the next request; `None` once it has passed.
     opens: Option<Instant>,
     held: VecDeque<Pending>,
-    /// Requests inside the device.
     children: Children<Parent>,
     /// Requests that were aborted while they were held.
     due: VecDeque<Completion>,

@@ -575,7 +575,6 @@ pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
     })
 }
 
-/// Parses a number of bytes with its unit.
 fn parse_bytes(text: &str) -> Option<f64> {
     let (prefix, base) = match text.trim().strip_suffix("iB") {
         Some(rest) => (rest, 1024.0),

@@ -37,7 +37,6 @@ fn fits(key: &str, line: &str) -> bool {
     key.len() + " = ".len() + line.chars().count() <= MAX_COLUMNS
 }
 
-/// Formats a string on one line.
 fn line(text: &str) -> String {
     let text = escaped(text).replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{text}\"")

@@ -328,8 +328,13 @@ impl<'d, 't> TimingLocator<'d, 't> {
     /// Chooses the pattern of the first zone among those that explain its tracks equally well. If
     /// several do, or skews do not show where cylinders end, movement times decide.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
-        let likely = zone_map::likeliest(&patterns).clone();
-        if patterns.len() == 1 && likely.tracks.surfaces > 1 {
+        let is_only = patterns.len() == 1;
+        let skew = |pattern: &Pattern| pattern.tracks.cylinder_skew;
+        let widest = patterns
+            .into_iter()
+            .max_by(|a, b| skew(a).total_cmp(&skew(b)));
+        let likely = widest.expect("at least one pattern");
+        if is_only && likely.tracks.surfaces > 1 {
             return Ok(likely);
         }
         let few: &[usize] = match likely.tracks.surfaces {

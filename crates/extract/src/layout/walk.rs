@@ -94,6 +94,7 @@ pub(super) struct Walk<'a, L> {
 }
 
 /// The result of a search for the next change.
+#[derive(PartialEq)]
 enum Change {
     None,
     End,
@@ -156,18 +157,15 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         if let Some(rule) = self.rule {
             return self.region(rule);
         }
-        match self.explore(self.capacity)? {
-            Change::None => Ok(false),
-            Change::End => Ok(true),
-            Change::Recorded => {
-                self.rule = match self.recurring_rule() {
-                    Some(rule) if self.is_regular(rule)? => Some(rule),
-                    _ => None,
-                };
-                self.failures = 0;
-                Ok(false)
-            }
+        let change = self.explore(self.capacity)?;
+        if change == Change::Recorded {
+            self.rule = match self.recurring_rule() {
+                Some(rule) if self.is_regular(rule)? => Some(rule),
+                _ => None,
+            };
+            self.failures = 0;
         }
+        Ok(change == Change::End)
     }
 
     fn sectors(&self) -> u64 {
@@ -382,29 +380,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let run = first_misaligned(1, max - 1, |probe| self.is_at(at + probe, position + probe))?;
         Ok(run.min(max))
     }
-}
 
-/// The tracks after a gap.
-#[derive(Default)]
-struct TracksAhead {
-    /// Number of tracks that lack nothing.
-    whole: u32,
-    /// Number of positions that each other track lacks.
-    missing: Vec<u64>,
-    /// Number of tracks that lack none between their blocks.
-    unbroken: usize,
-}
-
-impl TracksAhead {
-    /// Returns true if nearly all tracks lack the same number of positions as the previous one,
-    /// most of them at their ends.
-    fn agree(&self) -> bool {
-        let same = self.missing.windows(2).filter(|pair| pair[0] == pair[1]);
-        same.count() > 4 && 2 * self.unbroken > self.missing.len()
-    }
-}
-
-impl<L: BlockLocator> Walk<'_, L> {
     /// Returns the position of block `at` after positions without blocks: the one that explains the
     /// following tracks with the fewest further gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
@@ -550,7 +526,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         let (mut at, mut position) = (at, position);
         let first = position / sectors;
         let mut gaps = vec![(self.position, position)];
-        let mut ahead = TracksAhead::default();
+        // Tracks that lack nothing, what each other one lacks, and those unbroken until their end.
+        let (mut whole, mut missing, mut unbroken) = (0, Vec::new(), 0);
         let mut held = 0;
         for _ in 0..Self::RUNS_AHEAD {
             let left = self.zone.tracks.track_end(position) - position;
@@ -558,13 +535,13 @@ impl<L: BlockLocator> Walk<'_, L> {
             held += run;
             at += run;
             position += run;
-            ahead.whole += u32::from(run == sectors);
+            whole += u32::from(run == sectors);
             let count = gaps.len() as u32 - 1;
             if at >= self.capacity {
-                let ends = ahead.whole > 0 || position % sectors == 0 || run > 1;
+                let ends = whole > 0 || position % sectors == 0 || run > 1;
                 return Ok(ends.then_some(count));
             }
-            if ahead.whole > 1 || self.completes(&gaps, position) {
+            if whole > 1 || self.completes(&gaps, position) {
                 return Ok(Some(count));
             }
             let is_exact = run == left || self.resolves_sectors();
@@ -576,7 +553,7 @@ impl<L: BlockLocator> Walk<'_, L> {
             let first_candidate = candidates.first().copied();
             let Some(next) = first_candidate.filter(|&to| self.is_gap(position, to)) else {
                 // The zone may end soon after the gap.
-                return Ok((ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32));
+                return Ok((whole > 0).then_some(count + Self::TRACKS_AHEAD as u32));
             };
             if next > position {
                 gaps.push((position, next));
@@ -588,8 +565,8 @@ impl<L: BlockLocator> Walk<'_, L> {
                     return Ok(None);
                 }
                 if track > first {
-                    ahead.missing.push(sectors - held);
-                    ahead.unbroken += usize::from(held == run);
+                    missing.push(sectors - held);
+                    unbroken += usize::from(held == run);
                 }
                 held = 0;
             }
@@ -598,7 +575,9 @@ impl<L: BlockLocator> Walk<'_, L> {
             }
             position = next;
         }
-        Ok(ahead.agree().then_some(gaps.len() as u32 - 1))
+        let same = missing.windows(2).filter(|pair| pair[0] == pair[1]);
+        let agree = same.count() > 4 && 2 * unbroken > missing.len();
+        Ok(agree.then_some(gaps.len() as u32 - 1))
     }
 
     /// Finds spare sectors at the end of the track that has just ended which do not show because

@@ -292,13 +292,6 @@ pub(super) fn patterns(
     all
 }
 
-/// Returns the pattern with the largest skew between cylinders.
-pub(super) fn likeliest(patterns: &[Pattern]) -> &Pattern {
-    let skew = |pattern: &&Pattern| pattern.tracks.cylinder_skew;
-    let largest = patterns.iter().max_by(|a, b| skew(a).total_cmp(&skew(b)));
-    largest.expect("at least one")
-}
-
 impl Pattern {
     /// Fits a pattern in which track `last` is the last one of its cylinder.
     pub fn new(

@@ -197,9 +197,10 @@ impl Checkpoint {
                 let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
                 let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
                 let mut assumed = chosen.found.assumed.iter();
-                let unplaced = match assumed.any(|assumed| assumed == timing::UNPLACED) {
-                    true => " whose tracks are known but not their sectors",
-                    false => "",
+                let unplaced = if assumed.any(|assumed| assumed == timing::UNPLACED) {
+                    " whose tracks are known but not their sectors"
+                } else {
+                    ""
                 };
                 let count = zones.len();
                 Some(exact(&format!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use diskarm_core::units::Span;
-use diskarm_simulate::{Generated, Issue, Origin, ReplayInfo};
+use diskarm_simulate::{GeneratedRequests, Issue, Origin, ReplayInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub enum OptionArrivals {
 pub struct Workload {
     json: Value,
     #[serde(skip)]
-    sentence: String,
+    pub sentence: String,
     /// Completions left out of the results.
     #[serde(skip)]
     pub warmup_requests: u64,
@@ -81,7 +81,7 @@ impl Workload {
     }
 
     /// Describes the requests of the value of `--workload`: an expression, or the name of a file.
-    pub fn written(generated: &Generated, given: &str, warmup_requests: u64) -> Self {
+    pub fn written(generated: &GeneratedRequests, given: &str, warmup_requests: u64) -> Self {
         let requests = generated.requests_count();
         let is_file = Path::new(given)
             .extension()
@@ -134,9 +134,5 @@ impl Workload {
             sentence: format!("{}, {when}", names.collect::<Vec<_>>().join(" and ")),
             warmup_requests,
         }
-    }
-
-    pub fn sentence(&self) -> &str {
-        &self.sentence
     }
 }

@@ -113,14 +113,12 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
 fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
-        LayoutError::Pairs(disks) => {
-            let expected = "an even number, for layout=basic".to_owned();
-            ("disks", disks, expected)
-        }
-        LayoutError::Small => {
-            let expected = "2 disks or more, for layout=interleaved".to_owned();
-            ("cluster", 1, expected)
-        }
+        LayoutError::Pairs(disks) => ("disks", disks, "an even number, for layout=basic".into()),
+        LayoutError::Small => (
+            "cluster",
+            1,
+            "2 disks or more, for layout=interleaved".into(),
+        ),
         LayoutError::Clusters(cluster, disks) | LayoutError::PairsOfClusters(cluster, disks) => {
             let expected = match kind {
                 LayoutKind::GroupRotate { .. } => format!(
@@ -139,10 +137,8 @@ impl Config for Array {
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let members = (0..self.members() as u64).map(|index| below.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
-        let declustering = DeclusteredConfig {
-            seed,
-            ..self.0.clone()
-        };
+        let mut declustering = self.0.clone();
+        declustering.seed = seed;
         let array = Declustered::new(members, declustering);
         let array = array.map_err(|unknown| below.refused(&unknown))?;
         Ok(BoxedDevice::opaque(array))

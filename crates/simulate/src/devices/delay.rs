@@ -6,7 +6,7 @@ use diskarm_core::text::InputError;
 use diskarm_core::wrap::{Delay, Latency};
 
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
-use crate::parts::{CellFormat, PartKind, PartMetric};
+use crate::device::{CellFormat, PartKind, PartMetric};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {

@@ -61,7 +61,7 @@ const OUTAGE: &str = "two times of the run, the second later, up to an hour, suc
                       12s\"";
 
 #[derive(Debug)]
-struct Planned {
+struct FaultInjection {
     plan: FaultPlan,
     /// The revolution time of the drive at the bottom.
     revolution: Span,
@@ -92,18 +92,17 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     plan.check()
         .map_err(|error| error.named(&args.field("outage")))?;
     let revolution = Span::from_ns(args.context.drive.spec.mechanics.period_ns as i64);
-    Ok(Box::new(Planned { plan, revolution }))
+    Ok(Box::new(FaultInjection { plan, revolution }))
 }
 
-impl Config for Planned {
+impl Config for FaultInjection {
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let plan = FaultPlan {
             seed: self.plan.seed.wrapping_add(seed),
             ..self.plan.clone()
         };
-        Ok(below
-            .device()?
-            .wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
+        let device = below.device()?;
+        Ok(device.wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
     }
 
     fn is_behaviour(&self) -> bool {
@@ -154,11 +153,11 @@ impl Errors {
 /// Reads `0.1% after 16 retries` and `1000..1010 reads after 16 retries`.
 fn error(text: &str) -> Option<Errors> {
     let (what, retries) = text.split_once(" after ")?;
-    let retries = retries
-        .trim()
+    let number = retries.trim();
+    let number = number
         .strip_suffix("retries")
-        .or(retries.trim().strip_suffix("retry"));
-    let retries = retries?.trim_end().parse().ok()?;
+        .or(number.strip_suffix("retry"))?;
+    let retries = number.trim_end().parse().ok()?;
     if let Some(share) = share(what) {
         return Some(Errors::Random(RandomErrors { share, retries }));
     }

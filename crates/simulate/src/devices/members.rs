@@ -1,13 +1,14 @@
 //! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit),
 //! and the metrics of their disks.
 
-use diskarm_core::device::Failure;
-use diskarm_core::device::{DiskWork, RedundancyWork, Work};
-use diskarm_core::text::{InputError, quantity};
+use std::ops::RangeInclusive;
+
+use diskarm_core::device::{DiskWork, Failure, RedundancyWork, Work};
+use diskarm_core::text::{InputError, nearest, quantity};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::device::Parameters;
-use crate::parts::{CellFormat, PartKind, PartMetric};
+use crate::device::{CellFormat, PartKind, PartMetric};
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
@@ -31,21 +32,18 @@ pub(super) fn failures(
         let member = member.parse().ok().filter(|member| *member < members)?;
         Some((member, at))
     })?;
-    let failures = given.into_iter().map(|(member, at)| match at {
-        None => Ok(Failure {
-            member,
-            at: Instant::START,
-        }),
-        Some(text) => {
-            let at = instant(&text).ok_or_else(|| {
-                let found = format!("{member}@{text}");
-                let expected = format!(
-                    "a time from 0 s to {MAX_HOURS} h behind \"@\", such as \"{member}@60s\""
-                );
-                InputError::new(args.field("failed"), &found, expected)
-            })?;
-            Ok(Failure { member, at })
-        }
+    let failures = given.into_iter().map(|(member, at)| {
+        let Some(text) = at else {
+            let at = Instant::START;
+            return Ok(Failure { member, at });
+        };
+        let at = instant(&text).ok_or_else(|| {
+            let found = format!("{member}@{text}");
+            let expected =
+                format!("a time from 0 s to {MAX_HOURS} h behind \"@\", such as \"{member}@60s\"");
+            InputError::new(args.field("failed"), &found, expected)
+        })?;
+        Ok(Failure { member, at })
     });
     let failures: Vec<Failure> = failures.collect::<Result<_, InputError>>()?;
     let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
@@ -88,17 +86,33 @@ const STRIPE_BYTES: u64 = 64 << 10;
 
 /// Reads the stripe unit of an array, at most `max` sectors.
 pub(super) fn stripe(args: &mut Parameters<'_>, max: u64) -> Result<SectorCount, InputError> {
-    let disk = args.context.disk();
-    let expected = format!(
-        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
-        disk.sector.0
-    );
-    let unit = args.maybe("stripe", &expected, |text| {
-        let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=max).contains(&size.0))
-    })?;
-    let default = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
+    let unit = sectors(args, "stripe", 1..=max, "64 KiB")?;
+    let default = (STRIPE_BYTES / args.context.disk().sector.0).clamp(1, max.max(1));
     Ok(unit.unwrap_or(SectorCount(default)))
+}
+
+/// Reads a size in whole sectors within `range`, such as `example`.
+pub(super) fn sectors(
+    args: &mut Parameters<'_>,
+    key: &'static str,
+    range: RangeInclusive<u64>,
+    example: &str,
+) -> Result<Option<SectorCount>, InputError> {
+    let sector = args.context.disk().sector;
+    let (min, max, bytes) = (range.start(), range.end(), sector.0);
+    let expected =
+        format!("{min} to {max} sectors of {bytes} bytes, with a unit, such as {example:?}");
+    args.maybe(key, &expected, |text| {
+        let size = quantity::sectors(text, sector);
+        size.filter(|size| range.contains(&size.0))
+    })
+}
+
+/// Returns the error for a name that is not `known`. Suggests the nearest, and lists all.
+pub(super) fn unknown_name(field: &str, name: &str, known: &[&str]) -> InputError {
+    let near = nearest(name, known);
+    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+    InputError::new(field, name, format!("{near}one of {}", known.join(", ")))
 }
 
 /// A disk that is part of a device. In studies the mean over all disks.

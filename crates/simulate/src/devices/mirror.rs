@@ -6,10 +6,10 @@ use diskarm_core::mirror::{
 };
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
+use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, SectorCount};
 
-use super::members::{failures, rebuild};
+use super::members::{failures, rebuild, sectors, unknown_name};
 use crate::device::{Below, Config, Context, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 use crate::model::Model;
 
@@ -136,8 +136,7 @@ pub(super) fn mirroring(
         }
         (true, Some(_)) => {
             let expected = "queue=independent, routing=affinity, or no routing";
-            let field = args.field("queue");
-            return Err(InputError::new(field, "shared", expected));
+            return Err(InputError::new(args.field("queue"), "shared", expected));
         }
     };
     if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
@@ -172,14 +171,7 @@ pub(super) fn mirroring(
 /// The unit of a transposed layout.
 fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputError> {
     let disk = args.context.disk();
-    let expected = format!(
-        "1 to {} sectors of {} bytes, with a unit, such as \"1 MiB\"",
-        disk.sectors.0, disk.sector.0
-    );
-    let unit = args.maybe("unit", &expected, |text| {
-        let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=disk.sectors.0).contains(&size.0))
-    })?;
+    let unit = sectors(args, "unit", 1..=disk.sectors.0, "1 MiB")?;
     let is_transposed = args.maybe("layout", "normal or transposed", |text| match text {
         "normal" => Some(false),
         "transposed" => Some(true),
@@ -209,20 +201,16 @@ fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, Inp
         "olr" => Routing::LastRequest,
         "minr" => Routing::MinResponse,
         "mins" => Routing::MinService,
-        "affinity" => Routing::Affinity {
-            pivot: args
-                .maybe("pivot", expected_pivot(context), |text| {
-                    pivot(text, context)
-                })?
-                .unwrap_or(Lbn(context.disk().sectors.0 / 2)),
-            relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
-        },
-        other => {
-            let near = nearest(other, ROUTINGS);
-            let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-            let expected = format!("{near}one of {}", ROUTINGS.join(", "));
-            return Err(InputError::new(field, other, expected));
+        "affinity" => {
+            let is_drive = context.is_drive();
+            let expected = if is_drive { PIVOT } else { PIVOT_OF_ARRAY };
+            let pivot = args.maybe("pivot", expected, |text| pivot(text, context))?;
+            Routing::Affinity {
+                pivot: pivot.unwrap_or(Lbn(context.disk().sectors.0 / 2)),
+                relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
+            }
         }
+        other => return Err(unknown_name(field, other, ROUTINGS)),
     };
     args.finish()?;
     Ok(routing)
@@ -238,14 +226,6 @@ fn pivot(text: &str, context: Context<'_>) -> Option<Lbn> {
     };
     let is_inside = share > 0.0 && share < 1.0;
     is_inside.then_some(Lbn((sectors as f64 * share) as u64))
-}
-
-fn expected_pivot(context: Context<'_>) -> &'static str {
-    if context.is_drive() {
-        PIVOT
-    } else {
-        PIVOT_OF_ARRAY
-    }
 }
 
 /// Returns the first block after the first half of the cylinders.
@@ -274,8 +254,8 @@ impl Config for Mirrored {
     }
 }
 
-/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind Builds pair
-/// `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks of
+/// Builds pair `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks
+/// of the pairs.
 pub(super) fn pair(
     mirroring: &MirrorConfig,
     below: &Below<'_>,
@@ -286,12 +266,11 @@ pub(super) fn pair(
     let first = 2 * index as usize;
     let failures = mirroring.failures.iter();
     let own = failures.filter(|failure| failure.member / 2 == index as usize);
-    let failures: Vec<Failure> = own
-        .map(|failure| Failure {
-            member: failure.member - first,
-            ..*failure
-        })
-        .collect();
+    let own = own.map(|failure| Failure {
+        member: failure.member - first,
+        ..*failure
+    });
+    let failures: Vec<Failure> = own.collect();
     let mirroring = MirrorConfig {
         rebuild: mirroring.rebuild.filter(|_| !failures.is_empty()),
         failures,

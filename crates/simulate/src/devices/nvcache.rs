@@ -7,14 +7,14 @@ use diskarm_core::mirror::{
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
+use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::units::{Instant, SectorCount};
 
-use super::members::{failures, rebuild};
+use super::members::{failures, rebuild, sectors, unknown_name};
 use super::mirror::rebuilt_at_once;
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
+use crate::device::{CellFormat, PartKind, PartMetric};
 use crate::model::command_size;
-use crate::parts::{CellFormat, PartKind, PartMetric};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -152,14 +152,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     };
     let min = destaging.map_or(1, |destaging| destaging.batch as u64);
     let max = disk.sectors.0;
-    let expected = format!(
-        "{min} to {max} sectors of {} bytes, with a unit, such as \"8 MiB\"",
-        disk.sector.0
-    );
-    let size = args.maybe("size", &expected, |text| {
-        let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (min..=max).contains(&size.0))
-    })?;
+    let size = sectors(args, "size", min..=max, "8 MiB")?;
     let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
     let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
@@ -195,12 +188,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
             let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
             DestageScheme::Conditional { reads }
         }
-        other => {
-            let near = nearest(other, DESTAGES);
-            let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-            let expected = format!("{near}one of {}", DESTAGES.join(", "));
-            return Err(InputError::new(field, other, expected));
-        }
+        other => return Err(unknown_name(field, other, DESTAGES)),
     };
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
@@ -235,10 +223,8 @@ impl Config for Cache {
             None => CacheBacking::Device(below.device()?),
             Some(mirroring) => {
                 let members = [below.member(0)?, below.member(1)?];
-                let mirroring = MirrorConfig {
-                    seed,
-                    ..mirroring.clone()
-                };
+                let mut mirroring = mirroring.clone();
+                mirroring.seed = seed;
                 let spare = mirroring.rebuild.map(|_| below.member(2));
                 let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
                 CacheBacking::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))

@@ -129,13 +129,7 @@ fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
         members: pairs,
-        striping: RaidConfig {
-            level: Level::Zero,
-            unit,
-            policy: PolicyConfig::default(),
-            failures: Vec::new(),
-            rebuild_share: None,
-        },
+        striping: plain_stripes(Level::Zero, unit, PolicyConfig::default()),
         pairs: Some(mirroring),
     }))
 }
@@ -155,7 +149,6 @@ fn read_five(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     }))
 }
 
-/// The number of disks.
 fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
     let min = level.min_members() as u64;
     Ok(args.count("disks", min..=MAX_DISKS)? as usize)
@@ -163,13 +156,22 @@ fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
 
 fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, InputError> {
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    Ok(RaidConfig {
+    Ok(plain_stripes(
         level,
-        unit: stripe(args)?,
-        policy: policy.unwrap_or_default(),
+        stripe(args)?,
+        policy.unwrap_or_default(),
+    ))
+}
+
+/// Returns an array without failures.
+fn plain_stripes(level: Level, unit: SectorCount, policy: PolicyConfig) -> RaidConfig {
+    RaidConfig {
+        level,
+        unit,
+        policy,
         failures: Vec::new(),
         rebuild_share: None,
-    })
+    }
 }
 
 fn stripe(args: &mut Parameters<'_>) -> Result<SectorCount, InputError> {

@@ -52,10 +52,8 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     };
     if limits.requests_per_s.is_none() && limits.bytes_per_s.is_none() {
         args.finish()?;
-        return Err(InputError::missing(
-            args.field("rate"),
-            format!("{RATE}, or bytes"),
-        ));
+        let expected = format!("{RATE}, or bytes");
+        return Err(InputError::missing(args.field("rate"), expected));
     }
     Ok(Box::new(Limited(limits)))
 }
@@ -79,8 +77,7 @@ fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
 
 impl Config for Limited {
     fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
-        Ok(below
-            .device()?
-            .wrapped(|inner| Throttle::new(inner, self.0)))
+        let device = below.device()?;
+        Ok(device.wrapped(|inner| Throttle::new(inner, self.0)))
     }
 }

@@ -3,24 +3,37 @@
 use std::fmt;
 use std::sync::Arc;
 
-use diskarm_core::text::InputError;
+use diskarm_core::text::{InputError, quantity};
 use serde::Serialize;
 
-use crate::axis::{Axis, Point, points};
-use crate::axis::{Selection, axis_of};
-use crate::expression::Location;
-use crate::expression::Scalar;
+use crate::axis::{Axis, Point, Selection, axis_of, points};
+use crate::expression::{Location, Scalar};
 use crate::metric::{Column, Metric};
 use crate::results::{Estimate, Results};
 
 /// The check of a claim.
-pub(super) trait Check: fmt::Debug + Send + Sync {
-    /// Judges the claim by the results of the study.
-    fn judge(&self, results: &Results<'_>) -> Finding;
+pub(super) struct Check {
+    pub(super) judge: Box<dyn Fn(&Results<'_>) -> Finding + Send + Sync>,
+    /// True if its numbers are ratios of metrics, and not metrics themselves.
+    pub(super) is_of_ratios: bool,
+}
 
-    /// Returns true if its numbers are ratios of metrics, and not metrics themselves.
-    fn is_of_ratios(&self) -> bool {
-        false
+impl Check {
+    pub(super) fn new(
+        is_of_ratios: bool,
+        judge: impl Fn(&Results<'_>) -> Finding + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let judge = Box::new(judge);
+        Arc::new(Self {
+            judge,
+            is_of_ratios,
+        })
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Check")
     }
 }
 
@@ -41,7 +54,7 @@ pub struct CheckInfo {
     pub holds: &'static str,
     /// Its other keys, each with its default, and their meanings.
     pub keys: &'static [(&'static str, &'static str)],
-    pub(super) read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, InputError>,
+    pub(super) read: fn(&mut Keys<'_>) -> Result<Arc<Check>, InputError>,
 }
 
 /// The verdict on a claim.
@@ -87,8 +100,9 @@ pub struct Number {
 impl CheckInfo {
     /// Returns the names of its keys, without their defaults.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
-        let names = self.keys.iter().map(|(written, _)| written.split(' '));
-        names.filter_map(|mut words| words.next()).collect()
+        let keys = self.keys.iter();
+        keys.filter_map(|(written, _)| written.split(' ').next())
+            .collect()
     }
 }
 
@@ -100,36 +114,36 @@ impl Number {
 }
 
 /// From `at_least` to `at_most`, both included; unbounded where one is absent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) at_least: Option<f64>,
     pub(super) at_most: Option<f64>,
     /// The share of a bound by which an interval that contains it may reach beyond: a tie.
-    pub(super) tie: f64,
+    tie: f64,
 }
 
 impl Bounds {
-    pub(super) fn up_to(max: f64) -> Self {
+    pub(super) fn new(at_least: Option<f64>, at_most: Option<f64>, tie: f64) -> Self {
         Self {
-            at_least: None,
-            at_most: Some(max),
-            tie: 0.0,
+            at_least,
+            at_most,
+            tie,
         }
     }
 
-    pub(super) fn hold(&self, number: f64) -> bool {
+    fn hold(&self, number: f64) -> bool {
         self.at_least.is_none_or(|min| number >= min)
             && self.at_most.is_none_or(|max| number <= max)
     }
 
     /// Judges an estimate; unsure if its interval contains a bound.
     pub(super) fn verdict(&self, estimate: &Estimate) -> Verdict {
-        let half = estimate.half_width.unwrap_or(0.0);
         if estimate.mean.is_nan() {
             // NaN is not within any bounds.
             return Verdict::Fails;
         }
-        self.verdict_between(estimate.mean - half, estimate.mean + half)
+        let (low, high) = estimate.ends();
+        self.verdict_between(low, high)
     }
 
     /// Judges a number of which only a range is known.
@@ -176,10 +190,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Checks that no key is left.
-    ///
-    /// # Errors
-    /// If a key is left, which `check` does not know.
+    /// Checks that no key is left, which `check` does not know.
     pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         let Some(key) = self.left.keys().next() else {
             return Ok(());
@@ -199,29 +210,27 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// Returns the axis that `key` names, whose values are numbers.
-    pub(super) fn along(&mut self, key: &str) -> Result<usize, InputError> {
-        let axis = self.along_if_any(key)?;
-        axis.ok_or_else(|| self.missing(key, "an axis"))
+    /// Returns the axis that `along` names, whose values are numbers.
+    pub(super) fn along(&mut self) -> Result<usize, InputError> {
+        let axis = self.along_if_any()?;
+        axis.ok_or_else(|| self.missing("along", "an axis"))
     }
 
-    pub(super) fn along_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
-        let Some(axis) = self.axis_if_any(key)? else {
-            return Ok(None);
-        };
-        match self.axes[axis].numbers() {
-            Some(_) => Ok(Some(axis)),
-            None => {
-                let found = format!("{:?}", self.axes[axis].name);
-                Err(self.at.part(key).error(found, "an axis of numbers"))
+    pub(super) fn along_if_any(&mut self) -> Result<Option<usize>, InputError> {
+        let axis = self.axis_if_any("along")?;
+        match axis.map(|axis| &self.axes[axis]) {
+            Some(axis) if axis.numbers().is_none() => {
+                let found = format!("{:?}", axis.name);
+                Err(self.at.part("along").error(found, "an axis of numbers"))
             }
+            _ => Ok(axis),
         }
     }
 
-    /// Returns the axis that `key` names.
-    pub(super) fn axis(&mut self, key: &str) -> Result<usize, InputError> {
-        let axis = self.axis_if_any(key)?;
-        axis.ok_or_else(|| self.missing(key, "an axis"))
+    /// Returns the axis that `among` names.
+    pub(super) fn among(&mut self) -> Result<usize, InputError> {
+        let axis = self.axis_if_any("among")?;
+        axis.ok_or_else(|| self.missing("among", "an axis"))
     }
 
     pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
@@ -230,31 +239,31 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// Returns the selection at `key`; everything if it is absent.
-    pub(super) fn selection(&mut self, key: &str) -> Result<Selection, InputError> {
-        Ok(self.selection_if_any(key)?.unwrap_or_default())
+    /// Returns the cells that `where` selects; all if it is absent.
+    pub(super) fn cells(&mut self) -> Result<Selection, InputError> {
+        Ok(self.selection("where")?.unwrap_or_default())
     }
 
-    pub(super) fn selection_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
+    fn selection(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
         let Some(value) = self.left.remove(key) else {
             return Ok(None);
         };
         let at = self.at.part(key);
         match value {
             toml::Value::Table(table) => Selection::read(&table, self.axes, &at).map(Some),
-            other => Err(at.error(other.to_string(), "a table of axes")),
+            other => Err(at.error(other, "a table of axes")),
         }
     }
 
     /// Returns the selection at `key`, which is required.
-    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, InputError> {
-        let chosen = self.selection_if_any(key)?;
-        let chosen = chosen.ok_or_else(|| self.missing(key, "a table of axes"))?;
-        self.named(key, chosen)
+    pub(super) fn required_selection(&mut self, key: &str) -> Result<Selection, InputError> {
+        let selection = self.selection(key)?;
+        let selection = selection.ok_or_else(|| self.missing(key, "a table of axes"))?;
+        self.check_axes(key, selection)
     }
 
     /// Checks that `selection` names an axis: otherwise everything is compared with itself.
-    fn named(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
+    fn check_axes(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
         if selection.is_everything() {
             Err(self.at.part(key).error("{}", "a table with an axis"))
         } else {
@@ -269,9 +278,9 @@ impl<'a> Keys<'a> {
     }
 
     pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
-        let side = self.selection_if_any(key)?;
+        let side = self.selection(key)?;
         if side.as_ref().is_none_or(Selection::is_single) {
-            side.map(|side| self.named(key, side)).transpose()
+            side.map(|side| self.check_axes(key, side)).transpose()
         } else {
             let at = self.at.part(key);
             Err(at.error("several values", "one value of each axis"))
@@ -286,14 +295,11 @@ impl<'a> Keys<'a> {
         let Some(toml::Value::Array(items)) = self.left.remove(key) else {
             return Err(wrong("no list".to_owned()));
         };
-        let sides = items.iter().map(|item| match item {
-            toml::Value::Table(table) => {
-                let side = Selection::read(table, self.axes, &at)?;
-                side.is_single()
-                    .then_some(side)
-                    .ok_or_else(|| wrong(item.to_string()))
-            }
-            other => Err(wrong(other.to_string())),
+        let sides = items.iter().map(|item| {
+            let table = item.as_table().ok_or_else(|| wrong(item.to_string()))?;
+            let side = Selection::read(table, self.axes, &at)?;
+            let is_single = side.is_single().then_some(side);
+            is_single.ok_or_else(|| wrong(item.to_string()))
         });
         let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
         match sides.len() {
@@ -307,13 +313,22 @@ impl<'a> Keys<'a> {
         self.left.get(key).is_some_and(toml::Value::is_table)
     }
 
-    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, InputError> {
+    /// Reads the value of `key` with `read`; `None` if it is absent.
+    fn value<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&toml::Value) -> Option<T>,
+    ) -> Result<Option<T>, InputError> {
         let Some(value) = self.left.remove(key) else {
             return Ok(None);
         };
-        let number = Scalar::of(&value).and_then(|scalar| scalar.number());
-        let wrong = || self.at.part(key).error(value.to_string(), "a number");
-        number.ok_or_else(wrong).map(Some)
+        let wrong = || self.at.part(key).error(&value, expected);
+        read(&value).ok_or_else(wrong).map(Some)
+    }
+
+    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, InputError> {
+        self.value(key, "a number", |value| Scalar::new(value)?.number())
     }
 
     /// Returns a percentage; `None` if it is absent.
@@ -321,21 +336,16 @@ impl<'a> Keys<'a> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let share = diskarm_core::text::quantity::fraction(&text);
         let wrong = || {
             self.at
                 .part(key)
                 .error(format!("{text:?}"), "a percentage: \"2 %\"")
         };
-        share.ok_or_else(wrong).map(Some)
+        quantity::fraction(&text).ok_or_else(wrong).map(Some)
     }
 
     pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, InputError> {
-        match self.left.remove(key) {
-            None => Ok(None),
-            Some(toml::Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.at.part(key).error(other.to_string(), "a text")),
-        }
+        self.value(key, "a text", |value| value.as_str().map(str::to_owned))
     }
 
     /// Returns the share of a bound that counts as equal to it; 0 if it is absent.
@@ -345,20 +355,15 @@ impl<'a> Keys<'a> {
 
     /// Returns `at_least` and `at_most`, at least one of them, and `tie`.
     pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
-        let at_least = self.number("at_least")?;
-        let at_most = self.number("at_most")?;
+        let (at_least, at_most) = (self.number("at_least")?, self.number("at_most")?);
         let tie = self.tie()?;
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(min), Some(max)) if min > max => {
                 let expected = format!("no more than at_most, {max}");
-                Err(self.at.part("at_least").error(min.to_string(), expected))
+                Err(self.at.part("at_least").error(min, expected))
             }
-            _ => Ok(Bounds {
-                at_least,
-                at_most,
-                tie,
-            }),
+            _ => Ok(Bounds::new(at_least, at_most, tie)),
         }
     }
 
@@ -381,7 +386,6 @@ pub(super) const TIE: Key = (
 );
 
 /// The values of [`METRIC`], [`WHERE`], [`AT_LEAST`], [`AT_MOST`] and [`TIE`].
-#[derive(Debug)]
 pub(super) struct Subject {
     pub(super) metric: Metric,
     pub(super) cells: Selection,
@@ -392,7 +396,7 @@ impl Subject {
     pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, InputError> {
         Ok(Self {
             metric: keys.metric()?,
-            cells: keys.selection("where")?,
+            cells: keys.cells()?,
             bounds: keys.bounds()?,
         })
     }
@@ -431,42 +435,29 @@ mod tests {
 
     #[test]
     fn an_interval_that_contains_a_bound_is_unsure() {
-        let bounds = Bounds {
-            at_least: Some(1.0),
-            at_most: Some(2.0),
-            tie: 0.0,
-        };
-        let verdict = |mean: f64, half: f64| {
-            let half_width = Some(half);
-            bounds.verdict(&Estimate {
-                mean,
-                half_width,
-                runs: Vec::new(),
-            })
-        };
-        assert_eq!(verdict(1.5, 0.5), Verdict::Holds);
-        assert_eq!(verdict(1.5, 0.6), Verdict::Unsure);
-        assert_eq!(verdict(0.9, 0.2), Verdict::Unsure);
-        assert_eq!(verdict(0.9, 0.05), Verdict::Fails);
-        assert_eq!(verdict(2.1, 0.0), Verdict::Fails);
-        assert_eq!(verdict(f64::NAN, 0.0), Verdict::Fails);
+        let bounds = Bounds::new(Some(1.0), Some(2.0), 0.0);
+        for (mean, half, verdict) in [
+            (1.5, 0.5, Verdict::Holds),
+            (1.5, 0.6, Verdict::Unsure),
+            (0.9, 0.2, Verdict::Unsure),
+            (0.9, 0.05, Verdict::Fails),
+            (2.1, 0.0, Verdict::Fails),
+            (f64::NAN, 0.0, Verdict::Fails),
+        ] {
+            let estimate = Estimate::new(mean, Some(half), Vec::new());
+            assert_eq!(bounds.verdict(&estimate), verdict, "{mean} {half}");
+        }
     }
+
     /// With a tie of 2 %, an interval that contains 1 may reach up to 1.02, but one that is wholly
     /// above 1 fails however near it is.
     #[test]
     fn a_tie_holds_and_a_difference_does_not() {
-        let bounds = Bounds {
-            tie: 0.02,
-            ..Bounds::up_to(1.0)
-        };
+        let bounds = Bounds::new(None, Some(1.0), 0.02);
         assert_eq!(bounds.verdict_between(0.99, 1.02), Verdict::Holds);
         assert_eq!(bounds.verdict_between(0.99, 1.03), Verdict::Unsure);
         assert_eq!(bounds.verdict_between(1.001, 1.002), Verdict::Fails);
-        let bounds = Bounds {
-            at_least: Some(2.0),
-            at_most: None,
-            tie: 0.05,
-        };
+        let bounds = Bounds::new(Some(2.0), None, 0.05);
         assert_eq!(bounds.verdict_between(1.9, 2.1), Verdict::Holds);
         assert_eq!(bounds.verdict_between(1.8, 2.1), Verdict::Unsure);
     }

@@ -1,16 +1,13 @@
 //! Checks that compare one side's metric with another's: `ratio`, `equivalent`, `order`, `gain`.
 
-use std::sync::Arc;
-
 use diskarm_core::text::InputError;
 
 use super::check::{
     AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE, WHERE,
     is_endless,
 };
-use super::tally::{Place, Tally, farthest, interval_ends, quotient};
-use crate::axis::Selection;
-use crate::axis::{Point, describe, describe_except, points};
+use super::tally::{Tally, farthest, quotient};
+use crate::axis::{Point, Selection, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 
@@ -26,18 +23,23 @@ pub(super) const RATIO: CheckInfo = CheckInfo {
         AT_MOST,
         TIE,
         MEAN_OVER,
-        EQUAL,
-        ALONG_LOADS,
+        (
+            "equal",
+            "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has \
+             the same value of this metric as `of`; cells of `of` beyond all values of `to` are \
+             left out",
+        ),
+        ("along", "with `equal`, an axis of numbers"),
     ],
     read: |keys| {
         let subject = Subject::read(keys)?;
         let mut ratio = Ratio::new(subject, keys)?;
-        let (equal, along) = (keys.metric_if_any("equal")?, keys.along_if_any("along")?);
+        let (equal, along) = (keys.metric_if_any("equal")?, keys.along_if_any()?);
         if equal.is_some() && along.is_none() {
             return Err(keys.missing("along", "an axis, as `equal` needs one"));
         }
         ratio.equal = equal.zip(along);
-        Ok(Arc::new(ratio))
+        Ok(Check::new(true, move |results| ratio.judge(results)))
     },
 };
 
@@ -51,14 +53,9 @@ const MEAN_OVER: Key = (
     "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
 );
 
-const EQUAL: Key = (
-    "equal",
-    "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has the \
-     same value of this metric as `of`; cells of `of` beyond all values of `to` are left out",
-);
-const ALONG_LOADS: Key = ("along", "with `equal`, an axis of numbers");
+/// The ratio at a point; `None` where it is not known.
+type RatioAt = (Point, Option<Estimate>);
 
-#[derive(Debug)]
 struct Ratio {
     subject: Subject,
     /// Any number of cells, each compared with its counterpart in `to`.
@@ -75,18 +72,15 @@ impl Ratio {
     fn new(subject: Subject, keys: &mut Keys<'_>) -> Result<Self, InputError> {
         Ok(Self {
             subject,
-            of: keys.chosen("of")?,
+            of: keys.required_selection("of")?,
             to: keys.side("to")?,
             mean_over: keys.axis_if_any("mean_over")?,
             equal: None,
         })
     }
-}
 
-impl Check for Ratio {
     fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let mut tally = Tally::new(&self.subject.bounds);
+        let mut tally = Tally::new(&self.subject.bounds, results.axes);
         let metric = self.subject.metric;
         let all = match self.equal {
             None => ratios(results, metric, &self.of, &self.to, &self.subject.cells),
@@ -94,26 +88,44 @@ impl Check for Ratio {
         };
         let Some(axis) = self.mean_over else {
             for (point, ratio) in all {
-                tally.hold(ratio, Place::cell(axes, &point));
+                tally.add_cell(ratio, &point);
             }
-            return tally.judged();
+            return tally.finding();
         };
         for (point, group) in groups(all, axis) {
             let known: Vec<&Estimate> = group.iter().flatten().collect();
-            match mean(&known) {
-                Some(mean) => {
-                    tally.leave_out(group.len() - known.len());
-                    let text = describe_except(axes, &point, axis);
-                    tally.hold(Some(mean), Place { point, text });
-                }
-                None => tally.leave_out(group.len()),
+            if let Some(mean) = mean(&known) {
+                tally.leave_out(group.len() - known.len());
+                let text = describe_except(results.axes, &point, axis);
+                tally.add(Some(mean.into()), point, text);
+            } else {
+                tally.leave_out(group.len());
             }
         }
-        tally.judged()
+        tally.finding()
     }
 
-    fn is_of_ratios(&self) -> bool {
-        true
+    /// Returns the ratios to `to` where it has an equal value of the metric `equal`.
+    fn equal_ratios(&self, results: &Results<'_>, equal: Metric, along: usize) -> Vec<RatioAt> {
+        let step = |point: &Point| {
+            let cell = results.outcome(point);
+            cell.estimate(equal).zip(cell.estimate(self.subject.metric))
+        };
+        let points = self.subject.points(results.axes).into_iter();
+        let points = points.filter(|point| self.of.has(point));
+        let ratios = points.map(|point| {
+            let other = self.to.counterpart(&point);
+            let loads = 0..results.axes[along].values.len();
+            let base = loads.filter_map(|load| {
+                let mut point = other.clone()?;
+                point[along] = load;
+                step(&point)
+            });
+            let base: Vec<EqualStep<'_>> = base.collect();
+            let ratio = step(&point).and_then(|of| ratio_at_equal(of, &base));
+            (point, ratio)
+        });
+        ratios.collect()
     }
 }
 
@@ -126,17 +138,13 @@ pub(super) fn ratios(
     of: &Selection,
     to: &Selection,
     cells: &Selection,
-) -> Vec<(Point, Option<Estimate>)> {
+) -> Vec<RatioAt> {
     let is_endless = is_endless(results.columns, metric);
-    let mut ratios = Vec::new();
-    for point in points(results.axes) {
-        if !(of.has(&point) && cells.has(&point)) {
-            continue;
-        }
-        let Some(other) = to.counterpart(&point) else {
-            continue;
-        };
-        let sides = [&point, &other].map(|point| results.at(point));
+    let points = points(results.axes).into_iter();
+    let points = points.filter(|point| of.has(point) && cells.has(point));
+    let ratios = points.filter_map(|point| {
+        let other = to.counterpart(&point)?;
+        let sides = [&point, &other].map(|point| results.outcome(point));
         let are_beyond = sides.map(|side| is_endless && side.is_saturated);
         let ratio = match (sides.map(|side| side.estimate(metric)), are_beyond) {
             ([Some(top), Some(base)], _) => {
@@ -147,19 +155,15 @@ pub(super) fn ratios(
             ([Some(_), None], [_, true]) => Some(Estimate::exact(0.0)),
             _ => None,
         };
-        ratios.push((point, ratio));
-    }
-    ratios
+        Some((point, ratio))
+    });
+    ratios.collect()
 }
 
-/// A point, and the ratios along one axis through it.
-type Group = (Point, Vec<Option<Estimate>>);
-
-/// Groups ratios by all axes except `over`.
-fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for (point, ratio) in all {
-        let mut base = point;
+/// Groups ratios by all axes except `over`, whose place in the points is 0.
+fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)> {
+    let mut groups: Vec<(Point, Vec<_>)> = Vec::new();
+    for (mut base, ratio) in all {
         base[over] = 0;
         match groups.iter_mut().find(|(point, _)| *point == base) {
             Some((_, group)) => group.push(ratio),
@@ -183,52 +187,19 @@ fn mean(all: &[&Estimate]) -> Option<Estimate> {
     }
     let replications = all.iter().map(|estimate| estimate.runs.len()).min()?;
     let runs = (0..replications).map(|number| of_all(&|estimate| estimate.runs[number]));
-    let paired = Estimate::of(runs.collect()).and_then(|mean| mean.half_width);
+    let paired = Estimate::from_runs(runs.collect()).and_then(|mean| mean.half_width);
     let is_known = mean.is_finite() && all.iter().any(|estimate| estimate.half_width.is_some());
     let unpaired = || {
-        let low = of_all(&|estimate| interval_ends(estimate).0.max(0.0));
-        farthest(mean, (low, of_all(&|estimate| interval_ends(estimate).1)))
+        let low = of_all(&|estimate| estimate.ends().0.max(0.0));
+        farthest(mean, (low, of_all(&|estimate| estimate.ends().1)))
     };
     let paired = paired.filter(|half| half.is_finite());
-    Some(Estimate {
-        mean,
-        half_width: paired.or_else(|| is_known.then(unpaired)),
-        runs: Vec::new(),
-    })
+    let half_width = paired.or_else(|| is_known.then(unpaired));
+    Some(Estimate::new(mean, half_width, Vec::new()))
 }
 
 /// The value that must be equal, and the metric, in one cell.
 type EqualStep<'r> = (&'r Estimate, &'r Estimate);
-
-impl Ratio {
-    /// Returns the ratios to `to` where it has an equal value of the metric `equal`.
-    fn equal_ratios(
-        &self,
-        results: &Results<'_>,
-        equal: Metric,
-        along: usize,
-    ) -> Vec<(Point, Option<Estimate>)> {
-        let step = |point: &Point| {
-            let cell = results.at(point);
-            cell.estimate(equal).zip(cell.estimate(self.subject.metric))
-        };
-        let points = self.subject.points(results.axes).into_iter();
-        let points = points.filter(|point| self.of.has(point));
-        let ratios = points.map(|point| {
-            let other = self.to.counterpart(&point);
-            let loads = 0..results.axes[along].values.len();
-            let base = loads.filter_map(|load| {
-                let mut point = other.clone()?;
-                point[along] = load;
-                step(&point)
-            });
-            let base: Vec<EqualStep<'_>> = base.collect();
-            let ratio = step(&point).and_then(|of| ratio_at_equal(of, &base));
-            (point, ratio)
-        });
-        ratios.collect()
-    }
-}
 
 /// Returns the ratio of a step to `base`, interpolated where the first values are equal.
 fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate> {
@@ -244,25 +215,20 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
         .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
     let runs: Vec<f64> = runs.collect();
     let half_width = if runs.len() == metric.runs.len() {
-        Estimate::of(runs.clone()).and_then(|all| all.half_width)
+        Estimate::from_runs(runs.clone()).and_then(|all| all.half_width)
     } else {
         // Some replication is beyond the ends of `to`.
         Some(f64::INFINITY)
     };
-    Some(Estimate {
-        mean,
-        half_width,
-        runs,
-    })
+    Some(Estimate::new(mean, half_width, runs))
 }
 
 /// Returns the metric where the other metric is `x`, by linear interpolation; `None` beyond the
 /// steps.
 fn interpolated(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let pair = steps
-        .windows(2)
-        .find(|pair| pair[0].0 <= x && x <= pair[1].0)?;
+    let mut pairs = steps.windows(2);
+    let pair = pairs.find(|pair| pair[0].0 <= x && x <= pair[1].0)?;
     let [(low, at_low), (high, at_high)] = [pair[0], pair[1]];
     Some(if high > low {
         at_low + (x - low) / (high - low) * (at_high - at_low)
@@ -290,14 +256,11 @@ pub(super) const EQUIVALENT: CheckInfo = CheckInfo {
         let within = within.ok_or_else(|| keys.missing("within", "a percentage above 0"))?;
         let subject = Subject {
             metric: keys.metric()?,
-            cells: keys.selection("where")?,
-            bounds: Bounds {
-                at_least: Some(1.0 / (1.0 + within)),
-                at_most: Some(1.0 + within),
-                tie: 0.0,
-            },
+            cells: keys.cells()?,
+            bounds: Bounds::new(Some(1.0 / (1.0 + within)), Some(1.0 + within), 0.0),
         };
-        Ok(Arc::new(Ratio::new(subject, keys)?))
+        let ratio = Ratio::new(subject, keys)?;
+        Ok(Check::new(true, move |results| ratio.judge(results)))
     },
 };
 
@@ -318,48 +281,24 @@ pub(super) const ORDER: CheckInfo = CheckInfo {
         TIE,
     ],
     read: |keys| {
-        Ok(Arc::new(Order {
-            metric: keys.metric()?,
-            ascending: keys.sides("ascending")?,
-            cells: keys.selection("where")?,
-            slack: keys.share("slack")?.unwrap_or(0.0),
-            tie: keys.tie()?,
+        let (metric, ascending) = (keys.metric()?, keys.sides("ascending")?);
+        let cells = keys.cells()?;
+        let slack = keys.share("slack")?.unwrap_or(0.0);
+        let bounds = Bounds::new(None, Some(1.0 + slack), keys.tie()?);
+        // The numbers are the ratios of each side to the next: at most 1 plus the slack.
+        Ok(Check::new(true, move |results| {
+            let mut tally = Tally::new(&bounds, results.axes);
+            for pair in ascending.windows(2) {
+                let next = pair[1].label(results.axes);
+                for (point, ratio) in ratios(results, metric, &pair[0], &pair[1], &cells) {
+                    let text = format!("{} to {next}", describe(results.axes, &point));
+                    tally.add(ratio.map(Into::into), point, text);
+                }
+            }
+            tally.finding()
         }))
     },
 };
-
-#[derive(Debug)]
-struct Order {
-    metric: Metric,
-    ascending: Vec<Selection>,
-    cells: Selection,
-    /// The share by which a side may be above the next.
-    slack: f64,
-    tie: f64,
-}
-
-impl Check for Order {
-    /// The numbers are the ratios of each side to the next: at most 1 plus the slack.
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let bounds = Bounds {
-            tie: self.tie,
-            ..Bounds::up_to(1.0 + self.slack)
-        };
-        let mut tally = Tally::new(&bounds);
-        for pair in self.ascending.windows(2) {
-            for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
-                let text = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
-                tally.hold(ratio, Place { point, text });
-            }
-        }
-        tally.judged()
-    }
-
-    fn is_of_ratios(&self) -> bool {
-        true
-    }
-}
 
 pub(super) const GAIN: CheckInfo = CheckInfo {
     name: "gain",
@@ -375,58 +314,36 @@ pub(super) const GAIN: CheckInfo = CheckInfo {
         TIE,
     ],
     read: |keys| {
-        Ok(Arc::new(Gain {
-            subject: Subject::read(keys)?,
-            of: keys.side("of")?,
-            to: keys.side("to")?,
-            than: keys.side("than")?,
+        let subject = Subject::read(keys)?;
+        let sides = [keys.side("of")?, keys.side("to")?];
+        let than = keys.side("than")?;
+        Ok(Check::new(true, move |results| {
+            gain(results, &subject, &sides, &than)
         }))
     },
 };
 
-#[derive(Debug)]
-struct Gain {
-    subject: Subject,
-    of: Selection,
-    to: Selection,
-    /// The side of the reference ratio, with which those in `cells` are compared.
-    than: Selection,
-}
-
-impl Check for Gain {
-    /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
-    /// below 1 where `of` is smaller in relation to `to` than it is there.
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let all = ratios(
-            results,
-            self.subject.metric,
-            &self.of,
-            &self.to,
-            &Selection::default(),
-        );
-        let mut tally = Tally::new(&self.subject.bounds);
-        for (point, ratio) in all
-            .iter()
-            .filter(|(point, _)| self.subject.cells.has(point))
-        {
-            let base = self.than.counterpart(point);
-            let base = all
-                .iter()
-                .find(|(other, _)| Some(other) == base.as_ref())
-                .and_then(|(_, base)| base.as_ref());
-            // A saturated side has no gain.
-            let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
-            let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
-            let gain = sides.map(|(ratio, base)| quotient(ratio, base));
-            tally.hold(gain, Place::cell(axes, point));
-        }
-        tally.judged()
+/// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`: below
+/// 1 where `of` is smaller in relation to `to` than it is there.
+fn gain(
+    results: &Results<'_>,
+    subject: &Subject,
+    [of, to]: &[Selection; 2],
+    than: &Selection,
+) -> Finding {
+    let all = ratios(results, subject.metric, of, to, &Selection::default());
+    let mut tally = Tally::new(&subject.bounds, results.axes);
+    for (point, ratio) in all.iter().filter(|(point, _)| subject.cells.has(point)) {
+        let base = than.counterpart(point);
+        let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
+        // A saturated side has no gain.
+        let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
+        let base = base.and_then(|(_, base)| base.as_ref()).filter(is_known);
+        let sides = ratio.as_ref().filter(is_known).zip(base);
+        let gain = sides.map(|(ratio, base)| quotient(ratio, base));
+        tally.add_cell(gain, point);
     }
-
-    fn is_of_ratios(&self) -> bool {
-        true
-    }
+    tally.finding()
 }
 
 #[cfg(test)]

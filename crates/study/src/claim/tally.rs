@@ -7,69 +7,42 @@ use crate::axis::{Axis, Point, describe};
 use crate::results::Estimate;
 
 /// The numbers that a claim is about, with their verdicts.
-pub(super) struct Tally<'b> {
-    bounds: &'b Bounds,
-    numbers: Vec<JudgedNumber>,
+pub(super) struct Tally<'a> {
+    bounds: &'a Bounds,
+    pub(super) axes: &'a [Axis],
+    entries: Vec<Entry>,
     /// The number of cells without a verdict.
     left_out: usize,
 }
 
-/// A number with its verdict.
-struct JudgedNumber {
-    number: Load,
-    verdict: Verdict,
+struct Entry {
+    number: Number,
+    /// Its mean, or the finite end of its range.
+    mean: f64,
     /// With two digits of its interval; without one, with enough digits to differ from a bound that
     /// it exceeds.
     text: String,
-    at: Place,
 }
 
-/// The cell or line that a number belongs to.
-pub(super) struct Place {
-    /// Its point; 0 on an axis along which or over which the number is taken.
-    pub(super) point: Point,
-    pub(super) text: String,
-}
-
-impl Place {
-    /// Returns the place of the cell at `point`.
-    pub(super) fn cell(axes: &[Axis], point: &Point) -> Self {
-        Self {
-            point: point.clone(),
-            text: describe(axes, point),
-        }
-    }
-}
-
-impl JudgedNumber {
-    fn into_number(self) -> Number {
-        let (low, high) = self.number.ends();
-        Number {
-            at: self.at.text,
-            low,
-            high,
-            verdict: self.verdict,
-            point: self.at.point,
-        }
-    }
-}
-
-impl<'b> Tally<'b> {
-    pub(super) fn new(bounds: &'b Bounds) -> Self {
+impl<'a> Tally<'a> {
+    pub(super) fn new(bounds: &'a Bounds, axes: &'a [Axis]) -> Self {
         Self {
             bounds,
-            numbers: Vec::new(),
+            axes,
+            entries: Vec::new(),
             left_out: 0,
         }
     }
 
-    /// Checks the number of the cell or line `at`, or counts it as left out if there is none.
-    pub(super) fn hold(&mut self, number: Option<Estimate>, at: Place) {
-        self.hold_load(number.map(Load::At), at);
+    /// Checks the number of the cell at `point`, or counts it as left out if there is none.
+    pub(super) fn add_cell(&mut self, number: Option<Estimate>, point: &Point) {
+        let at = describe(self.axes, point);
+        self.add(number.map(Load::At), point.clone(), at);
     }
 
-    /// Checks a number of which only a range may be known.
-    pub(super) fn hold_load(&mut self, number: Option<Load>, at: Place) {
+    /// Checks the number of a line or cell, which `at` describes. Its `point` is 0 on an axis along
+    /// which or over which the number is taken.
+    pub(super) fn add(&mut self, number: Option<Load>, point: Point, at: String) {
         let Some(number) = number else {
             return self.leave_out(1);
         };
@@ -78,23 +51,31 @@ impl<'b> Tally<'b> {
             Verdict::Holds => number.describe(short),
             _ => number.describe(|number| distinct_text(number, self.bounds)),
         };
-        self.numbers.push(JudgedNumber {
-            number,
-            verdict,
-            text,
-            at,
-        });
+        self.push(&number, verdict, text, point, at);
     }
 
-    /// Adds a number with a verdict of its own.
-    pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: Place) {
-        let number = Load::At(estimate);
-        self.numbers.push(JudgedNumber {
-            text: number.describe(short),
-            number,
-            verdict,
+    /// Adds a saturated cell, which is beyond any bounds.
+    pub(super) fn add_saturated(&mut self, point: &Point) {
+        let number = Load::At(Estimate::exact(f64::INFINITY));
+        let (text, at) = (number.describe(short), describe(self.axes, point));
+        self.push(&number, Verdict::Fails, text, point.clone(), at);
+    }
+
+    fn push(&mut self, load: &Load, verdict: Verdict, text: String, point: Point, at: String) {
+        let (low, high) = load.ends();
+        let mean = match load {
+            Load::At(estimate) => estimate.mean,
+            Load::Within(low, high) if high.is_infinite() => *low,
+            Load::Within(_, high) => *high,
+        };
+        let number = Number {
             at,
-        });
+            low,
+            high,
+            verdict,
+            point,
+        };
+        self.entries.push(Entry { number, mean, text });
     }
 
     /// Counts cells without a verdict.
@@ -103,55 +84,42 @@ impl<'b> Tally<'b> {
     }
 
     /// Returns the finding on the claim: its verdict is the worst of all.
-    pub(super) fn judged(self) -> Finding {
-        let verdict = self.numbers.iter().map(|number| number.verdict).max();
-        let ours = match (self.numbers.len(), self.left_out) {
-            (0, _) | (_, 0) => self.text(),
-            (_, left_out) => format!("{}; {left_out} left out", self.text()),
-        };
+    pub(super) fn finding(self) -> Finding {
+        let entries = self.entries.iter();
+        let verdict = entries.map(|entry| entry.number.verdict).max();
+        let mut ours = self.text();
+        if !self.entries.is_empty() && self.left_out > 0 {
+            ours += &format!("; {} left out", self.left_out);
+        }
         Finding {
             verdict: verdict.unwrap_or(Verdict::NotMeasured),
             ours,
-            numbers: self
-                .numbers
-                .into_iter()
-                .map(JudgedNumber::into_number)
-                .collect(),
+            numbers: self.entries.into_iter().map(|entry| entry.number).collect(),
             is_left_out: false,
         }
     }
 
     fn text(&self) -> String {
-        match &self.numbers[..] {
+        match &self.entries[..] {
             [] => return "no cell with a figure".to_owned(),
             [only] => return only.text.clone(),
             _ => {}
         }
-        let found = |number: &JudgedNumber| match &number.number {
-            Load::At(estimate) => estimate.mean,
-            Load::Within(low, high) if high.is_infinite() => *low,
-            Load::Within(_, high) => *high,
-        };
-        let all = self.numbers.iter().map(found);
-        let low = all.clone().fold(f64::INFINITY, f64::min);
-        let high = all.fold(f64::NEG_INFINITY, f64::max);
-        let mut text = format!(
-            "{} to {} in {} cells",
-            short(low),
-            short(high),
-            self.numbers.len()
-        );
+        let all = self.entries.iter().map(|entry| entry.mean);
+        let low = short(all.clone().fold(f64::INFINITY, f64::min));
+        let high = short(all.fold(f64::NEG_INFINITY, f64::max));
+        let mut text = format!("{low} to {high} in {} cells", self.entries.len());
         for (verdict, word) in [(Verdict::Fails, "fails"), (Verdict::Unsure, "unsure")] {
-            let mut such = self
-                .numbers
-                .iter()
-                .filter(|number| number.verdict == verdict);
-            let many = such.clone().count();
-            if let Some(first) = such.next() {
-                text += &format!(
-                    "; {word} in {many}, first {} at {}",
-                    first.text, first.at.text
-                );
+            let entries = self.entries.iter();
+            let mut such = entries.filter(|entry| entry.number.verdict == verdict);
+            let count = such.clone().count();
+            if let Some(Entry {
+                number,
+                text: first,
+                ..
+            }) = such.next()
+            {
+                text += &format!("; {word} in {count}, first {first} at {}", number.at);
             }
         }
         text
@@ -160,7 +128,7 @@ impl<'b> Tally<'b> {
 
 /// Formats a number with two digits of its interval, `1.115 ± 0.010`, or with `text` if it has
 /// none. A number that differs from a bound by more than its interval differs in these digits, too.
-pub(super) fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
+fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     let alone = text(estimate.mean);
     match estimate.half_width {
         // A width that is only a rounding error has no digits.
@@ -173,7 +141,7 @@ pub(super) fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -
 }
 
 /// Formats a number with four digits, or all digits before the decimal point.
-pub(super) fn short(number: f64) -> String {
+fn short(number: f64) -> String {
     digits(number, 4)
 }
 
@@ -206,14 +174,17 @@ pub(super) enum Load {
     Within(f64, f64),
 }
 
+impl From<Estimate> for Load {
+    fn from(estimate: Estimate) -> Self {
+        Self::At(estimate)
+    }
+}
+
 impl Load {
     /// Returns the ends of its interval.
-    pub(super) fn ends(&self) -> (f64, f64) {
+    fn ends(&self) -> (f64, f64) {
         match self {
-            Self::At(estimate) => {
-                let half = estimate.half_width.unwrap_or(0.0);
-                (estimate.mean - half, estimate.mean + half)
-            }
+            Self::At(estimate) => estimate.ends(),
             Self::Within(low, high) => (*low, *high),
         }
     }
@@ -229,14 +200,12 @@ impl Load {
             let ratio = top / base;
             if ratio.is_nan() { unknown } else { ratio }
         };
-        Self::Within(
-            ratio(low, base_high, 0.0),
-            ratio(high, base_low, f64::INFINITY),
-        )
+        let low = ratio(low, base_high, 0.0);
+        Self::Within(low, ratio(high, base_low, f64::INFINITY))
     }
 
     /// Judges it by `bounds`; unsure if only part of its range is within.
-    pub(super) fn verdict(&self, bounds: &Bounds) -> Verdict {
+    fn verdict(&self, bounds: &Bounds) -> Verdict {
         match self {
             Self::At(estimate) => bounds.verdict(estimate),
             Self::Within(low, high) => bounds.verdict_between(*low, *high),
@@ -244,7 +213,7 @@ impl Load {
     }
 
     /// Describes the load, with numbers formatted by `text`.
-    pub(super) fn describe(&self, text: impl Fn(f64) -> String) -> String {
+    fn describe(&self, text: impl Fn(f64) -> String) -> String {
         match self {
             Self::At(estimate) => estimate_text(estimate, text),
             Self::Within(f64::NEG_INFINITY, f64::INFINITY) => "unknown".to_owned(),
@@ -261,11 +230,11 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let mean = top.mean / base.mean;
     let pairs = top.runs.iter().zip(&base.runs);
     let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
-    let paired = Estimate::of(runs.clone()).and_then(|paired| paired.half_width);
+    let paired = Estimate::from_runs(runs.clone()).and_then(|paired| paired.half_width);
     // A mean of 0 of numbers that are never negative has no uncertainty.
     let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
     let ends = || {
-        let (top, base) = (interval_ends(top), interval_ends(base));
+        let (top, base) = (top.ends(), base.ends());
         if base.0 > 0.0 {
             farthest(mean, (top.0 / base.1, top.1 / base.0))
         } else {
@@ -274,17 +243,7 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
         }
     };
     let paired = paired.filter(|half| half.is_finite());
-    Estimate {
-        mean,
-        half_width: paired.or_else(|| is_known.then(ends)),
-        runs,
-    }
-}
-
-/// Returns the ends of the interval; the mean if there is none.
-pub(super) fn interval_ends(estimate: &Estimate) -> (f64, f64) {
-    let half = estimate.half_width.unwrap_or(0.0);
-    (estimate.mean - half, estimate.mean + half)
+    Estimate::new(mean, paired.or_else(|| is_known.then(ends)), runs)
 }
 
 /// Returns the distance of the farther end from `mean`.
@@ -305,25 +264,23 @@ mod tests {
             (Some(f64::INFINITY), "1.115, interval unknown"),
             (None, "1.115"),
         ] {
-            let estimate = Estimate {
-                half_width,
-                ..Estimate::exact(1.114_6)
-            };
+            let estimate = Estimate::new(1.114_6, half_width, Vec::new());
             assert_eq!(estimate_text(&estimate, short), text);
         }
     }
 
+    fn exactly(mean: f64) -> Load {
+        Load::At(Estimate::exact(mean))
+    }
+
     #[test]
     fn ratios_of_ranges_are_ranges() {
-        let at = |mean: f64| Load::At(Estimate::exact(mean));
-        assert_eq!(at(6.0).over(&at(2.0)), at(3.0));
-        assert_eq!(
-            at(6.0).over(&Load::Within(2.0, 3.0)),
-            Load::Within(2.0, 3.0)
-        );
+        let range = Load::Within(2.0, 3.0);
+        assert_eq!(exactly(6.0).over(&exactly(2.0)), exactly(3.0));
+        assert_eq!(exactly(6.0).over(&range), range);
         let open = Load::Within(4.0, f64::INFINITY);
-        assert_eq!(open.over(&at(2.0)), Load::Within(2.0, f64::INFINITY));
-        assert_eq!(at(2.0).over(&open), Load::Within(0.0, 0.5));
+        assert_eq!(open.over(&exactly(2.0)), Load::Within(2.0, f64::INFINITY));
+        assert_eq!(exactly(2.0).over(&open), Load::Within(0.0, 0.5));
         assert_eq!(open.over(&open), Load::Within(0.0, f64::INFINITY));
         let none = Load::Within(0.0, 1.0);
         assert_eq!(none.over(&none), Load::Within(0.0, f64::INFINITY));
@@ -334,46 +291,29 @@ mod tests {
     /// 6 over 2 to 4 is 1.5 to 3; the farther end is 1 away from 2.
     #[test]
     fn the_interval_of_the_base_alone_counts_too() {
-        let base = Load::At(Estimate {
-            half_width: Some(1.0),
-            ..Estimate::exact(3.0)
-        });
-        let Load::At(ratio) = Load::At(Estimate::exact(6.0)).over(&base) else {
+        let base = |half| Load::At(Estimate::new(3.0, Some(half), Vec::new()));
+        let Load::At(ratio) = exactly(6.0).over(&base(1.0)) else {
             panic!("both are known");
         };
         assert_eq!((ratio.mean, ratio.half_width), (2.0, Some(1.0)));
-        let hardly = Load::At(Estimate {
-            half_width: Some(3.0),
-            ..Estimate::exact(3.0)
-        });
-        let bounds = Bounds::up_to(1e9);
-        let ratio = Load::At(Estimate::exact(6.0)).over(&hardly);
+        let bounds = Bounds::new(None, Some(1e9), 0.0);
+        let ratio = exactly(6.0).over(&base(3.0));
         assert_eq!(ratio.verdict(&bounds), Verdict::Unsure);
     }
 
     #[test]
     fn a_range_is_judged_as_a_whole() {
-        let bounds = Bounds {
-            at_least: Some(2.0),
-            at_most: None,
-            tie: 0.0,
-        };
+        let at_least = Bounds::new(Some(2.0), None, 0.0);
+        for (low, high, verdict) in [
+            (2.0, f64::INFINITY, Verdict::Holds),
+            (1.0, f64::INFINITY, Verdict::Unsure),
+            (0.0, 1.9, Verdict::Fails),
+        ] {
+            assert_eq!(Load::Within(low, high).verdict(&at_least), verdict);
+        }
+        let above = Load::Within(2.1, f64::INFINITY);
         assert_eq!(
-            Load::Within(2.0, f64::INFINITY).verdict(&bounds),
-            Verdict::Holds
-        );
-        assert_eq!(
-            Load::Within(1.0, f64::INFINITY).verdict(&bounds),
-            Verdict::Unsure
-        );
-        assert_eq!(Load::Within(0.0, 1.9).verdict(&bounds), Verdict::Fails);
-        let bounds = Bounds {
-            at_least: None,
-            at_most: Some(2.0),
-            tie: 0.0,
-        };
-        assert_eq!(
-            Load::Within(2.1, f64::INFINITY).verdict(&bounds),
+            above.verdict(&Bounds::new(None, Some(2.0), 0.0)),
             Verdict::Fails
         );
     }

@@ -4,25 +4,27 @@ mod reasons;
 
 use diskarm_core::text::InputError;
 
-use super::{CHECKS, Claim, Judged, RawClaim, Verdict};
+use super::{CHECKS, Claim, Judgement, RawClaim, Verdict};
 use crate::axis::{Axis, AxisValue, points};
 use crate::cell::{Cell, Keys, Reader};
-use crate::expression::Scalar;
-use crate::expression::StudyText;
+use crate::expression::{Scalar, StudyText};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::results::{Replicated, Results};
 
-/// Policies a, b and c, and loads 1, 2 and 4.
-fn axes() -> Vec<Axis> {
-    let axis = |name: &str, values: &[Scalar]| Axis {
+fn axis(name: &str, values: &[Scalar]) -> Axis {
+    Axis {
         name: name.to_owned(),
         title: name.to_owned(),
         unit: None,
         values: values.iter().cloned().map(AxisValue::plain).collect(),
         is_given: name == "trace",
         left_out: Vec::new(),
-    };
+    }
+}
+
+/// Policies a, b and c, and loads 1, 2 and 4.
+fn axes() -> Vec<Axis> {
     let policies = ["a", "b", "c"].map(|name| Scalar::Text(name.to_owned()));
     let loads = [1.0, 2.0, 4.0].map(Scalar::Number);
     vec![axis("policy", &policies), axis("load", &loads)]
@@ -54,7 +56,7 @@ fn read(claim: &str) -> Result<Claim, InputError> {
         file: "t.toml",
         text: &text,
     };
-    raw.read(&axes(), &columns(), &at.at(&(0..0), "claim[0]"))
+    raw.read(&axes(), &columns(), &at.location(&(0..0), "claim[0]"))
 }
 
 /// Every key that any check has.
@@ -100,12 +102,12 @@ fn each_check_reads_the_keys_that_it_lists_and_no_others() {
 }
 
 /// The verdict for these replications of each policy and load; a cell without any is saturated.
-fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
+fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
     judge_of("response_ms_mean", claim, means)
 }
 
 /// Judges a claim about another column; NaN represents an absent value.
-fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
+fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
     let (axes, columns) = (axes(), columns());
     let cells = cells(&axes);
     let place = columns.iter().position(|c| c.name == column).unwrap();

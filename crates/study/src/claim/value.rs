@@ -1,14 +1,12 @@
 //! Checks of single metrics, and of the values of an axis: `value`, `spread`, `exists`.
 
-use std::sync::Arc;
-
 use super::check::{
-    AT_LEAST, AT_MOST, Check, CheckInfo, Finding, METRIC, Subject, TIE, Verdict, WHERE, is_endless,
+    AT_LEAST, AT_MOST, Check, CheckInfo, Finding, Key, METRIC, Subject, TIE, Verdict, WHERE,
+    is_endless,
 };
 use super::ratio::ratios;
-use super::tally::{Place, Tally, quotient};
-use crate::axis::Point;
-use crate::axis::Selection;
+use super::tally::{Tally, quotient};
+use crate::axis::{Point, Selection};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 
@@ -30,53 +28,38 @@ pub(super) const VALUE: CheckInfo = CheckInfo {
     read: |keys| {
         let subject = Subject::read(keys)?;
         match keys.text("statistic")?.as_deref() {
-            None | Some("mean") => Ok(Arc::new(Value(subject))),
-            Some("half_width") => Ok(Arc::new(HalfWidth(subject))),
+            None | Some("mean") => Ok(Check::new(false, move |results| means(results, &subject))),
+            Some("half_width") => Ok(Check::new(false, move |results| {
+                half_widths(results, &subject)
+            })),
             Some(_) => Err(keys.missing("statistic", "mean or half_width")),
         }
     },
 };
 
-#[derive(Debug)]
-struct Value(Subject);
-
-impl Check for Value {
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let mut tally = Tally::new(&self.0.bounds);
-        for point in self.0.points(axes) {
-            let (cell, at) = (results.at(&point), Place::cell(axes, &point));
-            if cell.is_saturated {
-                tally.add(Estimate::exact(f64::INFINITY), Verdict::Fails, at);
-            } else {
-                tally.hold(cell.estimate(self.0.metric).cloned(), at);
-            }
+fn means(results: &Results<'_>, subject: &Subject) -> Finding {
+    let mut tally = Tally::new(&subject.bounds, results.axes);
+    for point in subject.points(results.axes) {
+        let cell = results.outcome(&point);
+        if cell.is_saturated {
+            tally.add_saturated(&point);
+        } else {
+            tally.add_cell(cell.estimate(subject.metric).cloned(), &point);
         }
-        tally.judged()
     }
+    tally.finding()
 }
 
-#[derive(Debug)]
-struct HalfWidth(Subject);
-
-impl Check for HalfWidth {
-    /// The numbers are half widths of the 95 % intervals as shares of the means.
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let mut tally = Tally::new(&self.0.bounds);
-        for point in self.0.points(axes) {
-            let relative_half_width = results
-                .estimate(&point, self.0.metric)
-                .and_then(relative_half_width);
-            if let Some(relative_half_width) = relative_half_width {
-                tally.hold(
-                    Some(Estimate::exact(relative_half_width)),
-                    Place::cell(axes, &point),
-                );
-            }
+/// The numbers are half widths of the 95 % intervals as shares of the means.
+fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
+    let mut tally = Tally::new(&subject.bounds, results.axes);
+    for point in subject.points(results.axes) {
+        let estimate = results.estimate(&point, subject.metric);
+        if let Some(share) = estimate.and_then(relative_half_width) {
+            tally.add_cell(Some(Estimate::exact(share)), &point);
         }
-        tally.judged()
     }
+    tally.finding()
 }
 
 /// Returns half the width of the interval as a share of the mean.
@@ -84,55 +67,43 @@ fn relative_half_width(estimate: &Estimate) -> Option<f64> {
     Some(estimate.half_width? / estimate.mean)
 }
 
+const AMONG: Key = ("among", "the axis");
+
 pub(super) const SPREAD: CheckInfo = CheckInfo {
     name: "spread",
     holds: "the largest over the smallest metric among the values of an axis lies within the \
             bounds",
-    keys: &[METRIC, ("among", "the axis"), WHERE, AT_LEAST, AT_MOST, TIE],
+    keys: &[METRIC, AMONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
-        Ok(Arc::new(Spread {
-            subject: Subject::read(keys)?,
-            among: keys.axis("among")?,
+        let (subject, among) = (Subject::read(keys)?, keys.among()?);
+        Ok(Check::new(true, move |results| {
+            spread(results, &subject, among)
         }))
     },
 };
 
-#[derive(Debug)]
-struct Spread {
-    subject: Subject,
-    among: usize,
-}
-
-impl Check for Spread {
-    /// The numbers are the largest estimate over the smallest, at each point of the other axes.
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axes = results.axes;
-        let is_endless = is_endless(results.columns, self.subject.metric);
-        let mut tally = Tally::new(&self.subject.bounds);
-        let mut seen: Vec<Point> = Vec::new();
-        for point in self.subject.points(axes) {
-            let at = |place: usize| {
-                let mut moved = point.clone();
-                moved[self.among] = place;
-                moved
-            };
-            let base = at(0);
-            if seen.contains(&base) {
-                continue;
-            }
-            let all = (0..axes[self.among].values.len()).map(at);
-            let all = all.filter(|point| self.subject.cells.has(point));
-            let all: Vec<&Outcome> = all.map(|point| results.at(&point)).collect();
-            let found = largest_over_smallest(&all, self.subject.metric, is_endless);
-            tally.hold(found, Place::cell(axes, &point));
-            seen.push(base);
+/// The numbers are the largest estimate over the smallest, at each point of the other axes.
+fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
+    let is_endless = is_endless(results.columns, subject.metric);
+    let mut tally = Tally::new(&subject.bounds, results.axes);
+    let mut seen: Vec<Point> = Vec::new();
+    for point in subject.points(results.axes) {
+        let at = |place: usize| {
+            let mut moved = point.clone();
+            moved[among] = place;
+            moved
+        };
+        if seen.contains(&at(0)) {
+            continue;
         }
-        tally.judged()
+        let all = (0..results.axes[among].values.len()).map(at);
+        let all = all.filter(|point| subject.cells.has(point));
+        let all: Vec<&Outcome> = all.map(|point| results.outcome(&point)).collect();
+        let spread = largest_over_smallest(&all, subject.metric, is_endless);
+        tally.add_cell(spread, &point);
+        seen.push(at(0));
     }
-
-    fn is_of_ratios(&self) -> bool {
-        true
-    }
+    tally.finding()
 }
 
 /// Returns the spread: infinite if some but not all are saturated and the metric grows without
@@ -157,7 +128,7 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
             or its ratio to that of `to`",
     keys: &[
         METRIC,
-        ("among", "the axis"),
+        AMONG,
         ("to = {}", "one value of each axis that it names; optional"),
         WHERE,
         AT_LEAST,
@@ -165,84 +136,64 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
         TIE,
     ],
     read: |keys| {
-        Ok(Arc::new(Exists {
-            subject: Subject::read(keys)?,
-            among: keys.axis("among")?,
-            to: keys.side_if_any("to")?,
+        let (subject, among) = (Subject::read(keys)?, keys.among()?);
+        let to = keys.side_if_any("to")?;
+        Ok(Check::new(to.is_some(), move |results| {
+            exists(results, &subject, among, to.as_ref())
         }))
     },
 };
 
-#[derive(Debug)]
-struct Exists {
-    subject: Subject,
+/// Checks the ratios to the side `to` if it is present, otherwise the metric itself. The verdict is
+/// that of the value that comes nearest: the fewest of its cells fail, and then the fewest are
+/// unsure. The numbers are those of this value.
+fn exists(
+    results: &Results<'_>,
+    subject: &Subject,
     among: usize,
-    /// If present, the ratios to this side are checked, otherwise the metric itself.
-    to: Option<Selection>,
-}
-
-impl Check for Exists {
-    /// The verdict is that of the value that comes nearest: the fewest of its cells fail, and then
-    /// the fewest are unsure. The numbers are those of this value.
-    fn judge(&self, results: &Results<'_>) -> Finding {
-        let axis = &results.axes[self.among];
-        let all = self.numbers(results);
-        let found = axis.values.iter().enumerate().map(|(place, value)| {
-            let mut tally = Tally::new(&self.subject.bounds);
-            for (point, number) in all.iter().filter(|(point, _)| point[self.among] == place) {
-                let place = Place::cell(results.axes, point);
-                match number {
-                    // A saturated cell is beyond any bounds.
-                    Some(number) if number.mean == f64::INFINITY => {
-                        tally.add(number.clone(), Verdict::Fails, place);
-                    }
-                    number => tally.hold(number.clone(), place),
-                }
-            }
-            let found = tally.judged();
-            Finding {
-                ours: format!("with {}: {}", value.label, found.ours),
-                ..found
-            }
-        });
-        let measured = found.filter(|found| found.verdict != Verdict::NotMeasured);
-        let count = |found: &Finding, verdict: Verdict| {
-            let such = found.numbers.iter().filter(|n| n.verdict == verdict);
-            such.count()
-        };
-        let best = measured.min_by_key(|found| {
-            (
-                found.verdict,
-                count(found, Verdict::Fails),
-                count(found, Verdict::Unsure),
-            )
-        });
-        best.unwrap_or_else(|| Tally::new(&self.subject.bounds).judged())
-    }
-
-    fn is_of_ratios(&self) -> bool {
-        self.to.is_some()
-    }
-}
-
-impl Exists {
-    fn numbers(&self, results: &Results<'_>) -> Vec<(Point, Option<Estimate>)> {
-        let Subject { metric, cells, .. } = &self.subject;
-        if let Some(to) = &self.to {
-            return ratios(results, *metric, &Selection::default(), to, cells);
+    to: Option<&Selection>,
+) -> Finding {
+    let all = match to {
+        Some(to) => {
+            let everything = Selection::default();
+            ratios(results, subject.metric, &everything, to, &subject.cells)
         }
-        let points = self.subject.points(results.axes).into_iter();
-        let estimates = points.map(|point| {
-            let cell = results.at(&point);
-            let number = if cell.is_saturated {
-                Some(Estimate::exact(f64::INFINITY))
-            } else {
-                cell.estimate(*metric).cloned()
-            };
-            (point, number)
-        });
-        estimates.collect()
-    }
+        None => {
+            let points = subject.points(results.axes).into_iter();
+            let numbers = points.map(|point| {
+                let cell = results.outcome(&point);
+                let saturated = cell.is_saturated.then(|| Estimate::exact(f64::INFINITY));
+                let number = saturated.or_else(|| cell.estimate(subject.metric).cloned());
+                (point, number)
+            });
+            numbers.collect()
+        }
+    };
+    let values = results.axes[among].values.iter().enumerate();
+    let found = values.map(|(place, value)| {
+        let mut tally = Tally::new(&subject.bounds, results.axes);
+        for (point, number) in all.iter().filter(|(point, _)| point[among] == place) {
+            match number {
+                Some(number) if number.mean == f64::INFINITY => tally.add_saturated(point),
+                number => tally.add_cell(number.clone(), point),
+            }
+        }
+        let mut found = tally.finding();
+        found.ours = format!("with {}: {}", value.label, found.ours);
+        found
+    });
+    let measured = found.filter(|found| found.verdict != Verdict::NotMeasured);
+    let best = measured.min_by_key(|found| {
+        let count = |verdict| {
+            found
+                .numbers
+                .iter()
+                .filter(|n| n.verdict == verdict)
+                .count()
+        };
+        (found.verdict, count(Verdict::Fails), count(Verdict::Unsure))
+    });
+    best.unwrap_or_else(|| Tally::new(&subject.bounds, results.axes).finding())
 }
 
 #[cfg(test)]
@@ -253,14 +204,9 @@ mod tests {
     /// half width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
     #[test]
     fn the_half_width_is_a_share_of_the_mean() {
-        let estimate = Estimate::of(vec![9.0, 10.0, 11.0]).expect("three runs");
-        let share = relative_half_width(&estimate).expect("more than one run");
-        assert!((share - 0.2484).abs() < 1e-4, "{share}");
-        assert_eq!(
-            Estimate::of(vec![9.0])
-                .as_ref()
-                .and_then(super::relative_half_width),
-            None
-        );
+        let share = |runs| relative_half_width(&Estimate::from_runs(runs).expect("runs"));
+        let three = share(vec![9.0, 10.0, 11.0]).expect("more than one run");
+        assert!((three - 0.2484).abs() < 1e-4, "{three}");
+        assert_eq!(share(vec![9.0]), None);
     }
 }

@@ -1,36 +1,29 @@
-//! The time to reach blocks from the position of the head (jacobson91, sections 3 and 4, figures 2
-//! and 3).
+//! Two measures of a drive that is served one request at a time: `access`, the time to reach blocks
+//! from the position of the head (jacobson91, sections 3 and 4, figures 2 and 3), and `drain`, the
+//! time to serve requests that all wait at once, with no further arrivals (section 4.1).
 //!
-//! The first request of the workload's first stream is served, which positions the head. Then the
+//! For `access` the first request of the workload's first stream is served, which positions the head. Then the
 //! drive estimates each request of the last stream, where it is and as if it began at certain
-//! angles of its track, and serves none of them.
+//! angles of its track, and serves none of them. For `drain` the requests of the warm-up are served
+//! first, one at a time, to position the arm; then all others wait at once. Their arrival times do
+//! not matter.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Outlook};
+use diskarm_core::sched::{Estimate, Outlook, Pending};
 use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::workload::Requests;
-use diskarm_simulate::{Generated, Input, Simulation, System};
+use diskarm_simulate::{GeneratedRequests, Input, Simulation, System};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
-
-/// The column of the angle with this number, this many 48ths of a revolution after the head.
-macro_rules! at_angle {
-    ($number:literal, $share:literal) => {
-        (
-            concat!("positioning_ms_at_", $number),
-            concat!("Mean time until ", $share, "/48 revolution on, ms"),
-        )
-    };
-}
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "access",
     summary: "the time to reach blocks from the position of the head",
     columns: || {
-        let columns: [_; 6 + ANGLES] = [
+        let mut columns = Column::all(&[
             (
                 "positioning_ms_mean",
                 "Mean time until the first sector, ms",
@@ -43,32 +36,15 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
             ("seek_revolutions_mean", "Mean seek time, revolutions"),
             ("one_revolution_share", "Share within a revolution"),
             ("two_revolutions_share", "Share within two revolutions"),
-            at_angle!("00", "1"),
-            at_angle!("01", "3"),
-            at_angle!("02", "5"),
-            at_angle!("03", "7"),
-            at_angle!("04", "9"),
-            at_angle!("05", "11"),
-            at_angle!("06", "13"),
-            at_angle!("07", "15"),
-            at_angle!("08", "17"),
-            at_angle!("09", "19"),
-            at_angle!("10", "21"),
-            at_angle!("11", "23"),
-            at_angle!("12", "25"),
-            at_angle!("13", "27"),
-            at_angle!("14", "29"),
-            at_angle!("15", "31"),
-            at_angle!("16", "33"),
-            at_angle!("17", "35"),
-            at_angle!("18", "37"),
-            at_angle!("19", "39"),
-            at_angle!("20", "41"),
-            at_angle!("21", "43"),
-            at_angle!("22", "45"),
-            at_angle!("23", "47"),
-        ];
-        Column::all(&columns)
+        ]);
+        columns.extend((0..ANGLES).map(|number| {
+            let (share, all) = (2 * number + 1, 2 * ANGLES);
+            Column::measured(
+                &format!("positioning_ms_at_{number:02}"),
+                &format!("Mean time until {share}/{all} revolution on, ms"),
+            )
+        }));
+        columns
     },
 };
 
@@ -79,19 +55,15 @@ const ANGLES: usize = 24;
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     let generated = generated(simulation)?;
     let disk = simulation.system.disk();
-    let Placed { drive, now, rest } = Placed::after(1, simulation.system, generated)?;
-    let targets = match generated
-        .workload
-        .requests(disk, generated.seed)
+    let (drive, now, rest) = positioned_drive(1, simulation.system, generated)?;
+    let streams = generated.workload.requests(disk, generated.seed);
+    let targets = streams
         .skip(1)
         .last()
-    {
-        Some((_, requests)) => requests,
-        None => rest,
-    };
+        .map_or(rest, |(_, requests)| requests);
     let outlook = drive.outlook(now);
     let count = generated.requests_count();
-    let (mut positioning, mut seek) = (Span::ZERO, Span::ZERO);
+    let [mut positioning, mut seek] = [Span::ZERO; 2];
     let revolution = drive.shape().revolution;
     let mut within = [0_u64; 2];
     let mut at_angles = [Span::ZERO; ANGLES];
@@ -125,49 +97,81 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     Ok(Figures::Measured([&means[..], &at_angles].concat()))
 }
 
-/// A drive that has just served the first request of a workload's first stream, or the first few.
-pub(super) struct Placed {
-    pub(super) drive: Drive,
-    /// The time when it finished them.
-    pub(super) now: Instant,
-    /// The further requests of the first stream.
-    pub(super) rest: Requests,
-}
-
-impl Placed {
-    /// After the first `served` requests of the first stream, one at a time.
-    pub(super) fn after(
-        served: u64,
-        system: &System,
-        generated: &Generated,
-    ) -> Result<Self, String> {
-        let first = &generated.workload.streams[0];
-        let model = system
-            .single_drive("cell.drive")
-            .map_err(|error| error.to_string())?;
-        let mut drive = model.drive();
-        let mut rest = first.requests(model.disk(), generated.seed);
-        let mut now = Instant::START;
-        for _ in 0..served {
-            now = serve(&mut drive, now, rest.next_request())?;
-        }
-        Ok(Self { drive, now, rest })
+/// Returns a drive that has served the first `served` requests of the workload's first stream, one
+/// at a time, the time when it finished them, and the further requests of the stream.
+fn positioned_drive(
+    served: u64,
+    system: &System,
+    generated: &GeneratedRequests,
+) -> Result<(Drive, Instant, Requests), String> {
+    let model = system.single_drive("cell.drive");
+    let model = model.map_err(|error| error.to_string())?;
+    let mut drive = model.drive();
+    let mut requests = generated.workload.streams[0].requests(model.disk(), generated.seed);
+    let mut now = Instant::START;
+    for _ in 0..served {
+        now = serve(&mut drive, now, requests.next_request())?;
     }
+    Ok((drive, now, requests))
 }
 
-/// The generated requests of a simulation; these measures take no traces.
-pub(super) fn generated<'a>(simulation: &Simulation<'a>) -> Result<&'a Generated, String> {
+pub(super) const DRAIN: MeasureInfo = MeasureInfo {
+    name: "drain",
+    summary: "the time to serve requests that all wait at once",
+    columns: || {
+        Column::all(&[
+            ("drain_ms", "Time until the last is finished, ms"),
+            (
+                "drain_ms_per_request",
+                "Time until the last is finished, ms a request",
+            ),
+        ])
+    },
+};
+
+pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    let generated = generated(simulation)?;
+    let streams = generated.workload.streams.len();
+    if streams != 1 {
+        let expected = "one, as all requests wait at once";
+        return Err(format!(
+            "cell.workload: found {streams} streams, expected {expected}"
+        ));
+    }
+    let warm_up = simulation.warm_up;
+    let (mut drive, begin, rest) = positioned_drive(warm_up, simulation.system, generated)?;
+    let mut policy = simulation.policy.policy(&drive);
+    let count = generated.requests_count() - warm_up;
+    for request in rest.take(count as usize) {
+        let arrived = begin;
+        policy.add(Pending { request, arrived }, &drive);
+    }
+    let mut now = begin;
+    while let Some(pending) = policy.next(now, &drive) {
+        if stop().is_break() {
+            return Ok(Figures::Stopped);
+        }
+        now = serve(&mut drive, now, pending.request)?;
+    }
+    let all_ms = (now - begin).as_ms();
+    Ok(Figures::Measured(vec![
+        Some(all_ms),
+        Some(all_ms / count as f64),
+    ]))
+}
+
+/// Returns the generated requests of a simulation; these measures take no traces.
+fn generated<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRequests, String> {
     match simulation.input {
         Input::Generated(generated) => Ok(generated),
         Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),
     }
 }
 
-/// Serves a request on an idle drive; returns when it is finished.
-pub(super) fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
-    drive
-        .submit(now, request)
-        .map_err(|error| error.to_string())?;
+/// Serves a request on an idle drive; returns the time when it is finished.
+fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
+    let submitted = drive.submit(now, request);
+    submitted.map_err(|error| error.to_string())?;
     let mut at = now;
     while let Some(event) = drive.next_event() {
         at = event;

@@ -1,4 +1,4 @@
-//! Whether the request that a policy chooses has the shortest seek of all waiting requests, the
+//! The choices of a policy: the chosen request has the shortest seek of all waiting requests, the
 //! shortest rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
 //!
 //! A request that arrives when no other waits is a decision too, and has both. Among equals, such
@@ -14,6 +14,7 @@ use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
+use super::responses::run_once;
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
@@ -35,44 +36,34 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let watched = Watched {
+    let counter = DecisionCounter {
         policy: simulation.policy,
         warm_up: simulation.warm_up,
-        seen: seen.clone(),
+        counts: Arc::default(),
     };
     let simulation = Simulation {
-        policy: &watched,
+        policy: &counter,
         ..*simulation
     };
-    let run = simulation.run(&|_| stop(), None);
-    let run = run.map_err(|error| error.to_string())?;
-    if run.is_stopped {
-        return Ok(Figures::Stopped);
-    }
-    if run.is_saturated {
-        return Ok(Figures::Saturated);
-    }
-    let seen = locked(&seen);
-    let all = seen.seek + seen.rotation + seen.neither - seen.both;
-    let share = |count: u64| Some(count as f64 / all as f64).filter(|_| all > 0);
-    Ok(Figures::Measured(vec![
-        share(seen.seek),
-        share(seen.rotation),
-        share(seen.both),
-        share(seen.neither),
-        share(seen.waiting),
-        run.report
-            .all()
-            .responses()
-            .figures()
-            .map(|figures| figures.mean_ms),
-    ]))
+    run_once(&simulation, stop, |run| {
+        let counts = locked(&counter.counts);
+        let all = counts.seek + counts.rotation + counts.neither - counts.both;
+        let share = |count: u64| Some(count as f64 / all as f64).filter(|_| all > 0);
+        let responses = run.report.all().responses().figures();
+        vec![
+            share(counts.seek),
+            share(counts.rotation),
+            share(counts.both),
+            share(counts.neither),
+            share(counts.waiting),
+            responses.map(|responses| responses.mean_ms),
+        ]
+    })
 }
 
 /// Counts of decisions after the warm-up.
 #[derive(Default)]
-struct Seen {
+struct DecisionCounts {
     /// All decisions, including the warm-up.
     decisions: u64,
     seek: u64,
@@ -83,7 +74,7 @@ struct Seen {
     waiting: u64,
 }
 
-impl Seen {
+impl DecisionCounts {
     fn count(&mut self, warm_up: u64, waiting: usize, has: [bool; 2]) {
         self.decisions += 1;
         if self.decisions <= warm_up {
@@ -98,19 +89,19 @@ impl Seen {
     }
 }
 
-/// The counts, even if a thread panicked while it held the lock.
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the counts, even if a thread panicked while it held the lock.
+fn locked(counts: &Mutex<DecisionCounts>) -> MutexGuard<'_, DecisionCounts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a policy whose decisions are counted.
-struct Watched<'a> {
+struct DecisionCounter<'a> {
     policy: &'a dyn MakePolicy,
     warm_up: u64,
-    seen: Arc<Mutex<Seen>>,
+    counts: Arc<Mutex<DecisionCounts>>,
 }
 
-impl MakePolicy for Watched<'_> {
+impl MakePolicy for DecisionCounter<'_> {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
         Box::new(self.watching(self.policy.policy(drive)))
     }
@@ -125,13 +116,13 @@ impl MakePolicy for Watched<'_> {
     }
 }
 
-impl Watched<'_> {
+impl DecisionCounter<'_> {
     fn watching<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> Watching<E> {
         Watching {
             policy,
             waiting: Vec::new(),
             warm_up: self.warm_up,
-            seen: self.seen.clone(),
+            counts: self.counts.clone(),
         }
     }
 }
@@ -141,7 +132,7 @@ struct Watching<E: Estimate> {
     policy: Box<dyn Policy<E>>,
     waiting: Vec<(Request, Extent)>,
     warm_up: u64,
-    seen: Arc<Mutex<Seen>>,
+    counts: Arc<Mutex<DecisionCounts>>,
 }
 
 impl<E: Estimate> Watching<E> {
@@ -158,7 +149,7 @@ impl<E: Estimate> Policy<E> for Watching<E> {
     }
 
     fn note_bypass(&mut self, request: &Request, drive: &E) {
-        locked(&self.seen).count(self.warm_up, 1, [true, true]);
+        locked(&self.counts).count(self.warm_up, 1, [true, true]);
         self.policy.note_bypass(request, drive);
     }
 
@@ -166,17 +157,15 @@ impl<E: Estimate> Policy<E> for Watching<E> {
         let outlook = drive.outlook(now);
         let parts = self.waiting.iter().map(|(request, place)| {
             let seek = outlook.seek(request, place);
-            (
-                request.id,
-                [seek, outlook.positioning(request, place) - seek],
-            )
+            let rotation = outlook.positioning(request, place) - seek;
+            (request.id, [seek, rotation])
         });
         let parts: Vec<(u64, [Span; 2])> = parts.collect();
         let chosen = self.policy.next(now, drive)?;
         let id = chosen.request.id;
         if let Some((_, own)) = parts.iter().find(|(other, _)| *other == id) {
             let has = [0, 1].map(|part| parts.iter().all(|(_, its)| own[part] <= its[part]));
-            locked(&self.seen).count(self.warm_up, parts.len(), has);
+            locked(&self.counts).count(self.warm_up, parts.len(), has);
         }
         self.forget(id);
         Some(chosen)

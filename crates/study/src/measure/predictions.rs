@@ -1,5 +1,5 @@
-//! How far off the predictions of a model are that follows a measured trace request by request
-//! (lumb01, section 5, figures of prediction errors).
+//! Errors of the predictions of a model that follows a measured trace request by request (lumb01,
+//! section 5, figures of prediction errors).
 //!
 //! An error is the measured response minus the predicted one: below zero, the model expected a
 //! longer service than there was. Requests of the warm-up are followed, and not judged.
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::replays::predict;
+use diskarm_simulate::measured::predict;
 use diskarm_simulate::{Input, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -41,18 +41,20 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
             let sign = if middle < Span::ZERO { "minus" } else { "plus" };
             let name = format!("share_at_{sign}_{:03}us", middle.as_ns().abs() / 1000);
             let title = format!("Share of errors within 10 us of {:.2} ms", middle.as_ms());
-            Column::measured(&name, &title).of_bin(middle.as_ms())
+            let mut column = Column::measured(&name, &title);
+            column.middle = Some(middle.as_ms());
+            column
         }));
         columns
     },
 };
 
-/// The middles of the bins.
+/// Returns the middles of the bins.
 fn middles() -> impl Iterator<Item = Span> {
     (-SIDE..=SIDE).map(|bin| Span::from_ns(bin * BIN.as_ns()))
 }
 
-/// Judges the requests of `sizes`. Once it has begun it is not stopped.
+/// Judges the requests of `sizes`. Cannot be stopped once it has begun.
 pub(super) fn run(
     simulation: &Simulation<'_>,
     sizes: &Range<SectorCount>,
@@ -67,20 +69,20 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let judged = predict(
+    let predictions = predict(
         model,
         &traced.files[0],
         &traced.reading,
         RowRange::default(),
     );
-    let locked = judged.map_err(|error| error.to_string())?.locked;
+    let locked = predictions.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
     let errors = rows.map(|row| row.error()).collect();
     Ok(Figures::Measured(figures(errors, locked.period())))
 }
 
-/// A number for each column.
+/// Returns a number for each column.
 fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     errors.sort_unstable();
     let count = errors.len();

@@ -1,8 +1,11 @@
-//! Response times and their parts: the measure of nearly every study.
+//! Response times and their parts: the measure `responses` of nearly every study, and `parts`, which
+//! adds the metrics of the device's parts: disks, caches and others.
 
+use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
+use diskarm_simulate::devices::{PartMetric, part_kinds};
 use diskarm_simulate::{Run, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -10,11 +13,21 @@ use crate::metric::{Column, Figures, MeasureInfo, Stop};
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "responses",
     summary: "response times, the parts of service, queues and hits",
-    columns: || {
-        let figures = figures(&Report::new(0)).into_iter();
-        figures.map(|(column, _)| column).collect()
-    },
+    columns: || names(response_columns(&Report::new(0))),
 };
+
+pub(super) const PARTS: MeasureInfo = MeasureInfo {
+    name: "parts",
+    summary: "the columns of responses, means over disks, caches and rebuilds, the busiest disk",
+    columns: || names(part_columns(&Report::new(0), &[])),
+};
+
+/// A column, and its value in a run.
+type MeasuredColumn = (Column, Option<f64>);
+
+fn names(columns: Vec<MeasuredColumn>) -> Vec<Column> {
+    columns.into_iter().map(|(column, _)| column).collect()
+}
 
 /// Metrics that reads and writes have by themselves too.
 const BY_DIRECTION: [&str; 5] = [
@@ -26,14 +39,24 @@ const BY_DIRECTION: [&str; 5] = [
 ];
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
-    measured(simulation, stop, |run| figures(&run.report))
+    run_once(simulation, stop, |run| {
+        let columns = response_columns(&run.report).into_iter();
+        columns.map(|(_, value)| value).collect()
+    })
 }
 
-/// Runs once, and takes the columns from the run.
-pub(super) fn measured(
+pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    run_once(simulation, stop, |run| {
+        let columns = part_columns(&run.report, &run.parts).into_iter();
+        columns.map(|(_, value)| value).collect()
+    })
+}
+
+/// Runs once, and takes the values of the columns from the run.
+pub(super) fn run_once(
     simulation: &Simulation<'_>,
     stop: Stop<'_>,
-    of: impl Fn(&Run) -> Vec<(Column, Option<f64>)>,
+    values: impl FnOnce(&Run) -> Vec<Option<f64>>,
 ) -> Result<Figures, String> {
     let run = simulation.run(&|_| stop(), None);
     let run = run.map_err(|error| error.to_string())?;
@@ -43,13 +66,12 @@ pub(super) fn measured(
     if run.is_saturated {
         return Ok(Figures::Saturated);
     }
-    let figures = of(&run).into_iter();
-    let figures = figures.map(|(_, value)| value.filter(|value| value.is_finite()));
-    Ok(Figures::Measured(figures.collect()))
+    let values = values(&run).into_iter();
+    let values = values.map(|value| value.filter(|value| value.is_finite()));
+    Ok(Figures::Measured(values.collect()))
 }
 
-/// Every column, with its value in `report`.
-pub(super) fn figures(report: &Report) -> Vec<(Column, Option<f64>)> {
+fn response_columns(report: &Report) -> Vec<MeasuredColumn> {
     let all = report.all();
     let mut figures = responses(&all);
     figures.extend(columns(SERVICE, Some(&all)));
@@ -67,11 +89,42 @@ pub(super) fn figures(report: &Report) -> Vec<(Column, Option<f64>)> {
     figures
 }
 
-fn responses(served: &RequestTotals) -> Vec<(Column, Option<f64>)> {
+fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColumn> {
+    let mut columns = response_columns(report);
+    for kind in part_kinds() {
+        let metrics = kind.metrics.iter();
+        columns.extend(metrics.filter_map(|metric| mean(metric, parts)));
+        if kind.name == "disk" {
+            columns.push(busiest_disk(parts));
+        }
+    }
+    columns
+}
+
+/// Returns the column of `metric`, if it has one, with the mean over the parts that have it.
+fn mean(metric: &PartMetric, parts: &[ComponentReport]) -> Option<MeasuredColumn> {
+    let (name, title) = metric.column?;
+    let values = parts.iter().filter_map(|part| (metric.value)(&part.work));
+    let values: Vec<f64> = values.collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = (!values.is_empty()).then_some(mean);
+    Some((Column::measured(name, title), mean))
+}
+
+fn busiest_disk(parts: &[ComponentReport]) -> MeasuredColumn {
+    let busy = parts.iter().filter_map(|part| match &part.work {
+        Work::Disk(disk) => Some(disk.reading_fraction + disk.writing_fraction),
+        _ => None,
+    });
+    let column = Column::measured("disk_busy_max", "Share of time the busiest disk works");
+    (column, busy.reduce(f64::max))
+}
+
+fn responses(served: &RequestTotals) -> Vec<MeasuredColumn> {
     columns(RESPONSE, served.responses().figures().as_ref())
 }
 
-fn columns<T>(metrics: &[Metric<T>], of: Option<&T>) -> Vec<(Column, Option<f64>)> {
+fn columns<T>(metrics: &[Metric<T>], of: Option<&T>) -> Vec<MeasuredColumn> {
     let columns = metrics.iter().filter_map(|metric| {
         let (name, title) = metric.column?;
         Some((Column::measured(name, title), of.and_then(metric.of)))

@@ -25,111 +25,103 @@ const COLUMNS: &[ScanColumn] = &[
     (
         "free_80_to_20_mb_per_s",
         "Free bandwidth while 80 to 20 % is wanted, MB/s",
-        |scanned| scanned.free_80_to_20_mb_per_s,
+        |s| s.free_80_to_20_mb_per_s,
     ),
     (
         "free_whole_mb_per_s",
         "Free bandwidth of a whole scan, MB/s",
-        |scanned| scanned.free_whole_mb_per_s,
+        |s| s.free_whole_mb_per_s,
     ),
     (
         "free_mb_per_s",
         "Free bandwidth until the run ended, MB/s",
-        |scanned| Some(scanned.free_mb_per_s),
+        |s| Some(s.free_mb_per_s),
     ),
-    (
-        "read_share",
-        "Share of the blocks that was read",
-        |scanned| Some(read_share(scanned)),
-    ),
-    ("scans_per_day", "Scans a day", |scanned| {
-        scanned.is_complete.then(|| 86_400.0 / scanned.time_s)
+    ("read_share", "Share of the blocks that was read", |s| {
+        Some(read_share(s))
+    }),
+    ("scans_per_day", "Scans a day", |s| {
+        s.is_complete.then(|| 86_400.0 / s.time_s)
     }),
     (
         "at_this_rate_per_day",
         "Scans a day at the rate of the run",
-        |scanned| Some(read_share(scanned) * 86_400.0 / scanned.time_s),
+        |s| Some(read_share(s) * 86_400.0 / s.time_s),
     ),
     (
         "free_of_streaming_share",
         "Free bandwidth over that of a drive that reads all its blocks in order",
-        |scanned| Some(scanned.free_mb_per_s / scanned.streaming_mb_per_s?),
+        |s| Some(s.free_mb_per_s / s.streaming_mb_per_s?),
     ),
     (
         "left_share_max",
         "Most that is left of a tenth of the disk when 90 % is read",
-        |scanned| {
-            let step = scanned
-                .progress
-                .iter()
-                .find(|step| step.read_share > 0.89)?;
+        |s| {
+            let mut steps = s.progress.iter();
+            let step = steps.find(|step| step.read_share > 0.89)?;
             step.left_share.into_iter().reduce(f64::max)
         },
     ),
     (
         "foreground_mb_per_s",
         "Bandwidth of the foreground, MB/s",
-        |scanned| Some(scanned.foreground_mb_per_s),
+        |s| Some(s.foreground_mb_per_s),
     ),
     (
         "foreground_alone_mb_per_s",
         "The same without the scan, MB/s",
-        |scanned| scanned.foreground_alone_mb_per_s,
+        |s| s.foreground_alone_mb_per_s,
     ),
     (
         "utilisation_gain",
         "Bandwidth of foreground and scan over that of the foreground alone",
-        |scanned| {
-            let alone = scanned.foreground_alone_mb_per_s?;
-            Some((scanned.free_mb_per_s + scanned.foreground_mb_per_s) / alone)
+        |s| {
+            let alone = s.foreground_alone_mb_per_s?;
+            Some((s.free_mb_per_s + s.foreground_mb_per_s) / alone)
         },
     ),
-    (
-        "foreground_per_s",
-        "Foreground requests a second",
-        |scanned| Some(scanned.foreground_requests as f64 / scanned.time_s),
-    ),
+    ("foreground_per_s", "Foreground requests a second", |s| {
+        Some(s.foreground_requests as f64 / s.time_s)
+    }),
     (
         "response_ms_mean",
         "Mean response time of the foreground, ms",
-        |scanned| Some(scanned.response_ms),
+        |s| Some(s.response_ms),
     ),
     (
         "response_alone_ms_mean",
         "The same without the scan, ms",
-        |scanned| scanned.response_alone_ms,
+        |s| s.response_alone_ms,
     ),
-    ("slowdown_share", "Slowdown of the foreground", |scanned| {
-        scanned.slowdown_share
+    ("slowdown_share", "Slowdown of the foreground", |s| {
+        s.slowdown_share
     }),
     (
         "gap_share",
         "Share of the requests before which something was read",
-        |scanned| Some(scanned.gaps as f64 / scanned.foreground_requests as f64),
+        |s| Some(s.gaps as f64 / s.foreground_requests as f64),
     ),
-    (
-        "conservatism_ms",
-        "Conservatism at the end, ms",
-        |scanned| Some(scanned.conservatism_ms),
-    ),
+    ("conservatism_ms", "Conservatism at the end, ms", |s| {
+        Some(s.conservatism_ms)
+    }),
     (
         "waited_mb",
         "Most data that waited in memory for a spare, MB",
-        |scanned| scanned.waited_mb,
+        |s| s.waited_mb,
     ),
-    ("time_h", "Time of the whole scan, h", |scanned| {
-        scanned.is_complete.then(|| scanned.time_s / 3600.0)
+    ("time_h", "Time of the whole scan, h", |s| {
+        s.is_complete.then(|| s.time_s / 3600.0)
     }),
     (
         "predicted_share",
         "Share of completions within 50 us of their prediction",
-        |scanned| Some(scanned.predictions.as_ref()?.right_share),
+        |s| Some(s.predictions.as_ref()?.right_share),
     ),
     (
         "lost_per_1000",
         "Revolutions lost or gained, in 1000 requests",
-        |scanned| {
-            let seen = scanned.predictions.as_ref()?;
+        |s| {
+            let seen = s.predictions.as_ref()?;
             Some(1000.0 * seen.revolutions as f64 / seen.requests as f64)
         },
     ),
@@ -143,10 +135,10 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "scan",
     summary: "a scan of the drive in the gaps of its requests, and what it costs them",
     columns: || {
-        let columns = COLUMNS
-            .iter()
-            .map(|(name, title, _)| Column::measured(name, title));
-        columns.collect()
+        let columns = COLUMNS.iter();
+        columns
+            .map(|(name, title, _)| Column::measured(name, title))
+            .collect()
     },
 };
 
@@ -157,10 +149,9 @@ pub(super) fn run(
     stop: Stop<'_>,
 ) -> Result<Figures, String> {
     if simulation.warm_up > 0 {
-        return Err(format!(
-            "cell.warm_up: found {}, expected 0, as a scan counts from its first read",
-            simulation.warm_up
-        ));
+        let found = simulation.warm_up;
+        let expected = "expected 0, as a scan counts from its first read";
+        return Err(format!("cell.warm_up: found {found}, {expected}"));
     }
     let drive = simulation.system;
     let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
@@ -216,8 +207,8 @@ pub(super) fn run(
         trace: None,
         trace_changes: &[],
     };
-    let scanned = ScanResults::new(&scan, &ran, names, Vec::new());
-    let values = COLUMNS.iter().map(|(_, _, of)| of(&scanned));
+    let results = ScanResults::new(&scan, &ran, names, Vec::new());
+    let values = COLUMNS.iter().map(|(_, _, of)| of(&results));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))
 }
@@ -244,29 +235,22 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// As the table says, with `drive`. A key whose value is `none` is as good as absent.
-    ///
-    /// # Errors
-    /// A problem of the cell, in one line.
+    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell,
+    /// in one line.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(wrong(
-                stray,
-                "a value",
-                &format!("one of {}", KEYS.join(", ")),
-            ));
+            let expected = format!("one of {}", KEYS.join(", "));
+            return Err(wrong(stray, "a value", &expected));
         }
         let table = ScanTable(table);
         let location = table.location(drive)?;
+        let conservatism = table.time("conservatism")?;
+        let share = |text: &str| quantity::fraction(text).filter(|share| *share > 0.0);
         let settings = BackgroundSettings {
-            conservatism: table
-                .time("conservatism")?
-                .unwrap_or(location.conservatism()),
+            conservatism: conservatism.unwrap_or(location.conservatism()),
             one_per_track: !table.flag("any_track")?,
             idle: table.time("idle")?,
-            max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", |text| {
-                quantity::fraction(text).filter(|share| *share > 0.0)
-            })?,
+            max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", share)?,
         };
         let rebuild = table.flag("rebuild")?;
         if rebuild && location == SchedulerLocation::InFirmware {
@@ -284,20 +268,15 @@ impl Scanning {
 struct ScanTable<'a>(&'a BTreeMap<String, String>);
 
 impl ScanTable<'_> {
-    /// The value of `key`, if it is there.
     fn take<T>(
         &self,
         key: &str,
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
-        match self.0.get(key).filter(|text| *text != "none") {
-            None => Ok(None),
-            Some(text) => match read(text) {
-                Some(value) => Ok(Some(value)),
-                None => Err(wrong(key, text, expected)),
-            },
-        }
+        let text = self.0.get(key).filter(|text| *text != "none");
+        text.map(|text| read(text).ok_or_else(|| wrong(key, text, expected)))
+            .transpose()
     }
 
     fn time(&self, key: &str) -> Result<Option<Span>, String> {

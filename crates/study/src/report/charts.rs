@@ -16,17 +16,27 @@ use crate::results::Results;
 pub struct Drawing {
     /// The name of its files without extension; no two drawings have the same.
     pub name: String,
-    /// Its heading.
     pub title: String,
-    /// The drawing.
     pub svg: String,
     /// The drawing for narrow pages.
-    pub(super) narrow_svg: String,
-    pub(super) numbers: Html,
+    pub narrow_svg: String,
+    pub numbers: Html,
 }
 
-/// The note below the heading.
-pub fn note(study: &Study) -> String {
+impl Drawing {
+    fn new(name: String, figure: &plot::Figure, numbers: Html) -> Self {
+        Self {
+            name,
+            title: figure.title.clone(),
+            svg: figure.svg(),
+            narrow_svg: figure.narrow_svg(),
+            numbers,
+        }
+    }
+}
+
+/// Returns the note below the heading.
+fn note(study: &Study) -> String {
     let mut note = study.source.clone();
     if study.options.quick {
         note += " (short form)";
@@ -37,19 +47,20 @@ pub fn note(study: &Study) -> String {
     note
 }
 
-/// If there are several planes, all numbers that their common vertical axis has to contain,
+/// If there are several planes, returns all numbers that their common vertical axis has to contain,
 /// including zero where the scale allows it. `series_of` makes the series of a line of a plane.
-pub fn shared_heights<const N: usize>(
+fn shared_heights<const N: usize>(
     planes: &[Plane<N>],
     series_of: impl Fn(&Plane<N>, usize) -> Series,
 ) -> Option<Vec<f64>> {
-    let lines = |plane: &Plane<N>| plane.along[0].clone();
-    let series = planes
-        .iter()
-        .flat_map(|plane| lines(plane).into_iter().map(|line| series_of(plane, line)));
-    let points = series.flat_map(|series| series.points);
-    let heights = points.flat_map(|point| point.heights()).flatten();
-    (planes.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
+    let mut heights = vec![0.0];
+    for plane in planes {
+        for line in &plane.along[0] {
+            let points = series_of(plane, *line).points.into_iter();
+            heights.extend(points.flat_map(|point| point.heights()).flatten());
+        }
+    }
+    (planes.len() > 1).then_some(heights)
 }
 
 /// The names of a report's drawings.
@@ -57,32 +68,27 @@ pub fn shared_heights<const N: usize>(
 pub struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A unique name for the drawing of `figure` in a plane with these labels.
-    pub fn of(&mut self, figure: &str, part: &[String]) -> String {
-        let words = [figure].into_iter().chain(part.iter().map(String::as_str));
-        self.unused(&file_name(&words.collect::<Vec<&str>>().join("-")))
-    }
-
-    /// The name, or the name with the first number that makes it unique.
-    fn unused(&mut self, name: &str) -> String {
+    /// Returns a name for the drawing of `figure` in a plane with these labels, with the first
+    /// number that makes it unique.
+    fn unique(&mut self, figure: &str, labels: &[String]) -> String {
+        let words: String = labels.iter().map(|label| format!("-{label}")).collect();
+        let name = file_name(&format!("{figure}{words}"));
         let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut candidates = [name.to_owned()].into_iter().chain(numbered);
+        let mut candidates = [name.clone()].into_iter().chain(numbered);
         let unused = candidates.find(|candidate| self.0.insert(candidate.clone()));
         unused.expect("numbers do not end")
     }
 }
 
-/// The words in lower-case letters, digits, dots and hyphens.
+/// Writes the words in lower-case letters, digits, dots and hyphens.
 fn file_name(words: &str) -> String {
-    let kept = words.to_lowercase().replace(
-        |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)),
-        "-",
-    );
+    let is_other = |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c));
+    let kept = words.to_lowercase().replace(is_other, "-");
     let parts = kept.split('-').filter(|part| !part.is_empty());
     parts.collect::<Vec<&str>>().join("-")
 }
 
-/// All figures: a drawing for each combination of values of the axes that a figure does not name.
+/// Draws all figures, each for each combination of values of the axes that it does not name.
 pub fn figures(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for figure in &study.figures {
@@ -90,7 +96,7 @@ pub fn figures(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<D
         let series = |plane: &Plane<2>, line| figure_series(results, figure, plane, line);
         let heights = shared_heights(&planes, series);
         for plane in planes {
-            let name = names.of(&figure.name, &plane.words);
+            let name = names.unique(&figure.name, &plane.words);
             let y = plot::Axis {
                 max: figure.y_most,
                 shared: heights.clone(),
@@ -111,32 +117,25 @@ fn draw_figure(
     name: String,
 ) -> Drawing {
     let (lines, across) = (&study.axes[figure.series], &study.axes[figure.along]);
-    let title = plane.titled(&figure.title);
     let series = plane.along[0].iter();
     let series = series.map(|line| figure_series(results, figure, plane, *line));
     let plotted = plot::Figure {
-        title: title.clone(),
+        title: plane.titled(&figure.title),
         note: note(study),
         x: plot::Axis::new(&figure.x_label, scale(figure.x_scale)),
         y,
         lines: lines.with_unit(),
         series: series.collect(),
     };
-    let heads = [(across, 1), (lines, 0)].map(|(axis, along)| Heads::of(axis, &plane.along[along]));
-    let numbers = grid(&heads[0], &heads[1], |x, line| {
+    let rows = Heads::new(across, &plane.along[1]);
+    let numbers = grid(&rows, &Heads::new(lines, &plane.along[0]), |x, line| {
         let point = plane.point([plane.along[0][line], plane.along[1][x]]);
         figure_numbers(results, figure, &point)
     });
-    Drawing {
-        name,
-        title,
-        svg: plotted.svg(),
-        narrow_svg: plotted.narrow_svg(),
-        numbers,
-    }
+    Drawing::new(name, &plotted, numbers)
 }
 
-/// The numbers of a cell: of the vertical axis, and of a metric on the horizontal one.
+/// Returns the numbers of a cell: of the vertical axis, and of a metric on the horizontal one.
 fn figure_numbers(results: &Results<'_>, figure: &Figure, cell: &Cell) -> Html {
     let y = tables::figure(results, cell, figure.y);
     match figure.x {
@@ -146,7 +145,7 @@ fn figure_numbers(results: &Results<'_>, figure: &Figure, cell: &Cell) -> Html {
     }
 }
 
-/// The line for one value of the series axis. A cell without the metric leaves a gap.
+/// Returns the line for one value of the series axis. A cell without the metric leaves a gap.
 fn figure_series(results: &Results<'_>, figure: &Figure, plane: &Plane<2>, line: usize) -> Series {
     let along = &results.axes[figure.along].values;
     let cells = plane.along[1].iter().filter_map(|place| {
@@ -169,14 +168,13 @@ fn figure_series(results: &Results<'_>, figure: &Figure, plane: &Plane<2>, line:
             half_width: estimate.and_then(|estimate| estimate.half_width),
         }
     });
-    let last = cells
-        .iter()
-        .rposition(|(_, point)| results.estimate(point, figure.y).is_some());
+    let is_measured = |(_, point): &(f64, Cell)| results.estimate(point, figure.y).is_some();
+    let last = cells.iter().rposition(is_measured);
     let next = last.and_then(|last| cells.get(last + 1));
     Series {
         label: results.axes[figure.series].values[line].label.clone(),
         points: points.take(last.map_or(0, |last| last + 1)).collect(),
-        ends_saturated: next.is_some_and(|(_, point)| results.at(point).is_saturated),
+        ends_saturated: next.is_some_and(|(_, point)| results.outcome(point).is_saturated),
         is_reference: false,
     }
 }
@@ -189,12 +187,12 @@ fn scale(scale: Scale) -> plot::Scale {
     }
 }
 
-/// All maps: a drawing for each combination of values of the axes that a map does not name.
+/// Draws all maps, each for each combination of values of the axes that it does not name.
 pub fn maps(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for map in &study.maps {
         for plane in Plane::all(&study.axes, [map.x], &map.cells) {
-            let name = names.of(&map.name, &plane.words);
+            let name = names.unique(&map.name, &plane.words);
             drawings.push(draw_map(study, results, map, plane, name));
         }
     }
@@ -222,9 +220,8 @@ fn draw_map(
         values.collect()
     });
     let height = map.y_most / map.y.len() as f64;
-    let title = plane.titled(&map.title);
     let plotted = plot::Map {
-        title: title.clone(),
+        title: plane.titled(&map.title),
         note: note(study),
         x: MapAxis {
             label: across.with_unit(),
@@ -238,37 +235,28 @@ fn draw_map(
         bounds: map.bounds.clone(),
         rows: rows.collect(),
     };
-    let metrics = map.y.iter();
-    let rows = Heads {
-        title: map.y_label.clone(),
-        labels: metrics
-            .map(|metric| study.columns[metric.0].title.as_str())
-            .collect(),
-    };
-    let table = grid(&rows, &Heads::of(across, places), |row, column| {
+    let rows = Heads::of_metrics(&map.y_label, study, map.y.iter().copied());
+    let numbers = grid(&rows, &Heads::new(across, places), |row, column| {
         tables::figure(results, &plane.point([places[column]]), map.y[row])
     });
     Drawing {
         name,
-        title,
         svg: plotted.svg(),
         narrow_svg: plotted.narrow_svg(),
-        numbers: table,
+        title: plotted.title,
+        numbers,
     }
 }
 
-/// The edges between numbers: halfway between neighbours, and the first and last numbers.
+/// Returns the edges between numbers: halfway between neighbours, and the first and last numbers.
 fn edges(numbers: &[f64]) -> Vec<f64> {
-    let between = numbers
-        .windows(2)
-        .map(|pair| f64::midpoint(pair[0], pair[1]));
-    let first = numbers.first().copied();
-    let last = numbers.last().copied();
-    first.into_iter().chain(between).chain(last).collect()
+    let pairs = numbers.windows(2);
+    let between = pairs.map(|pair| f64::midpoint(pair[0], pair[1]));
+    let ends = [numbers.first(), numbers.last()].map(|end| end.copied());
+    ends[0].into_iter().chain(between).chain(ends[1]).collect()
 }
 
-/// All densities: a drawing for each combination of values of the axes that a density does not
-/// name.
+/// Draws all densities, each for each combination of values of the axes that it does not name.
 pub fn densities(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for density in &study.densities {
@@ -280,7 +268,7 @@ pub fn densities(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec
                 shared: heights.clone(),
                 ..plot::Axis::linear(&density.y_label)
             };
-            let name = names.of(&density.name, &plane.words);
+            let name = names.unique(&density.name, &plane.words);
             drawings.push(draw_density(study, results, density, &plane, y, name));
         }
     }
@@ -296,39 +284,26 @@ fn draw_density(
     name: String,
 ) -> Drawing {
     let (lines, places) = (&study.axes[density.series], &plane.along[0]);
-    let title = plane.titled(&density.title);
     let series = places.iter();
+    let series = series.map(|line| density_series(results, density, plane, *line));
     let plotted = plot::Figure {
-        title: title.clone(),
+        title: plane.titled(&density.title),
         note: note(study),
         x: plot::Axis::linear(&density.x_label),
         y,
         lines: lines.with_unit(),
-        series: series
-            .map(|line| density_series(results, density, plane, *line))
-            .collect(),
+        series: series.collect(),
     };
-    let bins = density.bins.iter();
-    let rows = Heads {
-        title: density.x_label.clone(),
-        labels: bins
-            .map(|(_, metric)| study.columns[metric.0].title.as_str())
-            .collect(),
-    };
-    let numbers = grid(&rows, &Heads::of(lines, places), |bin, line| {
+    let bins = density.bins.iter().map(|(_, metric)| *metric);
+    let rows = Heads::of_metrics(&density.x_label, study, bins);
+    let numbers = grid(&rows, &Heads::new(lines, places), |bin, line| {
         let point = plane.point([places[line]]);
         tables::figure(results, &point, density.bins[bin].1)
     });
-    Drawing {
-        name,
-        title,
-        svg: plotted.svg(),
-        narrow_svg: plotted.narrow_svg(),
-        numbers,
-    }
+    Drawing::new(name, &plotted, numbers)
 }
 
-/// The line for one value of the series axis; without points if its cell has no metrics.
+/// Returns the line for one value of the series axis; without points if its cell has no metrics.
 fn density_series(
     results: &Results<'_>,
     density: &Density,
@@ -358,7 +333,7 @@ mod tests {
     #[test]
     fn names_of_files_are_plain_and_differ() {
         let mut names = Names::default();
-        let mut name = |words: &str| names.of(words, &[]);
+        let mut name = |words: &str| names.unique(words, &[]);
         assert_eq!(name("3a-HP C2247 (b/w)"), "3a-hp-c2247-b-w");
         assert_eq!(name("3A HP-C2247 b w"), "3a-hp-c2247-b-w-2");
         assert_eq!(name("../../x"), "..-..-x");

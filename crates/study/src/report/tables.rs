@@ -8,16 +8,15 @@ use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
-/// All tables: one for each metric and each combination of values of the axes that a table does not
-/// name.
+/// Returns a table for each metric and each combination of values of the axes that a table of the
+/// study does not name.
 pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
         for plane in Plane::all(&study.axes, [table.rows, table.columns], &table.cells) {
             for metric in &table.metrics {
-                let (rows, columns) = (&study.axes[table.rows], &study.axes[table.columns]);
-                let [rows, columns] = [(rows, 0), (columns, 1)]
-                    .map(|(axis, along)| Heads::of(axis, &plane.along[along]));
+                let rows = Heads::new(&study.axes[table.rows], &plane.along[0]);
+                let columns = Heads::new(&study.axes[table.columns], &plane.along[1]);
                 let cells = grid(&rows, &columns, |row, column| {
                     let point = plane.point([plane.along[0][row], plane.along[1][column]]);
                     figure(results, &point, *metric)
@@ -34,11 +33,11 @@ pub fn all(study: &Study, results: &Results<'_>) -> Html {
     tables.into_iter().collect()
 }
 
-/// The metric of a cell, or why there is none.
+/// Formats the metric of a cell, or why there is none.
 pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     match results.estimate(point, metric) {
         Some(estimate) => rounded(estimate.mean, estimate.half_width).into(),
-        None if results.at(point).is_saturated => {
+        None if results.outcome(point).is_saturated => {
             Html::with("span", &[("class", "saturated")], "saturated")
         }
         None => "\u{2013}".into(),
@@ -49,32 +48,44 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
 pub struct Heads<'a> {
     /// The title of the axis.
     pub title: String,
-    /// The label of each row or column.
     pub labels: Vec<&'a str>,
 }
 
 impl<'a> Heads<'a> {
-    /// The values of an axis at these indices.
-    pub fn of(axis: &'a Axis, places: &[usize]) -> Self {
-        let labels = places.iter();
+    /// Returns those of the values of an axis at these indices.
+    pub fn new(axis: &'a Axis, places: &[usize]) -> Self {
+        let labels = places
+            .iter()
+            .map(|place| axis.values[*place].label.as_str());
         Self {
             title: axis.with_unit(),
-            labels: labels
-                .map(|place| axis.values[*place].label.as_str())
-                .collect(),
+            labels: labels.collect(),
+        }
+    }
+
+    /// Returns those of the metrics of a study.
+    pub fn of_metrics(
+        title: &str,
+        study: &'a Study,
+        metrics: impl Iterator<Item = Metric>,
+    ) -> Self {
+        let labels = metrics.map(|metric| study.columns[metric.0].title.as_str());
+        Self {
+            title: title.to_owned(),
+            labels: labels.collect(),
         }
     }
 }
 
-/// A table; `cell` returns the content at a row and a column.
+/// Returns a table; `cell` returns the content at a row and a column.
 pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -> Html) -> Html {
     let heads = columns.labels.iter();
     let heads = heads.map(|label| Html::with("th", &[("scope", "col")], *label));
-    let corner = [("scope", "col"), ("rowspan", "2")];
-    let corner = Html::with("th", &corner, rows.title.as_str());
+    let attributes = [("scope", "col"), ("rowspan", "2")];
+    let corner = Html::with("th", &attributes, rows.title.as_str());
     let span = columns.labels.len().to_string();
-    let above = [("scope", "colgroup"), ("colspan", span.as_str())];
-    let above = Html::with("th", &above, columns.title.as_str());
+    let attributes = [("scope", "colgroup"), ("colspan", span.as_str())];
+    let above = Html::with("th", &attributes, columns.title.as_str());
     let head = Html::from([
         Html::element("tr", [corner, above]),
         Html::element("tr", heads.collect::<Html>()),
@@ -106,24 +117,21 @@ pub struct Plane<const N: usize> {
 }
 
 impl<const N: usize> Plane<N> {
-    /// All planes along `axes` with a cell in `cells`, in the order of the study.
+    /// Returns all planes along `axes` with a cell in `cells`, in the order of the study.
     pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
-        let chosen: Vec<Point> = points(study_axes)
+        let mut planes: Vec<Self> = Vec::new();
+        for point in points(study_axes)
             .into_iter()
             .filter(|point| cells.has(point))
-            .collect();
-        let mut planes: Vec<Self> = Vec::new();
-        for point in chosen {
+        {
             let mut origin = point.clone();
             axes.iter().for_each(|axis| origin[*axis] = 0);
-            let plane = match planes.iter_mut().find(|plane| plane.origin == origin) {
-                Some(plane) => plane,
-                None => {
-                    planes.push(Self::at(origin, study_axes, axes));
-                    planes.last_mut().expect("it was just put there")
-                }
-            };
-            for (places, axis) in plane.along.iter_mut().zip(axes) {
+            let known = planes.iter().position(|plane| plane.origin == origin);
+            let index = known.unwrap_or_else(|| {
+                planes.push(Self::new(origin, study_axes, axes));
+                planes.len() - 1
+            });
+            for (places, axis) in planes[index].along.iter_mut().zip(axes) {
                 if !places.contains(&point[axis]) {
                     places.push(point[axis]);
                 }
@@ -132,29 +140,25 @@ impl<const N: usize> Plane<N> {
         planes
     }
 
-    fn at(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
-        let shared = study_axes.iter().zip(&origin).enumerate();
-        let shared =
-            shared.filter(|(number, (axis, _))| !axes.contains(number) && axis.values.len() > 1);
-        let shared: Vec<(&str, &str)> = shared
-            .map(|(_, (axis, place))| (axis.title.as_str(), axis.values[*place].label.as_str()))
-            .collect();
-        let label = shared
-            .iter()
-            .map(|(title, value)| format!("{title}: {value}"));
+    fn new(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
+        let (mut labels, mut words) = (Vec::new(), Vec::new());
+        for (number, (axis, place)) in study_axes.iter().zip(&origin).enumerate() {
+            if !axes.contains(&number) && axis.values.len() > 1 {
+                let value = &axis.values[*place].label;
+                labels.push(format!("{}: {value}", axis.title));
+                words.push(value.clone());
+            }
+        }
         Self {
-            label: label.collect::<Vec<String>>().join("; "),
-            words: shared
-                .iter()
-                .map(|(_, value)| (*value).to_owned())
-                .collect(),
+            label: labels.join("; "),
+            words,
             along: [const { Vec::new() }; N],
             origin,
             axes,
         }
     }
 
-    /// The cell at these indices along the axes.
+    /// Returns the cell at these indices along the axes.
     pub fn point(&self, places: [usize; N]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {
@@ -163,7 +167,7 @@ impl<const N: usize> Plane<N> {
         point
     }
 
-    /// A title with what the cells share.
+    /// Returns a title with the values that the cells share.
     pub fn titled(&self, title: &str) -> String {
         match self.label.as_str() {
             "" => title.to_owned(),

@@ -5,7 +5,7 @@
 //! that of a time or a block, without a unit.
 
 use syn::visit::{self, Visit};
-use syn::{Fields, FnArg, Ident, Pat, ReturnType, Type, Visibility};
+use syn::{Fields, FnArg, Ident, Item, Pat, ReturnType, Type, Visibility};
 
 use super::tree::{Tree, is_test_only};
 use super::{Check, Finding};
@@ -161,27 +161,20 @@ fn is_public(visibility: &Visibility) -> bool {
 }
 
 impl<'ast> Visit<'ast> for Api<'_> {
-    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        if !is_test_only(&module.attrs) {
-            visit::visit_item_mod(self, module);
-        }
-    }
-
-    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
-        if is_public(&function.vis) {
-            self.signature(&function.sig);
-        }
-    }
-
-    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
-        if is_public(&function.vis) {
-            self.signature(&function.sig);
-        }
-    }
-
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        if is_public(&item.vis) {
-            visit::visit_item_trait(self, item);
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Mod(item) if !is_test_only(&item.attrs) => visit::visit_item_mod(self, item),
+            Item::Impl(item) => visit::visit_item_impl(self, item),
+            Item::Trait(item) if is_public(&item.vis) => visit::visit_item_trait(self, item),
+            Item::Fn(item) if is_public(&item.vis) => self.signature(&item.sig),
+            Item::Const(item) if is_public(&item.vis) => self.value(&item.ident, &item.ty),
+            Item::Struct(item) if is_public(&item.vis) => self.fields(&item.fields, None),
+            Item::Enum(item) if is_public(&item.vis) => {
+                for variant in &item.variants {
+                    self.fields(&variant.fields, Some(&variant.ident));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -189,23 +182,9 @@ impl<'ast> Visit<'ast> for Api<'_> {
         self.signature(&function.sig);
     }
 
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        if is_public(&item.vis) {
-            self.fields(&item.fields, None);
-        }
-    }
-
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        if is_public(&item.vis) {
-            for variant in &item.variants {
-                self.fields(&variant.fields, Some(&variant.ident));
-            }
-        }
-    }
-
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        if is_public(&item.vis) {
-            self.value(&item.ident, &item.ty);
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if is_public(&function.vis) {
+            self.signature(&function.sig);
         }
     }
 

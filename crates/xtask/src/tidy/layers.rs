@@ -209,35 +209,36 @@ mod tests {
     }
 
     #[test]
-    fn imports_of_the_same_or_a_higher_layer_are_lines() {
-        assert_eq!(
-            lines("core", "[dependencies]\ndrives.workspace = true\n"),
-            [4]
-        );
-        assert_eq!(lines("drives", "[dependencies.core]\npath = \"\"\n"), [3]);
-        assert_eq!(
-            lines(
+    fn imports_of_the_same_or_a_higher_layer_are_found() {
+        for (name, dependencies, expected) in [
+            ("core", "[dependencies]\ndrives.workspace = true\n", 4),
+            ("drives", "[dependencies.core]\npath = \"\"\n", 3),
+            (
                 "core",
-                "[dependencies]\nsyn = \"2\"\ncli = { path = \"\" }\n"
+                "[dependencies]\nsyn = \"2\"\ncli = { path = \"\" }\n",
+                5,
             ),
-            [5]
-        );
-        assert_eq!(lines("new", ""), [1]);
+            ("new", "", 1),
+        ] {
+            assert_eq!(
+                lines(name, dependencies),
+                [expected],
+                "{name} {dependencies}"
+            );
+        }
     }
 
     #[test]
     fn imports_of_lower_layers_and_for_tests_are_fine() {
-        assert_eq!(
-            lines(
+        for (name, dependencies) in [
+            (
                 "cli",
-                "[dependencies]\ncore = { path = \"\" }\nsyn = \"2\"\n"
+                "[dependencies]\ncore = { path = \"\" }\nsyn = \"2\"\n",
             ),
-            [0; 0]
-        );
-        assert_eq!(
-            lines("core", "[dev-dependencies]\ncli.path = \"\"\n"),
-            [0; 0]
-        );
+            ("core", "[dev-dependencies]\ncli.path = \"\"\n"),
+        ] {
+            assert_eq!(lines(name, dependencies), [0; 0], "{name} {dependencies}");
+        }
     }
 
     const ROOT: &str = "//! A model.\n//!\n//! ```text\n//! units < sched <\n//! buffer < drive\n\
@@ -245,11 +246,8 @@ mod tests {
 
     fn found(path: &str, text: &str) -> usize {
         let path = format!("crates/core/src/{path}");
-        modules(&Tree::new(&[
-            ("crates/core/src/lib.rs", ROOT),
-            (&path, text),
-        ]))
-        .len()
+        let tree = Tree::new(&[("crates/core/src/lib.rs", ROOT), (&path, text)]);
+        modules(&tree).len()
     }
 
     #[test]
@@ -282,9 +280,7 @@ mod tests {
         ] {
             assert_eq!(found("sched.rs", text), 0, "{text}");
         }
-        assert_eq!(
-            found("sched/a.rs", "use super::Policy; use super::drive::x;"),
-            0
-        );
+        let text = "use super::Policy; use super::drive::x;";
+        assert_eq!(found("sched/a.rs", text), 0);
     }
 }

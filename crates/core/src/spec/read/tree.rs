@@ -120,7 +120,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A table being read.
 pub(super) struct Table<'a> {
     text: Text<'a>,
     path: String,
@@ -224,7 +223,6 @@ pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
     flag.ok_or_else(|| value.error("true or false"))
 }
 
-/// Returns one of a list of words.
 pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
     let found = words.iter().find(|word| value.string() == Some(word));
     found.copied().ok_or_else(|| {
@@ -368,7 +366,6 @@ pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> 
     }
 }
 
-/// Returns a list, each element read by `read`.
 pub(super) fn list<'a, T>(
     value: &Value<'a>,
     expected: &str,

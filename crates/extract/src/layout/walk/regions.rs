@@ -52,14 +52,9 @@ impl<L: BlockLocator> Walk<'_, L> {
             self.rule = None;
             return Ok(false);
         }
-        match self.explore(last.max(self.block + 1))? {
-            Change::None => Ok(false),
-            Change::End => Ok(true),
-            Change::Recorded => {
-                self.failures -= 1;
-                Ok(false)
-            }
-        }
+        let change = self.explore(last.max(self.block + 1))?;
+        self.failures -= u32::from(change == Change::Recorded);
+        Ok(change == Change::End)
     }
 
     /// Returns true if the few positions missing at the end of the last region are spares: if

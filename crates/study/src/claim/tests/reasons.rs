@@ -1,6 +1,7 @@
-//! Numbers that a known reason explains.
+//! Known reasons, and counts of verdicts.
 
 use super::*;
+use crate::claim::{Count, Number, RawKnownReason, Verdicts};
 
 /// The claim that a is at most as long as b, with a reason.
 fn with_known(known: &str) -> String {
@@ -134,4 +135,66 @@ fn what_is_not_measured_needs_a_reason() {
         (judged.verdict, judged.explained),
         (Verdict::NotMeasured, true)
     );
+}
+
+/// The reason for one trace does not excuse the same number of another.
+#[test]
+fn a_reason_is_about_its_own_trace() {
+    let read = |text: &str, axes: &[Axis]| {
+        let raw: RawKnownReason = toml::from_str(text).unwrap();
+        let file = "t.toml";
+        raw.read(axes, &StudyText { file, text }.location(&(0..0), "known"))
+    };
+    let text = "why = \"w\"\ncause = \"other trace\"\nevidence = \"conjecture\"\n\
+                at_least = 1\nat_most = 2\n";
+    let axes = [axis(
+        "trace",
+        &["theirs", "mine"].map(|name| Scalar::Text(name.to_owned())),
+    )];
+    let known = read(&format!("{text}traces = [\"theirs\"]"), &axes).unwrap();
+    let number = |trace: usize| Number {
+        at: String::new(),
+        low: 1.5,
+        high: 1.5,
+        verdict: Verdict::Fails,
+        point: vec![trace],
+    };
+    assert!(known.explains(&axes, &[number(0)]));
+    assert!(!known.explains(&axes, &[number(0), number(1)]));
+    let error = read(text, &axes).unwrap_err().to_string();
+    let expected = "traces: found nothing, expected the file names of the traces that it is about";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn counts_fit_on_one_line() {
+    let mut count = Count::default();
+    assert_eq!(count.text(), "no claims");
+    count.claims.holds = 1;
+    assert_eq!(count.text(), "1 claim: 1 holds");
+    count.claims = Verdicts {
+        holds: 1,
+        unsure: 2,
+        fails: 3,
+        fails_known: 4,
+        not_measured: 5,
+        not_measured_known: 6,
+    };
+    let claims = "21 claims: 1 holds, 2 unsure, 4 fail for a known reason, 3 fail, \
+         6 not measured for a known reason, 5 not measured";
+    assert_eq!(count.text(), claims);
+    count.model_checks.holds = 2;
+    assert_eq!(count.text(), format!("{claims}; 2 model checks: 2 hold"));
+    count.model_checks.unsure = 1;
+    let checks = "3 model checks: 2 hold, 1 unsure";
+    assert_eq!(count.text(), format!("{claims}; {checks}"));
+}
+
+#[test]
+fn a_model_check_that_fails_needs_an_explanation_too() {
+    let mut count = Count::default();
+    count.claims.fails = 1;
+    count.model_checks.fails = 1;
+    count.model_checks.unsure = 1;
+    assert_eq!(count.unexplained(), 2);
 }

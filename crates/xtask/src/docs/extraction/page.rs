@@ -34,7 +34,7 @@ pub fn measured(runs: &[Run]) -> Result<String, String> {
         .iter()
         .map(|way| summary(&way.title, &of_way(way)))
         .collect();
-    let head = [&["way", "drives", "meet all"][..], &MISSES].concat();
+    let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
         "\n## Summary\n\nHow many drives meet all bounds, and how many miss which.\n\n{}",
@@ -43,7 +43,7 @@ pub fn measured(runs: &[Run]) -> Result<String, String> {
     for way in &ways {
         let runs = of_way(way);
         let rows: Vec<_> = runs.iter().map(|run| row(run)).collect();
-        let (title, text, rows) = (&way.title, &way.text, table(1, &COLUMNS, &rows));
+        let (title, text, rows) = (&way.title, &way.text, table(1, COLUMNS, &rows));
         let _ = write!(page, "\n## {title}\n\n{text}\n\n{rows}");
         page.push_str(&deviations(&runs));
     }
@@ -51,19 +51,8 @@ pub fn measured(runs: &[Run]) -> Result<String, String> {
     Ok(page)
 }
 
-const COLUMNS: [&str; 11] = [
-    "drive",
-    "layout",
-    "defects",
-    "period, ns",
-    "seeks",
-    "overheads, ms",
-    "cache",
-    "sequential",
-    "commands",
-    "minutes",
-    "misses",
-];
+const COLUMNS: &str = "drive | layout | defects | period, ns | seeks | overheads, ms | cache | \
+    sequential | commands | minutes | misses";
 
 fn row(run: &Run) -> Vec<String> {
     let mut cells = vec![run.drive.clone()];
@@ -114,7 +103,8 @@ fn cells_of(found: &Found) -> [String; 7] {
 
 /// Returns how many drives meet everything, and how many miss what, in one way.
 fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
-    let misses = MISSES.map(|miss| runs.iter().filter(|run| run.misses(miss)).count());
+    let count = |miss: &str| runs.iter().filter(|run| run.misses(miss)).count();
+    let misses = MISSES.split(" | ").map(count);
     let meet_all = runs.iter().filter(|run| run.misses.is_empty()).count();
     let counts = [runs.len(), meet_all].into_iter().chain(misses);
     let counts = counts.map(|count| count.to_string());
@@ -122,18 +112,8 @@ fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
 }
 
 /// The bounds that can be missed, as the example names them.
-const MISSES: [&str; 10] = [
-    "no specification",
-    "failed",
-    "layout",
-    "defects",
-    "read seeks",
-    "write seeks",
-    "overheads",
-    "cache",
-    "sequential",
-    "time",
-];
+const MISSES: &str = "no specification | failed | layout | defects | read seeks | write seeks | \
+    overheads | cache | sequential | time";
 
 /// Returns the deviations, drive by drive.
 fn deviations(runs: &[&Run]) -> String {
@@ -205,7 +185,7 @@ fn undetermined(runs: &[Run]) -> String {
     let rows = reasons.iter().map(|((key, why), drives)| {
         vec![format!("`{key}`"), (*why).to_owned(), drives.to_string()]
     });
-    let table = table(2, &["key", "reason", "drives"], &rows.collect::<Vec<_>>());
+    let table = table(2, "key | reason | drives", &rows.collect::<Vec<_>>());
     format!(
         "\n## What the suite cannot determine\n\n\
          Where drives translate addresses, and why.\n\n{table}"
@@ -272,17 +252,9 @@ pub fn replays(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
             );
         }
     }
-    let head = [
-        "drive",
-        "found by",
-        "mean, given",
-        "mean, found",
-        "demerit, given",
-        "demerit, found",
-        "difference",
-        "verdict",
-    ];
-    Ok(format!("{REPLAYS}{}", table(2, &head, &rows)))
+    let head = "drive | found by | mean, given | mean, found | demerit, given | \
+        demerit, found | difference | verdict";
+    Ok(format!("{REPLAYS}{}", table(2, head, &rows)))
 }
 
 fn comparison(drive: &str, way: &str, [given, found]: [&Figures; 2]) -> Vec<String> {

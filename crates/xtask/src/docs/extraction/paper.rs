@@ -103,7 +103,7 @@ impl Comparison<'_> {
         let rows: Vec<Vec<String>> = drive.cell.iter().map(|cell| self.row(cell)).collect();
         table(
             2,
-            &["table", "parameter", "paper", "model", "found", "verdict"],
+            "table | parameter | paper | model | found | verdict",
             &rows,
         )
     }
@@ -174,22 +174,13 @@ impl Comparison<'_> {
         format!(
             "Table {number}, zone by zone: what was found, and in brackets what the paper (p) and \
              the model (m) have where they have something else. {exact}\n\n{}",
-            table(1, &ZONE, &rows)
+            table(1, ZONE, &rows)
         )
     }
 }
 
-const ZONE: [&str; 9] = [
-    "zone",
-    "first cylinder",
-    "last cylinder",
-    "sectors per track",
-    "first logical sector",
-    "track skew",
-    "cylinder skew",
-    "reserved tracks",
-    "spare tracks",
-];
+const ZONE: &str = "zone | first cylinder | last cylinder | sectors per track | \
+    first logical sector | track skew | cylinder skew | reserved tracks | spare tracks";
 
 fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
     // Offsets and skews are found to a fraction of a sector.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::measured::verdict;
-use super::reference::{self, DRIVES, Drive};
+use super::reference::{DISKSIM, DRIVES, Drive};
 use super::single;
 use crate::docs::table;
 use crate::program;
@@ -35,7 +35,7 @@ pub fn section(root: &Path) -> Result<String, String> {
         of_drives += &of_drive(root, drive, &single)?;
         predicted.push(single);
     }
-    let demerits = table(1, &HEAD, &demerits);
+    let demerits = table(1, HEAD, &demerits);
     let single = single::section(&predicted);
     Ok(format!("{}\n{demerits}\n{single}\n{of_drives}", heading()))
 }
@@ -67,31 +67,18 @@ if there is none, the port hangs on the trace.
     )
 }
 
-const HEAD: [&str; 11] = [
-    "drive",
-    "requests",
-    "measured mean",
-    "mean, given",
-    "demerit, given",
-    "mean, calibrated",
-    "demerit, calibrated",
-    "phase floor",
-    "bound",
-    "DiskSim",
-    "verdict",
-];
+const HEAD: &str = "drive | requests | measured mean | mean, given | demerit, given | \
+    mean, calibrated | demerit, calibrated | phase floor | bound | DiskSim | verdict";
 
 fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
     let with = |name: &str| -> Result<Report, String> {
-        program::json(
-            root,
-            &["validate", "--drive", name, "--rows", &rows, &trace],
-        )
+        let arguments = ["validate", "--drive", name, "--rows", &rows, &trace];
+        program::json(root, &arguments)
     };
     let (given, fitted) = (with(&drive.name)?, with(&calibrated(&drive.name))?);
-    let disksim = reference::second_half_ms(&drive.name)?;
+    let disksim = DISKSIM.second_half_demerit_ms.get(&drive.name).copied();
     Ok(row(drive, &given, &fitted, disksim))
 }
 
@@ -157,11 +144,7 @@ const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
 fn changes(root: &Path, drive: &str) -> Result<String, String> {
     let sheet = |name: &str| program::json::<Sheet>(root, &["drives", "show", name]);
     let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);
-    let table = table(
-        1,
-        &["key", "given", "calibrated"],
-        &changed(&given, &fitted),
-    );
+    let table = table(1, "key | given | calibrated", &changed(&given, &fitted));
     Ok(format!("{table}\n{}\n", seeks(&given, &fitted)))
 }
 
@@ -238,7 +221,7 @@ mod tests {
         assert_eq!(met[9..], ["0.122", "within the bound"]);
         let missed = row(bound_ms + 0.01, None);
         assert_eq!(missed[9..], ["hangs", "**missed by 0.010**"]);
-        assert_eq!(met.len(), HEAD.len());
+        assert_eq!(met.len(), HEAD.split(" | ").count());
     }
 
     fn sheet(read_hit_ms: f64, hold_read: bool, seek_ms: [f64; 2]) -> Sheet {

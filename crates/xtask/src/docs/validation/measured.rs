@@ -7,8 +7,7 @@ use serde::Deserialize;
 use super::PLOTS;
 use super::reference::{DRIVES, Drive};
 use crate::docs::table;
-use crate::program;
-use crate::program::{MEASUREMENTS, trace};
+use crate::program::{self, MEASUREMENTS, trace};
 
 /// The used part of `diskarm validate --json`.
 #[derive(Deserialize)]
@@ -70,7 +69,7 @@ pub fn section(root: &Path) -> Result<String, String> {
     let Some((_, first)) = reports.first() else {
         return Err("no drives to validate".to_owned());
     };
-    let (heading, summary) = (heading(first), table(1, &SUMMARY, &summary));
+    let (heading, summary) = (heading(first), table(1, SUMMARY, &summary));
     Ok(format!("{heading}\n{summary}\n{of_drives}"))
 }
 
@@ -107,19 +106,8 @@ all order statistics as here; the one marked `*` is the published figure.
     )
 }
 
-const SUMMARY: [&str; 11] = [
-    "drive",
-    "requests",
-    "measured mean",
-    "simulated mean",
-    "demerit",
-    "%",
-    "floor",
-    "phase floor",
-    "bound",
-    "DiskSim",
-    "verdict",
-];
+const SUMMARY: &str = "drive | requests | measured mean | simulated mean | demerit | % | \
+    floor | phase floor | bound | DiskSim | verdict";
 
 fn summary(drive: &Drive, report: &Report) -> Vec<String> {
     let all = &report.all;
@@ -170,16 +158,7 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
             format!("{:.4}", of.floor_phase_ms),
         ]
     });
-    let head = [
-        "type",
-        "requests",
-        "measured mean",
-        "simulated mean",
-        "demerit",
-        "%",
-        "phase floor",
-    ];
-    const OUTCOMES: [&str; 3] = ["type", "relation", "outcome"];
+    let head = "type | requests | measured mean | simulated mean | demerit | % | phase floor";
     let outcome = |c: &Class| {
         let [relation, outcome] = [&c.relation, &c.outcome].map(|name| name.clone());
         vec![
@@ -213,10 +192,10 @@ request to the first of this one:
 
 {}
 ",
-        table(1, &head, &sides),
-        classes(&OUTCOMES, &residuals.by_outcome, outcome),
-        classes(&["type", "sectors"], &residuals.by_size, size),
-        classes(&["type", "cylinders"], &residuals.by_distance, distance),
+        table(1, head, &sides),
+        classes("type | relation | outcome", &residuals.by_outcome, outcome),
+        classes("type | sectors", &residuals.by_size, size),
+        classes("type | cylinders", &residuals.by_distance, distance),
     )
 }
 
@@ -230,14 +209,8 @@ fn range(from: Option<u64>, end: Option<u64>) -> String {
     }
 }
 
-fn classes(keys: &[&str], rows: &[Class], key: impl Fn(&Class) -> Vec<String>) -> String {
-    let figures = [
-        "requests",
-        "measured mean",
-        "simulated mean",
-        "difference",
-        "demerit",
-    ];
+fn classes(keys: &str, rows: &[Class], key: impl Fn(&Class) -> Vec<String>) -> String {
+    let head = "requests | measured mean | simulated mean | difference | demerit";
     let cells = rows.iter().map(|class| {
         let mut cells = key(class);
         cells.extend([
@@ -249,8 +222,8 @@ fn classes(keys: &[&str], rows: &[Class], key: impl Fn(&Class) -> Vec<String>) -
         ]);
         cells
     });
-    let head: Vec<&str> = keys.iter().copied().chain(figures).collect();
-    table(keys.len(), &head, &cells.collect::<Vec<_>>())
+    let (texts, cells) = (keys.split(" | ").count(), cells.collect::<Vec<_>>());
+    table(texts, &format!("{keys} | {head}"), &cells)
 }
 
 #[cfg(test)]

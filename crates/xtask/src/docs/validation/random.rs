@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::reference::{self, Load, Run};
+use super::reference::{DISKSIM, Run};
 use crate::docs::table;
 use crate::program;
 
@@ -59,7 +59,7 @@ struct Cell {
 /// Compares all runs of the reference data with one of our policies.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
-    for run in in_order(reference::runs()?) {
+    for run in in_order(DISKSIM.random.clone()) {
         let ours = simulate(root, &run)?;
         cells.push(Cell { run, ours });
     }
@@ -89,10 +89,7 @@ fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
 fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], String> {
     let policy = POLICIES.iter().find(|(name, _)| *name == run.policy);
     let policy = policy.map_or("", |(_, ours)| ours);
-    let (flag, value) = match run.load()? {
-        Load::Open(ms) => ("--interarrival", format!("{ms} ms")),
-        Load::Closed(count) => ("--outstanding", count),
-    };
+    let (flag, value) = run.load()?;
     let mut means: [Vec<f64>; QUANTITIES.len()] = Default::default();
     for seed in SEEDS {
         let run = [
@@ -103,7 +100,7 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
             "--requests",
             REQUESTS,
         ];
-        let options = ["--policy", policy, flag, &value, "--seed", seed];
+        let options = ["--policy", policy, flag, value, "--seed", seed];
         let report: Report = program::json(root, &[run, options].concat())?;
         let (response_ms, service_ms) = (report.response_ms, report.service_ms);
         // DiskSim includes head switches and write settling in seek, which are separate here.
@@ -178,8 +175,8 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
             },
         ]
     });
-    let head = ["load", "policy", "Diskarm", "DiskSim", "difference, %"];
-    let table = table(2, &head, &rows.collect::<Vec<_>>());
+    let head = "load | policy | Diskarm | DiskSim | difference, %";
+    let table = table(2, head, &rows.collect::<Vec<_>>());
     format!("Mean {}:\n\n{table}\n", QUANTITIES[quantity])
 }
 
@@ -198,8 +195,9 @@ fn causes(cells: &[Cell]) -> String {
             if loads.is_empty() {
                 continue;
             }
-            let cause = reference::cause(policy, quantity);
-            let cause = cause.unwrap_or_else(|| "not explained yet.".to_owned());
+            let cause = DISKSIM
+                .cause(policy, quantity)
+                .unwrap_or("not explained yet.");
             let loads = loads.join(",\n  ");
             // Writing to a string cannot fail.
             let _ = writeln!(

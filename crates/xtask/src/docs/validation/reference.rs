@@ -9,9 +9,12 @@ use serde::Deserialize;
 /// Figures of DiskSim 4.0.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Disksim {
-    second_half_demerit_ms: BTreeMap<String, f64>,
-    random: Vec<Run>,
+pub struct Disksim {
+    /// The demerits on the second halves of the traces of measured drives; absent if the simulator
+    /// could not run the trace.
+    pub second_half_demerit_ms: BTreeMap<String, f64>,
+    /// The runs on the random workload.
+    pub random: Vec<Run>,
     cause: Vec<Cause>,
 }
 
@@ -26,7 +29,7 @@ struct Cause {
 }
 
 /// One run on the random workload.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Poisson arrivals or a fixed number outstanding, in words.
@@ -39,51 +42,31 @@ pub struct Run {
     pub ci95_ms: Option<f64>,
 }
 
-/// The load on the drive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// Poisson arrivals with this mean distance in milliseconds (as text).
-    Open(String),
-    /// This number of requests outstanding (as text).
-    Closed(String),
-}
-
 impl Run {
-    /// Returns the load that its words describe.
-    pub fn load(&self) -> Result<Load, String> {
+    /// Returns the option that sets its load, and the value of the option.
+    pub fn load(&self) -> Result<(&'static str, &str), String> {
         let words = &self.load;
-        let mean = words.strip_prefix("exponential, mean ");
-        if let Some(ms) = mean.and_then(|rest| rest.strip_suffix(" ms")) {
-            Ok(Load::Open(ms.to_owned()))
+        if let Some(interarrival) = words.strip_prefix("exponential, mean ") {
+            Ok(("--interarrival", interarrival))
         } else if let Some(count) = words.strip_suffix(" outstanding") {
-            Ok(Load::Closed(count.to_owned()))
+            Ok(("--outstanding", count))
         } else {
             Err(format!("disksim.toml: unknown load {words:?}"))
         }
     }
 }
 
-/// Returns all runs on the random workload, in the order of the file.
-pub fn runs() -> Result<Vec<Run>, String> {
-    Ok(figures()?.random)
+impl Disksim {
+    /// Returns the known cause of differences in a mean of a policy.
+    pub fn cause(&self, policy: &str, quantity: &str) -> Option<&str> {
+        let is_it = |cause: &&Cause| cause.policy == policy && cause.quantity == quantity;
+        let cause = self.cause.iter().find(is_it);
+        cause.map(|cause| cause.text.as_str())
+    }
 }
 
-/// Returns the known cause of differences in a mean of a policy.
-pub fn cause(policy: &str, quantity: &str) -> Option<String> {
-    let causes = figures().ok()?.cause.into_iter();
-    let mut same = causes.filter(|cause| cause.policy == policy && cause.quantity == quantity);
-    same.next().map(|cause| cause.text)
-}
-
-/// Returns the demerit on the second half of a measured drive's trace; `None` if it could not be
-/// run.
-pub fn second_half_ms(drive: &str) -> Result<Option<f64>, String> {
-    Ok(figures()?.second_half_demerit_ms.get(drive).copied())
-}
-
-fn figures() -> Result<Disksim, String> {
-    toml::from_str(include_str!("disksim.toml")).map_err(|error| format!("disksim.toml: {error}"))
-}
+pub static DISKSIM: LazyLock<Disksim> =
+    LazyLock::new(|| toml::from_str(include_str!("disksim.toml")).expect("disksim.toml"));
 
 /// A drive whose measurements are in `data/validation`.
 #[derive(Deserialize)]
@@ -142,31 +125,33 @@ mod tests {
 
     #[test]
     fn unknown_loads_are_refused() {
-        let load = |words: &str| {
-            let load = words.to_owned();
-            let (policy, means_ms) = (String::new(), [0.0; 4]);
-            let ci95_ms = None;
-            Run {
-                load,
-                policy,
-                means_ms,
-                ci95_ms,
-            }
-            .load()
-        };
-        let open = load("exponential, mean 31.2 ms");
-        assert_eq!(open, Ok(Load::Open("31.2".to_owned())));
-        let closed = load("64 outstanding");
-        assert_eq!(closed, Ok(Load::Closed("64".to_owned())));
-        assert!(load("uniform, mean 31.2 ms").is_err());
+        for (words, load) in [
+            (
+                "exponential, mean 31.2 ms",
+                Some(("--interarrival", "31.2 ms")),
+            ),
+            ("64 outstanding", Some(("--outstanding", "64"))),
+            ("uniform, mean 31.2 ms", None),
+        ] {
+            let run = Run {
+                load: words.to_owned(),
+                policy: String::new(),
+                means_ms: [0.0; 4],
+                ci95_ms: None,
+            };
+            assert_eq!(run.load().ok(), load);
+        }
     }
 
     #[test]
     fn the_figures_can_be_read() {
-        let runs = runs().unwrap();
-        assert_eq!(runs.len(), 40);
-        assert!(runs.iter().all(|run| run.load().is_ok()));
-        assert_eq!(second_half_ms("dec-rz26"), Ok(Some(0.3993)));
-        assert_eq!(second_half_ms("seagate-st41601n"), Ok(None));
+        assert_eq!(DISKSIM.random.len(), 40);
+        assert!(DISKSIM.random.iter().all(|run| run.load().is_ok()));
+        assert_eq!(DISKSIM.second_half_demerit_ms["dec-rz26"], 0.3993);
+        assert!(
+            !DISKSIM
+                .second_half_demerit_ms
+                .contains_key("seagate-st41601n")
+        );
     }
 }

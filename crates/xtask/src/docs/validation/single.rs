@@ -90,20 +90,13 @@ fn plot_of(drive: &Drive) -> String {
     format!("{}-errors.svg", calibrated(&drive.name))
 }
 
-const HEAD: [&str; 9] = [
-    "drive",
-    "predictor",
-    "phase_concentration",
-    "same_revolution_rate",
-    "median_abs_error_ms",
-    "p95_abs_error_ms",
-    "within_0_25ms_rate",
-    "required",
-    "verdict",
-];
+/// The columns of [`figures`].
+const ACCURACY: &str = "same_revolution_rate | median_abs_error_ms | p95_abs_error_ms | \
+    within_0_25ms_rate";
 
 /// Returns the section: drives with a clock, then the others.
 pub fn section(all: &[Predicted]) -> String {
+    let head = format!("drive | predictor | phase_concentration | {ACCURACY} | required | verdict");
     let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.given.has_clock());
     let rows = |of: &[&Predicted]| of.iter().flat_map(|one| rows(one)).collect::<Vec<_>>();
     let names: Vec<_> = others.iter().map(|one| one.drive.name.as_str()).collect();
@@ -132,9 +125,9 @@ angle is lost with every request, as their `phase_concentration` shows. Predicti
 requests mean little for them; they are listed to show it.
 
 {}",
-        table(2, &HEAD, &rows(&clocked)),
+        table(2, &head, &rows(&clocked)),
         listed(&names),
-        table(2, &HEAD, &rows(&others)),
+        table(2, &head, &rows(&others)),
     )
 }
 
@@ -148,35 +141,34 @@ fn listed(names: &[&str]) -> String {
 
 fn rows(one: &Predicted) -> [Vec<String>; 3] {
     let (drive, given, fitted) = (one.drive, &one.given, &one.fitted);
-    let row = |name: &str, predictor: &str, concentration: Option<f64>, accuracy| {
-        let concentration = concentration.map_or(String::new(), |found| format!("{found:.4}"));
-        let mut cells = vec![name.to_owned(), predictor.to_owned(), concentration];
-        cells.extend(figures(accuracy));
-        cells
-    };
-    let mut rows = [
+    let row =
+        |name: &str, predictor: &str, concentration: Option<f64>, accuracy, ends: [String; 2]| {
+            let concentration = concentration.map_or(String::new(), |found| format!("{found:.4}"));
+            let start = [name.to_owned(), predictor.to_owned(), concentration];
+            start
+                .into_iter()
+                .chain(figures(accuracy))
+                .chain(ends)
+                .collect()
+        };
+    let required = drive
+        .single
+        .as_ref()
+        .map_or_else(Default::default, |bound| {
+            [bound.to_string(), verdict(bound, &fitted.all.model)]
+        });
+    let [given_found, fitted_found] = [given, fitted].map(|report| report.phase_concentration);
+    [
         row(
             &drive.name,
             "as given",
-            given.phase_concentration,
+            given_found,
             &given.all.model,
+            Default::default(),
         ),
-        row(
-            "",
-            "calibrated",
-            fitted.phase_concentration,
-            &fitted.all.model,
-        ),
-        row("", "trivial", None, &fitted.all.trivial),
-    ];
-    for row in &mut rows {
-        row.resize(HEAD.len(), String::new());
-    }
-    if let Some(bound) = &drive.single {
-        let ends = [bound.to_string(), verdict(bound, &fitted.all.model)];
-        rows[1].splice(HEAD.len() - 2.., ends);
-    }
-    rows
+        row("", "calibrated", fitted_found, &fitted.all.model, required),
+        row("", "trivial", None, &fitted.all.trivial, Default::default()),
+    ]
 }
 
 fn figures(accuracy: &Accuracy) -> [String; 4] {
@@ -215,7 +207,7 @@ pub fn of_drive(one: &Predicted) -> String {
         return String::new();
     }
     let classes: Vec<Vec<String>> = one.fitted.by_served.iter().map(class).collect();
-    let head = [&["type", "outcome", "requests"], &HEAD[3..7]].concat();
+    let head = format!("type | outcome | requests | {ACCURACY}");
     format!(
         "\
 ![Errors on {name}](validation/{plot})
