@@ -19,9 +19,7 @@ use crate::threshold::span;
 /// The access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads from the media.
     Read,
-    /// Writes to the media.
     Write,
 }
 
@@ -128,10 +126,8 @@ impl Clock {
                 0 => off,
                 _ => line.value(0.0, f64::INFINITY),
             };
-            line.add(
-                0.0,
-                off - ((off - first) / self.period).round() * self.period,
-            );
+            let turns = ((off - first) / self.period).round();
+            line.add(0.0, off - turns * self.period);
         }
         if let Some(later) = later {
             let count = ((end - later - origin) / self.period - turns).round() + turns;

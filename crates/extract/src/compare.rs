@@ -8,7 +8,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{Key, KeyKind, Spec, Value, WriteCache};
+use diskarm_core::spec::{Bus, Key, KeyKind, Spec, Value, WriteCache};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
@@ -32,9 +32,7 @@ pub struct Comparison {
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub key: &'static Key,
-    /// The value in the first specification.
     pub first: Option<Value>,
-    /// The value in the second specification.
     pub second: Option<Value>,
 }
 
@@ -57,7 +55,7 @@ pub struct LayoutDifference {
 }
 
 /// The difference of two seek curves.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
@@ -74,13 +72,13 @@ impl Comparison {
     /// # Errors
     /// A layout is not consistent.
     pub fn new(first: &Spec, second: &Spec) -> Result<Self, InputError> {
-        let layouts = [
+        let (one, other) = (
             Layout::new(&first.geometry)?,
             Layout::new(&second.geometry)?,
-        ];
+        );
         Ok(Self {
             values: values(first, second),
-            layout: LayoutDifference::new(&layouts[0], &layouts[1]),
+            layout: LayoutDifference::new(&one, &other),
             reads: SeekDifference::new(first, second, Op::Read),
             writes: SeekDifference::new(first, second, Op::Write),
             sums: sums(first, second),
@@ -100,21 +98,17 @@ fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
 }
 
 fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
-    let compared = |key: &&'static Key| {
-        !matches!(
-            key.kind,
-            KeyKind::Text | KeyKind::Zones | KeyKind::SeekCurve
-        ) && !key.path.starts_with("source.")
-    };
-    Key::all()
-        .into_iter()
-        .filter(compared)
-        .map(|key| Difference {
-            key,
-            first: key.get(first),
-            second: key.get(second),
-        })
-        .filter(|difference| difference.first != difference.second)
+    use KeyKind::{SeekCurve, Text, Zones};
+    let mut keys = Key::all();
+    keys.retain(|key| !matches!(key.kind, Text | Zones | SeekCurve));
+    keys.retain(|key| !key.path.starts_with("source."));
+    let differences = keys.into_iter().map(|key| Difference {
+        key,
+        first: key.get(first),
+        second: key.get(second),
+    });
+    differences
+        .filter(|found| found.first != found.second)
         .collect()
 }
 
@@ -139,13 +133,12 @@ impl LayoutDifference {
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
-            let last = run.0 - 1;
-            let apart = [0, last].map(|offset| {
+            let turn_at = |offset| {
                 let a = a.start + a.sector_angle * offset - origins[0];
                 let b = b.start + b.sector_angle * offset - origins[1];
                 turn(a, b)
-            });
-            let apart = apart[0].max(apart[1]);
+            };
+            let apart = turn_at(0).max(turn_at(run.0 - 1));
             let apart_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
             is_shifted &= a.head == b.head
                 && apart < half_sector
@@ -185,11 +178,7 @@ impl SeekDifference {
     fn new(first: &Spec, second: &Spec, op: Op) -> Self {
         let cylinders = first.geometry.cylinders.min(second.geometry.cylinders);
         let times = [first, second].map(|spec| SeekTimes::new(&spec.mechanics, cylinders));
-        let mut found = Self {
-            mean: Span::ZERO,
-            largest: (0, [Span::ZERO; 2]),
-            largest_relative: (0, [Span::ZERO; 2]),
-        };
+        let mut found = Self::default();
         let (mut sum, mut relative, mut max) = (0, 0.0, -1);
         for distance in 1..cylinders {
             let both = [0, 1].map(|k| mean_time(&times[k], op, distance));
@@ -239,26 +228,21 @@ impl<'a> ObservableTimes<'a> {
     /// Derives the times from a specification.
     pub fn new(spec: &'a Spec) -> Self {
         let (o, bus) = (&spec.overheads, &spec.bus);
-        let connects = |time| {
-            if bus.never_disconnect {
-                Span::ZERO
-            } else {
-                time
-            }
-        };
+        let connects = |time| reconnection(bus, time);
         let plain = |command: Span| Command {
             arm: command,
             data: command + o.data_preparation,
         };
-        let after_write =
-            o.extra_write_disconnect
-                .map_or(plain(o.write_miss_after_write), |extra| {
-                    let data = extra.command + extra.disconnect + extra.duration;
-                    Command {
-                        arm: extra.command + extra.seek_delay,
-                        data: data + connects(o.first_reselect) + o.data_preparation,
-                    }
-                });
+        let after_write = match &o.extra_write_disconnect {
+            None => plain(o.write_miss_after_write),
+            Some(extra) => {
+                let data = extra.command + extra.disconnect + extra.duration;
+                Command {
+                    arm: extra.command + extra.seek_delay,
+                    data: data + connects(o.first_reselect) + o.data_preparation,
+                }
+            }
+        };
         Self {
             spec,
             times: SeekTimes::new(&spec.mechanics, spec.geometry.cylinders),
@@ -290,8 +274,8 @@ impl<'a> ObservableTimes<'a> {
     }
 
     fn over(&self, op: Op, distance: u32) -> Span {
-        self.times
-            .total(op, (Cylinder(0), Cylinder(distance)), false)
+        let way = (Cylinder(0), Cylinder(distance));
+        self.times.total(op, way, false)
     }
 
     /// Returns the observable overheads of one-sector requests by name: leads, and buffer service
@@ -303,6 +287,7 @@ impl<'a> ObservableTimes<'a> {
         // Far enough that no drive of the catalogue scatters.
         let far = self.spec.geometry.cylinders / 2;
         let elsewhere = self.over(Op::Write, far) - self.over(Op::Read, far) + still;
+        let seek_and_write = |command: Command| command.arm + elsewhere + self.after_media;
         let [after_read, after_write] = self.writes;
         let read = |command: Span| command + still + self.after_media;
         let on_track = |command| self.write(command, self.over(Op::Write, 0));
@@ -315,14 +300,8 @@ impl<'a> ObservableTimes<'a> {
             ("read after write", read(o.read_miss_after_write)),
             ("write after read", on_track(after_read)),
             ("write after write", on_track(after_write)),
-            (
-                "seek and write after read",
-                after_read.arm + elsewhere + self.after_media,
-            ),
-            (
-                "seek and write after write",
-                after_write.arm + elsewhere + self.after_media,
-            ),
+            ("seek and write after read", seek_and_write(after_read)),
+            ("seek and write after write", seek_and_write(after_write)),
             ("head switch", switch(Op::Read) - still),
             (
                 "head switch and settle",
@@ -337,11 +316,7 @@ impl<'a> ObservableTimes<'a> {
 
     /// Time by which a write ends later than a read, after their sectors.
     fn end(&self, reselect: Span) -> Span {
-        let reselect = if self.spec.bus.never_disconnect {
-            Span::ZERO
-        } else {
-            reselect
-        };
+        let reselect = reconnection(&self.spec.bus, reselect);
         reselect + self.spec.overheads.write_completion - self.after_media
     }
 
@@ -368,6 +343,16 @@ impl<'a> ObservableTimes<'a> {
         all
     }
 }
+
+/// Returns the time of a reconnection, which some drives never need.
+fn reconnection(bus: &Bus, time: Span) -> Span {
+    if bus.never_disconnect {
+        Span::ZERO
+    } else {
+        time
+    }
+}
+
 /// Requests per run.
 const REQUESTS: u64 = 400;
 /// Start of each run, in percent of the blocks.

@@ -12,6 +12,18 @@ pub struct Estimate {
     pub samples: u64,
 }
 
+impl std::ops::Sub for Estimate {
+    type Output = Self;
+
+    fn sub(self, less: Self) -> Self {
+        Self {
+            value: self.value - less.value,
+            uncertainty: self.uncertainty + less.uncertainty,
+            samples: self.samples + less.samples,
+        }
+    }
+}
+
 /// The effort of a measurement; normal is as in worthington96.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

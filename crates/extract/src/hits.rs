@@ -137,9 +137,8 @@ pub fn measure_writes(
     }
     found.read_after_write = read.as_ref().map(Services::estimate);
     let far = [Far::Here, Far::Cylinder, Far::Zone];
-    let [here, cylinder, zone] = far.map(|far| {
-        measurement.services(|measurement| measurement.write_hit((Access::Read, 1), far))
-    });
+    let [here, cylinder, zone] = far
+        .map(|far| measurement.services(|measurement| measurement.write_hit(Access::Read, 1, far)));
     let (Some(here), Some(cylinder), Some(zone)) = (here?, cylinder?, zone?) else {
         return Ok(found);
     };
@@ -151,16 +150,15 @@ pub fn measure_writes(
     };
     found.elsewhere = longer(&here, &cylinder);
     found.other_zone = longer(&cylinder, &zone);
-    let behind_write =
-        measurement.services(|measurement| measurement.write_hit((Access::Write, 1), Far::Here))?;
-    found.after_write = behind_write.as_ref().map(Services::estimate);
+    let mut hits = |before, sectors| {
+        measurement.services(|measurement| measurement.write_hit(before, sectors, Far::Here))
+    };
+    found.after_write = hits(Access::Write, 1)?.as_ref().map(Services::estimate);
     let sectors = 17;
-    if let Some(more) = measurement
-        .services(|measurement| measurement.write_hit((Access::Read, sectors), Far::Here))?
-    {
+    if let Some(more) = hits(Access::Read, sectors)? {
         let sector = per_sector(&here, &more, sectors);
         found.sector = Some(sector);
-        found.lands = measurement.landing(effort, (sectors, sector.value))?;
+        found.lands = measurement.landing(effort, sectors, sector.value)?;
     }
     Ok(found)
 }
@@ -248,12 +246,10 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let pairs = setup.pairs(disk, seed)?;
         let scatter = setup.rotation.scatter_ns;
         // Misses are spread over a revolution.
-        let late = if pairs.scatters {
-            setup.rotation.period_ns / APART
-        } else {
-            0.0
-        };
-        let near = (NEAR + 3.0 * scatter).max(late);
+        let mut near = NEAR + 3.0 * scatter;
+        if pairs.scatters {
+            near = near.max(setup.rotation.period_ns / APART);
+        }
         let calm = match effort {
             Effort::Quick => 5,
             Effort::Normal => 9,
@@ -367,11 +363,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read from the media or a write
     /// to them.
-    fn write_hit(
-        &mut self,
-        (before, sectors): (Access, u16),
-        far: Far,
-    ) -> Result<CommandTimes, Error> {
+    fn write_hit(&mut self, before: Access, sectors: u16, far: Far) -> Result<CommandTimes, Error> {
         let from = self.fresh();
         let at = match far {
             Far::Here => from.clone(),
@@ -409,10 +401,11 @@ impl HitMeasurement<'_, '_> {
     /// Measures the lead of a one-sector write that the cache absorbs, on the track of a preceding
     /// read. `None` if the arm waits for data, which writes of two and of `sectors` sectors show,
     /// each of which takes `sector` on the bus.
-    pub(super) fn landing(
+    fn landing(
         &mut self,
         effort: Effort,
-        (sectors, sector): (u16, Span),
+        sectors: u16,
+        sector: Span,
     ) -> Result<Option<Estimate>, Error> {
         let Some(one) = self.lead_of_hits(1, effort)? else {
             return Ok(None);
@@ -502,7 +495,7 @@ const MIN_PER_SECTOR_NS: f64 = 2e3;
 
 impl HitMeasurement<'_, '_> {
     /// Measures the transfer time of a sector on a bus that is slower than the media.
-    pub(super) fn slow_bus(&mut self) -> Result<Option<Estimate>, Error> {
+    fn slow_bus(&mut self) -> Result<Option<Estimate>, Error> {
         let track = self.places[0].sectors();
         let max = |sectors: u16| sectors.min((track / 4).max(2) as u16);
         let (several, many) = (max(DETECTION_SECTORS), max(RATE_SECTORS));
@@ -538,14 +531,11 @@ impl HitMeasurement<'_, '_> {
             let first = measurement.fresh().first();
             measurement.rest(Span::ZERO);
             let read = measurement.pairs.send(Access::Read, first, sectors)?;
-            let last = measurement
-                .pairs
-                .layout
-                .extent(first + SectorCount(u64::from(sectors - 1)));
+            let pairs = &measurement.pairs;
+            let last = first + SectorCount(u64::from(sectors - 1));
+            let last = pairs.layout.extent(last);
             let ended = read.ended.as_ns() as f64;
-            Ok(span(
-                about + measurement.pairs.clock.off(ended - about, &last),
-            ))
+            Ok(span(about + pairs.clock.off(ended - about, &last)))
         })
     }
 }

@@ -97,11 +97,8 @@ pub fn measure(
     let mut ahead = [SectorCount(0); 3];
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
-        let share = if ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
-            COVERED
-        } else {
-            1.0
-        };
+        let is_covered = ahead.0 == 0 || is_over(pairs, place, ahead.0)?;
+        let share = if is_covered { COVERED } else { 1.0 };
         longest = longest.max(period * turns(place, ahead.0, share));
     }
     Ok(Idle {
@@ -170,13 +167,8 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
     let last = layout.sectors().0 - 1;
     [last / 50, last / 2, last - last / 50].map(|at| {
         let cylinder = layout.extent(Lbn(at)).cylinder.0;
-        beginning(layout, cylinder).expect("a cylinder with a block")
+        Track::first_in_cylinder(layout, cylinder).expect("a cylinder with a block")
     })
-}
-
-/// Returns the track with the first blocks of a cylinder, if it has blocks.
-pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
-    Track::first_in_cylinder(layout, cylinder)
 }
 
 /// Returns at how many different fractions of a sector of `outer` the sectors of `inner` begin. If
@@ -278,9 +270,8 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
-    (4..)
-        .find(|&reads| by_chance(reads) < BY_CHANCE)
-        .unwrap_or(4)
+    let enough = (4..).find(|&reads| by_chance(reads) < BY_CHANCE);
+    enough.unwrap_or(4)
 }
 
 /// Returns true if the block `far` beyond the first of a cylinder like that of `place` seems to be

@@ -42,7 +42,6 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 pub struct Kind {
     /// Accesses of X and Y.
     pub accesses: (Access, Access),
-    /// Sizes in sectors.
     pub sectors: (u16, u16),
     /// Position of Y relative to X.
     pub to: To,
@@ -51,7 +50,6 @@ pub struct Kind {
 /// The position of the second request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// On the same track.
     SameTrack,
     /// On another track of the cylinder.
     OtherTrack,
@@ -61,13 +59,16 @@ pub enum To {
 
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let request = |access, sectors| match access {
-            Access::Read => format!("a read of {sectors} sectors"),
-            Access::Write => format!("a write of {sectors} sectors"),
+        let name = |access| match access {
+            Access::Read => "read",
+            Access::Write => "write",
         };
-        let (x, y) = (self.accesses.0, self.accesses.1);
-        let (x, y) = (request(x, self.sectors.0), request(y, self.sectors.1));
-        write!(f, "{x} and {y} ")?;
+        let (x, y) = (name(self.accesses.0), name(self.accesses.1));
+        let (x_sectors, y_sectors) = self.sectors;
+        write!(
+            f,
+            "a {x} of {x_sectors} sectors and a {y} of {y_sectors} sectors "
+        )?;
         match self.to {
             To::SameTrack => f.write_str("on the same track"),
             To::OtherTrack => f.write_str("on another track of the cylinder"),
@@ -79,7 +80,6 @@ impl std::fmt::Display for Kind {
 /// A minimum time between request completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
-    /// 50th percentile.
     pub median: Estimate,
     /// 95th percentile.
     pub upper: Span,
@@ -129,11 +129,11 @@ pub fn scatter(
     let mut pairs = setup.pairs(disk, seed)?;
     let mut zones = Vec::new();
     for zone in 0..3 {
-        zones.push(in_zone(&mut pairs, kind, (zone, effort))?);
+        zones.push(in_zone(&mut pairs, kind, zone, effort)?);
     }
     let period = pairs.clock.period();
-    let all = zones.iter().flat_map(|zone| &zone.search.trials);
-    let all = all.map(|trial| {
+    let trials = zones.iter().flat_map(|zone| &zone.search.trials);
+    let all = trials.map(|trial| {
         let missed = trial.bounds.1 - trial.lead;
         Pair {
             distance: span(trial.distance),
@@ -182,7 +182,7 @@ pub(crate) fn threshold(
 ) -> Result<Estimate, Error> {
     let (mut sum, mut uncertain, mut samples) = (0.0, 0.0, 0);
     for zone in 0..3 {
-        let found = in_zone(pairs, kind, (zone, effort))?.search.found;
+        let found = in_zone(pairs, kind, zone, effort)?.search.found;
         sum += found.median / 3.0;
         uncertain += found.uncertainty / 3.0;
         samples += found.samples;
@@ -218,7 +218,8 @@ pub(crate) struct Zone {
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
-    (zone, effort): (usize, Effort),
+    zone: usize,
+    effort: Effort,
 ) -> Result<Zone, Error> {
     let place = idle::zones(pairs.layout)[zone].clone();
     let mut routes = Vec::new();
@@ -235,14 +236,11 @@ pub(crate) fn in_zone(
     let mean = |of: &dyn Fn(&crate::pairs::Trial) -> f64| {
         search.trials.iter().map(of).sum::<f64>() / count
     };
-    let host = mean(&|trial| trial.host);
-    let to_end = mean(&|trial| trial.between - trial.lead);
-    let to_pass = mean(&|trial| trial.distance - trial.lead);
     Ok(Zone {
+        host: mean(&|trial| trial.host),
+        to_end: mean(&|trial| trial.between - trial.lead),
+        to_pass: mean(&|trial| trial.distance - trial.lead),
         search,
-        host,
-        to_end,
-        to_pass,
     })
 }
 
@@ -252,8 +250,9 @@ fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track,
     for _ in 0..20 {
         let from = pairs.equivalent.next(pairs.layout, place);
         // The position of the head when Y arrives.
-        let rests = pairs.rests(kind.accesses.0, &from);
-        let Some(rests) = rests else { continue };
+        let Some(rests) = pairs.rests(kind.accesses.0, &from) else {
+            continue;
+        };
         let to = match kind.to {
             To::SameTrack => Some(rests.clone()),
             To::OtherTrack => (0..pairs.layout.surfaces())

@@ -42,7 +42,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
 use crate::pairs::Pairs;
-use crate::threshold::{Found, Threshold, span};
+use crate::threshold::{Threshold, span};
+use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 pub use wait::{Unsure, Wait};
@@ -107,7 +108,7 @@ pub fn measure(
         1 => still,
         _ => leads.of(both, 1, To::OtherTrack)?,
     };
-    let head_switch = difference(other, still);
+    let head_switch = other - still;
     let longest = head_switch.value + head_switch.uncertainty;
     Ok(Reads {
         after_read: still,
@@ -128,8 +129,7 @@ pub fn measure_writes(
 ) -> Result<Writes, Error> {
     let mut leads = Leads::new(disk, setup, effort, seed)?;
     let read_after_write = leads.of((Access::Write, Access::Read), 1, To::SameTrack)?;
-    let mut still = [read_after_write; 2];
-    let mut seeking = still;
+    let (mut still, mut seeking) = ([read_after_write; 2], [read_after_write; 2]);
     let other_track = match setup.layout.surfaces() {
         1 => None,
         _ => Some(leads.of((Access::Write, Access::Write), 1, To::OtherTrack)?),
@@ -152,14 +152,6 @@ pub fn measure_writes(
         in_sequence: leads.in_sequence()?,
         goes_on: leads.goes_on(Access::Write, still[1], None)?,
     })
-}
-
-fn difference(more: Estimate, less: Estimate) -> Estimate {
-    Estimate {
-        value: more.value - less.value,
-        uncertainty: more.uncertainty + less.uncertainty,
-        samples: more.samples + less.samples,
-    }
 }
 
 struct Leads<'a, 'd> {
@@ -197,7 +189,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         let write = self.far((before, Access::Write), share)?;
         let read = self.far((Access::Read, Access::Read), share)?;
         let still = self.of((Access::Read, Access::Read), 1, To::SameTrack)?;
-        Ok(difference(write, difference(read, still)))
+        Ok(write - (read - still))
     }
 
     /// Chooses the share of the stroke over which seeks before writes vary least: the first of a
@@ -224,9 +216,9 @@ impl<'a, 'd> Leads<'a, 'd> {
         let near = |cylinder: u32| {
             let inward = (cylinder.min(last)..=last).take(64);
             let outward = (0..cylinder.min(last)).rev().take(64);
-            inward
-                .chain(outward)
-                .find_map(|at| idle::beginning(layout, at))
+            let mut cylinders = inward.chain(outward);
+            cylinders
+                .find_map(|at| Track::first_in_cylinder(layout, at))
                 .ok_or_else(|| Error::Undecided(format!("no blocks near cylinder {cylinder}")))
         };
         let middle = idle::zones(layout)[1].cylinder();
@@ -260,8 +252,7 @@ impl<'a, 'd> Leads<'a, 'd> {
                 break;
             }
         }
-        let found: Found = threshold.found();
-        Ok(found.estimate())
+        Ok(threshold.found().estimate())
     }
 }
 

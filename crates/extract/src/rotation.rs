@@ -40,7 +40,6 @@ use crate::{Disk, Effort, Error};
 /// The rotation of a drive, and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
-    /// Rotation period in nanoseconds.
     pub period_ns: f64,
     /// Half the width of its 95 % confidence interval, in nanoseconds.
     pub uncertainty_ns: f64,
@@ -48,7 +47,6 @@ pub struct Rotation {
     pub scatter_ns: f64,
     /// Number of reads.
     pub samples: u64,
-    /// The source of rereads with force unit access.
     pub rereads: Rereads,
 }
 
@@ -90,11 +88,9 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     warm_up(disk, &mut generator)?;
     let block = random_block(disk, &mut generator);
-    let mut at_once = Reader::new(disk, block, 0);
-    match at_once.measure(effort, &mut generator) {
+    match Reader::new(disk, block, 0).measure(effort, &mut generator) {
         Err(Error::Undecided(_)) => {
-            let mut between = Reader::new(disk, block, OTHERS);
-            between.measure(effort, &mut generator)
+            Reader::new(disk, block, OTHERS).measure(effort, &mut generator)
         }
         result => result,
     }
@@ -104,26 +100,45 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
 pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
     for _ in 0..20 {
         let at = random_block(disk, generator);
-        match disk.read(at, 1) {
-            Err(error) if !error.is_medium_error() => return Err(error),
-            _ => {}
+        if let Err(error) = disk.read(at, 1)
+            && !error.is_medium_error()
+        {
+            return Err(error);
         }
     }
     Ok(())
 }
 
 fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
-    let sectors = u128::from(disk.sectors().0);
-    Lbn(((u128::from(generator.next_u64()) * sectors) >> 64) as u64)
+    Lbn(below(disk.sectors().0, generator))
 }
 
-/// Limits of an effort: target interval in nanoseconds, time from the first read to the last, and
-/// initial and final reads on a noisy drive.
-fn limits(effort: Effort) -> (f64, Span, usize) {
-    match effort {
-        Effort::Quick => (4.0, Span::from_s(10.0), 50),
-        Effort::Normal => (2.0, Span::from_s(40.0), 250),
-        Effort::Thorough => (1.0, Span::from_s(120.0), 500),
+fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
+    ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
+}
+
+/// The limits of an effort.
+struct Limits {
+    /// Target interval in nanoseconds.
+    narrow: f64,
+    /// Time from the first read to the last, in nanoseconds.
+    time: f64,
+    /// Initial and final reads on a noisy drive.
+    reads: usize,
+}
+
+impl Limits {
+    fn new(effort: Effort) -> Self {
+        let (narrow, time, reads) = match effort {
+            Effort::Quick => (4.0, 10e9, 50),
+            Effort::Normal => (2.0, 40e9, 250),
+            Effort::Thorough => (1.0, 120e9, 500),
+        };
+        Self {
+            narrow,
+            time,
+            reads,
+        }
     }
 }
 
@@ -209,7 +224,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     /// Estimates the period from reads that are not delayed by the previous one.
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
-            let pause = (u128::from(generator.next_u64()) * u128::from(PAUSE_NS)) >> 64;
+            let pause = below(PAUSE_NS, generator);
             self.disk.rest(Span::from_ns(pause as i64));
             self.read(generator)?;
         }
@@ -235,9 +250,9 @@ impl<'a, 'd> Reader<'a, 'd> {
         effort: Effort,
         generator: &mut Pcg64Mcg,
     ) -> Result<(), Error> {
-        let (wanted, time, reads) = limits(effort);
+        let limits = Limits::new(effort);
         let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
-        let mut left = if scatters { reads } else { 0 };
+        let mut left = if scatters { limits.reads } else { 0 };
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }
@@ -248,19 +263,17 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
             let pauses = self.ends.len() - before;
-            if so_far > 1e9 && fit.uncertainty() <= wanted && pauses >= min {
+            if so_far > 1e9 && fit.uncertainty() <= limits.narrow && pauses >= min {
                 return Ok(());
             }
-            if so_far >= time.as_ns() as f64 {
+            if so_far >= limits.time {
                 break;
             }
-            let pause = so_far
-                .min(fit.certain_for())
-                .min(time.as_ns() as f64 - so_far);
+            let pause = so_far.min(fit.certain_for()).min(limits.time - so_far);
             self.disk.rest(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
-        while left > 0 && fit.uncertainty() > wanted {
+        while left > 0 && fit.uncertainty() > limits.narrow {
             fit.add(self.read(generator)?)?;
             left -= 1;
         }
@@ -280,7 +293,7 @@ impl<'a, 'd> Reader<'a, 'd> {
             let end = rest.remove(late);
             let period = coherent(&rest)?;
             let is_late = |all: f64| {
-                let turns = (end - rest[0]) / all - phase(&rest, all);
+                let turns = (end - rest[0]) / all - direction(&rest, all).1;
                 (turns - turns.round()).abs() * all > FAR_OFF * scatter(&rest, period)
             };
             (all.is_none_or(is_late)).then_some(period)
@@ -302,14 +315,9 @@ fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     (length, sin.atan2(cos) / std::f64::consts::TAU)
 }
 
-/// Returns the phase of completions at a period, in revolutions from the first.
-fn phase(ends: &[f64], period: f64) -> f64 {
-    direction(ends, period).1
-}
-
 /// Returns the deviation of completions from their phase at a period, in nanoseconds.
 fn scatter(ends: &[f64], period: f64) -> f64 {
-    let phase = phase(ends, period);
+    let (_, phase) = direction(ends, period);
     let squares = ends.iter().map(|end| {
         let turns = (end - ends[0]) / period - phase;
         (turns - turns.round()).powi(2)
@@ -393,14 +401,13 @@ impl Fit {
     /// or a pause of the host.
     fn add(&mut self, ended: f64) -> Result<(), Error> {
         let since = ended - self.first;
-        let so_far = match self.line.points() {
-            0..3 => 0.0,
-            _ => self.line.slope(0.0),
-        };
+        let is_known = self.line.points() >= 3;
+        let so_far = if is_known { self.line.slope(0.0) } else { 0.0 };
         let turns = (since / (self.period + so_far)).round();
-        let expected = match self.line.points() {
-            0..3 => 0.0,
-            _ => self.line.value(turns, 0.0),
+        let expected = if is_known {
+            self.line.value(turns, 0.0)
+        } else {
+            0.0
         };
         let late = since - turns * self.period;
         if (late - expected).abs() > self.period / 4.0 {

@@ -36,7 +36,6 @@
 
 mod curve;
 mod plan;
-pub(crate) mod route;
 
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
@@ -44,7 +43,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Access;
 use crate::{Disk, Effort, Error, Estimate, Setup, mtbrc};
 use curve::Curve;
-pub(crate) use plan::{Measured, coarse_first, distances, refinements, sharpest};
+pub(crate) use plan::{
+    Measured, Way, coarse_first, distances, first_pair, refinements, sharpest, tracks,
+};
 use plan::{NARROW, narrow};
 
 /// A curve of seek times.

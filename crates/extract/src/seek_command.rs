@@ -38,10 +38,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
-use crate::seek::{self, SeekPoint, Seeks, coarse_first, distances, refinements, sharpest};
+use crate::seek::{
+    self, SeekPoint, Seeks, coarse_first, distances, first_pair, refinements, sharpest,
+};
 use crate::threshold::span;
 use crate::track::Track;
-use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// Mean and maximum seek curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,7 +70,7 @@ pub struct Point {
 }
 
 /// The difference of two curves of the same drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     /// Distance of the largest difference, in cylinders.
     pub distance: u32,
@@ -101,7 +103,7 @@ pub fn measure(
     let ends = reach(layout);
     let mut raw: Vec<Measured> = Vec::new();
     for distance in coarse_first(&distances(ends.1 - ends.0)) {
-        let seeks = match over(disk, layout, (distance, ends), effort) {
+        let seeks = match over(disk, layout, distance, ends, effort) {
             // They determine the curve, if less accurately.
             Err(Error::Undecided(_)) if raw.len() >= MIN => break,
             seeks => seeks?,
@@ -120,7 +122,7 @@ pub fn measure(
         let Some(distance) = sharpest(&points, &BTreeSet::new()) else {
             break;
         };
-        let Ok(seeks) = over(disk, layout, (distance, ends), effort) else {
+        let Ok(seeks) = over(disk, layout, distance, ends, effort) else {
             break;
         };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
@@ -138,10 +140,10 @@ pub fn measure(
     let processing = Estimate {
         value: span(overhead),
         uncertainty: span(raw[0].uncertainty()) + single.uncertainty,
-        samples: raw[0].samples() + single.samples,
+        samples: raw[0].kept + single.samples,
     };
     let discarded = raw.iter().map(|seeks| seeks.discarded).sum();
-    let all = raw.iter().map(|seeks| seeks.discarded + seeks.samples());
+    let all = raw.iter().map(|seeks| seeks.discarded + seeks.kept);
     Ok(Curves {
         discarded: (discarded, all.sum()),
         points: raw.iter().map(|seeks| seeks.point(&processing)).collect(),
@@ -181,12 +183,7 @@ fn single(
         };
         mtbrc::threshold(&mut pairs, kind, effort)
     };
-    let (near, still) = (lead(To::Cylinders(1))?, lead(To::SameTrack)?);
-    Ok(Estimate {
-        value: near.value - still.value,
-        uncertainty: near.uncertainty + still.uncertainty,
-        samples: near.samples + still.samples,
-    })
+    Ok(lead(To::Cylinders(1))? - lead(To::SameTrack)?)
 }
 
 /// SEEKs over one distance. Times are in nanoseconds.
@@ -202,8 +199,17 @@ struct Measured {
 }
 
 impl Measured {
-    fn samples(&self) -> u64 {
-        self.kept
+    /// Returns the mean of times near their median.
+    fn take(&mut self, mut times: Vec<f64>) -> f64 {
+        times.sort_by(f64::total_cmp);
+        let median = times[times.len() / 2];
+        let all = times.len();
+        times.retain(|time| (time - median).abs() <= OUTLIER * median);
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        self.kept += times.len() as u64;
+        self.discarded += (all - times.len()) as u64;
+        self.scatter += times.iter().map(|time| (time - mean).powi(2)).sum::<f64>();
+        mean
     }
 
     fn of_points(&self) -> impl Iterator<Item = f64> {
@@ -235,7 +241,7 @@ impl Measured {
             mean: Estimate {
                 value: span(self.mean()) - processing.value,
                 uncertainty: span(self.uncertainty()) + processing.uncertainty,
-                samples: self.samples(),
+                samples: self.kept,
             },
             maximum: span(max) - processing.value,
             directions: (way(0), way(1)),
@@ -256,7 +262,8 @@ fn amount(effort: Effort) -> (u32, usize) {
 fn over(
     disk: &mut Disk<'_>,
     layout: &Layout,
-    (distance, (first, last)): (u32, (u32, u32)),
+    distance: u32,
+    (first, last): (u32, u32),
     effort: Effort,
 ) -> Result<Measured, Error> {
     let (points, times) = amount(effort);
@@ -288,52 +295,29 @@ fn over(
     Ok(measured)
 }
 
-impl Measured {
-    /// Returns the mean of times near their median.
-    fn take(&mut self, mut times: Vec<f64>) -> f64 {
-        times.sort_by(f64::total_cmp);
-        let median = times[times.len() / 2];
-        let all = times.len();
-        times.retain(|time| (time - median).abs() <= OUTLIER * median);
-        let mean = times.iter().sum::<f64>() / times.len() as f64;
-        self.kept += times.len() as u64;
-        self.discarded += (all - times.len()) as u64;
-        self.scatter += times.iter().map(|time| (time - mean).powi(2)).sum::<f64>();
-        mean
-    }
-}
-
 /// Returns blocks `distance` cylinders apart, from `outer` or a cylinder near it inward; under one
 /// head if both cylinders have blocks there.
 fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
     let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
     let there = shifts.flatten().filter(|at| at + distance <= last);
-    let pairs = there.filter_map(|at| {
-        let from = idle::beginning(layout, at)?;
-        let same = Track::find(layout, at + distance, from.head());
-        let is_same = same.is_some();
-        let to = same.or_else(|| idle::beginning(layout, at + distance))?;
-        Some((is_same, (from.first(), to.first())))
+    let candidates = there.filter_map(|at| {
+        let from = Track::first_in_cylinder(layout, at)?;
+        let head = from.head();
+        Some((from, at + distance, head))
     });
-    let mut any = None;
-    for (is_same, pair) in pairs {
-        if is_same {
-            return Some(pair);
-        }
-        any.get_or_insert(pair);
-    }
-    any
+    let (from, to) = first_pair(layout, candidates)?;
+    Some((from.first(), to.first()))
 }
 
 impl Curves {
     /// Converts the mean curve to the form of an MTBRC measurement, with the extra time of inward
     /// seeks as the median over all distances.
     pub fn mean(&self) -> Seeks {
-        let halves = self.points.iter().map(|point| {
+        let half = |point: &Point| {
             let (inward, outward) = point.directions;
             (inward - outward).as_ns() as f64 / 2.0
-        });
-        let mut halves: Vec<f64> = halves.collect();
+        };
+        let mut halves: Vec<f64> = self.points.iter().map(half).collect();
         halves.sort_by(f64::total_cmp);
         let quartile = |share: usize| halves[(halves.len() - 1) * share / 4];
         let points = self.points.iter().map(|point| SeekPoint {
@@ -357,8 +341,8 @@ impl Curves {
         let by_mtbrc = |distance: u32| {
             let next = other
                 .points
-                .partition_point(|point| point.distance < distance)
-                .min(other.points.len() - 1);
+                .partition_point(|point| point.distance < distance);
+            let next = next.min(other.points.len() - 1);
             let after = &other.points[next];
             if after.distance <= distance || next == 0 {
                 return after.mean.value.as_ns() as f64;
@@ -369,11 +353,7 @@ impl Curves {
             let [from, to] = [before, after].map(|point| point.mean.value.as_ns() as f64);
             from + share * (to - from)
         };
-        let mut worst = Difference {
-            distance: 0,
-            times: (Span::ZERO, Span::ZERO),
-            mean: Span::ZERO,
-        };
+        let mut worst = Difference::default();
         let (mut max, mut sum) = (-1.0, 0.0);
         for point in &self.points {
             let (one, other) = (point.mean.value, by_mtbrc(point.distance));

@@ -6,29 +6,22 @@ use serde::{Deserialize, Serialize};
 
 /// A geometry, as the text of a specification.
 pub(crate) mod geometry {
-    use diskarm_core::spec::{self, Geometry, Mechanics, SeekCurve, Source, Spec};
+    use diskarm_core::spec::{self, Geometry, SeekCurve, Spec};
     use diskarm_core::units::Span;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
         // The other required values of a specification.
-        let any = "layout".to_owned();
-        let spec = Spec {
-            name: any.clone(),
-            summary: any.clone(),
-            source: Source {
-                origin: any,
-                ..Source::default()
-            },
+        let mut spec = Spec {
+            name: "layout".to_owned(),
+            summary: "layout".to_owned(),
             geometry: geometry.clone(),
-            mechanics: Mechanics {
-                period_ns: 1e7,
-                seek: SeekCurve::Table(vec![(1, Span::ZERO)]),
-                ..Mechanics::default()
-            },
             ..Spec::default()
         };
+        spec.source.origin = "layout".to_owned();
+        spec.mechanics.period_ns = 1e7;
+        spec.mechanics.seek = SeekCurve::Table(vec![(1, Span::ZERO)]);
         diskarm_drives::text::specification(&spec, &|_| None).serialize(to)
     }
 
@@ -130,9 +123,7 @@ pub(crate) mod maybe_value {
         let Some(plain) = Option::<PlainValue>::deserialize(from)? else {
             return Ok(None);
         };
-        let value = plain.value();
-        value
-            .map(Some)
-            .ok_or_else(|| D::Error::custom("found an unknown word"))
+        let value = plain.value().map(Some);
+        value.ok_or_else(|| D::Error::custom("found an unknown word"))
     }
 }

@@ -30,9 +30,7 @@
 //!   of an extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{
-    Bus, ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, Spec, WriteStart,
-};
+use diskarm_core::spec::{ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, Spec, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
 
 use crate::hits::{self, ReadHits, WriteHits};
@@ -45,7 +43,6 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 /// The measured mechanics and overheads of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Rotation.
     pub rotation: Rotation,
     /// Time until the arm is idle after a read.
     pub idle: Idle,
@@ -53,7 +50,6 @@ pub struct Timing {
     pub seeks: Seeks,
     /// Overheads of reads from the media.
     pub reads: Reads,
-    /// Service times of read hits.
     pub read_hits: ReadHits,
     /// Results of measurements with writes, if these were allowed.
     pub written: Option<Written>,
@@ -146,16 +142,19 @@ impl Timing {
     pub fn describe(&self, spec: &mut Spec) {
         let division = self.division();
         let cylinders = spec.geometry.cylinders;
-        self.describe_mechanics(&mut spec.mechanics, cylinders, &division);
-        spec.bus = Bus {
-            read_sector: division.read_sector,
-            write_sector: division.write_sector,
-            ..spec.bus.clone()
+        spec.mechanics = Mechanics {
+            period_ns: self.rotation.period_ns,
+            seek: table(&self.seeks, division.track_settle, cylinders),
+            head_switch: self.head_switch(&division),
+            track_settle: division.track_settle,
+            inward_seek: self.seeks.inward.value,
+            ..Mechanics::default()
         };
-        let overheads = &mut spec.overheads;
-        self.describe_reads(overheads, &division);
+        spec.bus.read_sector = division.read_sector;
+        spec.bus.write_sector = division.write_sector;
+        self.describe_reads(&mut spec.overheads, &division);
         if let Some(written) = &self.written {
-            self.describe_writes(overheads, written, &division);
+            self.describe_writes(&mut spec.overheads, written, &division);
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
@@ -197,9 +196,8 @@ impl Timing {
     }
 
     fn division(&self) -> Division {
-        let value = |of: Option<Estimate>| of.map(|estimate| estimate.value);
-        let read_sector = value(self.read_hits.sector.or(self.read_hits.slow_bus));
-        let read_sector = read_sector.unwrap_or(Span::ZERO).or_zero();
+        let sector = self.read_hits.sector.or(self.read_hits.slow_bus);
+        let read_sector = sector.unwrap_or_default().value.or_zero();
         let Some(written) = &self.written else {
             return Division {
                 behind_media: [read_sector; 2],
@@ -221,14 +219,14 @@ impl Timing {
         let after_read = settled(after_read, read_sector);
         // The smaller completion overhead is zero: reads have their bus transfer after the media.
         let reads = reselect[0] + read_sector.max(-after_read);
-        let waits = written.writes.wait.sector;
-        let write_sector = value(written.hits.sector.or(waits)).unwrap_or(read_sector);
+        let sector = written.hits.sector.or(written.writes.wait.sector);
+        let write_sector = sector.map_or(read_sector, |sector| sector.value).or_zero();
         let mut division = Division {
             behind_media: [reads, reads + after_read],
             read_sector,
-            write_sector: write_sector.or_zero(),
+            write_sector,
             reselect,
-            track_settle: self.track_settle(written, write_sector.or_zero()),
+            track_settle: self.track_settle(written, write_sector),
             longer: Span::ZERO,
         };
         let landed = self.landed(written, &division).unwrap_or(Span::ZERO);
@@ -287,18 +285,6 @@ impl Timing {
             min = min.max(data - with_settle);
         }
         if min > LITTLE { min } else { Span::ZERO }
-    }
-
-    fn describe_mechanics(&self, mechanics: &mut Mechanics, cylinders: u32, division: &Division) {
-        let settle = division.track_settle;
-        *mechanics = Mechanics {
-            period_ns: self.rotation.period_ns,
-            seek: table(&self.seeks, settle, cylinders),
-            head_switch: self.head_switch(division),
-            track_settle: settle,
-            inward_seek: self.seeks.inward.value,
-            ..Mechanics::default()
-        };
     }
 
     fn describe_reads(&self, overheads: &mut Overheads, division: &Division) {
@@ -360,13 +346,11 @@ impl Timing {
             });
         }
         let taken = division.write_sector + overheads.write_completion;
-        let absorbed = |service: Estimate| (service.value - taken).or_zero();
-        overheads.write_hit_after_read = hits
-            .after_read
-            .map_or(overheads.write_miss_after_read, absorbed);
-        overheads.write_hit_after_write = hits
-            .after_write
-            .map_or(overheads.write_miss_after_write, absorbed);
+        let hit = |service: Option<Estimate>, miss: Span| {
+            service.map_or(miss, |service| (service.value - taken).or_zero())
+        };
+        overheads.write_hit_after_read = hit(hits.after_read, overheads.write_miss_after_read);
+        overheads.write_hit_after_write = hit(hits.after_write, overheads.write_miss_after_write);
         overheads.write_hit_seek = hits.elsewhere;
         overheads.write_hit_zone = hits.other_zone;
     }
@@ -395,11 +379,7 @@ impl Timing {
         let later = waits[1] - waits[0];
         let all = leads.iter().chain(seeking);
         let uncertain = all.fold(Span::ZERO, |sum, lead| sum + lead.uncertainty);
-        if later.max(-later) > LITTLE.max(uncertain) {
-            later
-        } else {
-            Span::ZERO
-        }
+        unless_within(LITTLE.max(uncertain), later)
     }
 
     /// Returns the lead of a write after a write without a movement of the arm.
@@ -420,11 +400,8 @@ impl Timing {
             let arm = self.arm_behind_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
             // If the switch ends before the data arrive, it may also settle.
-            return none_if_little(if waits_for_data {
-                settle.min(Span::ZERO)
-            } else {
-                settle
-            });
+            let max = if waits_for_data { Span::ZERO } else { settle };
+            return none_if_little(settle.min(max));
         }
         let arm = self.commands(written, division)[0] + division.behind_media[0];
         none_if_little(writes.seeking[0].value - arm - division.track_settle)
@@ -438,22 +415,12 @@ impl Timing {
 /// Returns by how much writes end later than reads, which transfer `read_sector` after the media;
 /// zero completion overhead if the uncertainty permits.
 fn settled(later: Estimate, read_sector: Span) -> Span {
-    let none = -read_sector;
-    let off = later.value - none;
-    if off.max(-off) <= later.uncertainty {
-        none
-    } else {
-        later.value
-    }
+    unless_within(later.uncertainty, later.value + read_sector) - read_sector
 }
 
 /// Returns the remainder of a lead for the command; zero if the uncertainty permits.
 fn certain(left: Span, lead: Estimate) -> Span {
-    if left > lead.uncertainty {
-        left
-    } else {
-        Span::ZERO
-    }
+    unless_within(lead.uncertainty, left).or_zero()
 }
 
 /// Returns the curve with `more` added to all times. Beyond its last distance, up to the last of
@@ -475,6 +442,15 @@ fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
 
 fn none_if_little(time: Span) -> Span {
     if time.max(-time) < LITTLE {
+        Span::ZERO
+    } else {
+        time
+    }
+}
+
+/// Returns a time of either sign, or zero if it is no longer than `max`.
+fn unless_within(max: Span, time: Span) -> Span {
+    if time.max(-time) <= max {
         Span::ZERO
     } else {
         time
@@ -506,11 +482,8 @@ mod tests {
             (4.0, Span::from_us(5.0), -5.0),
         ];
         for (was, bus, expected) in cases {
-            assert_eq!(
-                settled(later(was), bus),
-                Span::from_us(expected),
-                "{was} us"
-            );
+            let found = settled(later(was), bus);
+            assert_eq!(found, Span::from_us(expected), "{was} us");
         }
     }
 }

@@ -180,7 +180,6 @@ impl<'a, 'd> Context<'a, 'd> {
         self.split_model.others(&self.believed.overheads)
     }
 
-    /// Returns a random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.pairs.below(end)
     }
@@ -302,12 +301,12 @@ impl<'a, 'd> Context<'a, 'd> {
                 let hit = self.pairs.soonest(self.hit_ns());
                 let pass = self.pairs.clock.pass(turns, hit);
                 let early = pass - hit;
-                let rest = if early > period / 2.0 {
-                    early - period / 2.0
+                let half = if early > period / 2.0 {
+                    -period / 2.0
                 } else {
-                    early + period / 2.0
+                    period / 2.0
                 };
-                self.pairs.rest(span(rest));
+                self.pairs.rest(span(early + half));
             }
         }
     }
@@ -330,9 +329,8 @@ impl<'a, 'd> Context<'a, 'd> {
             }
             return Ok(is_hit);
         }
-        Err(Error::Undecided(
-            "cache: reads of random blocks are not served by the media".to_owned(),
-        ))
+        let reason = "cache: reads of random blocks are not served by the media";
+        Err(Error::Undecided(reason.to_owned()))
     }
 
     /// Returns the result on which two of up to three test vectors agree.
@@ -397,8 +395,8 @@ impl<'a, 'd> Context<'a, 'd> {
         let track = self.pairs.layout.extent(at).sectors.0;
         let ahead = buffer.read_ahead_max.max(buffer.segment).0;
         let end = at.0 + u64::from(sectors) + ahead;
-        self.cached_runs
-            .push_back((at.0.saturating_sub(track), end));
+        let run = (at.0.saturating_sub(track), end);
+        self.cached_runs.push_back(run);
         let max = (2 * buffer.segments as usize + 16).max(64);
         while self.cached_runs.len() > max {
             self.cached_runs.pop_front();
@@ -409,22 +407,17 @@ impl<'a, 'd> Context<'a, 'd> {
     fn avoid_cached(&mut self, vector: &TestVector) -> Option<TestVector> {
         let mut vector = vector.clone();
         let fixed = vector.commands.iter().filter(|command| !command.is_movable);
-        if fixed
-            .clone()
-            .any(|command| self.may_be_cached(command.at, command.sectors))
-        {
+        let fixed: Vec<TestCommand> = fixed.copied().collect();
+        let is_cached = |command: &TestCommand| self.may_be_cached(command.at, command.sectors);
+        if fixed.iter().any(is_cached) {
             return None;
         }
-        let fixed: Vec<Lbn> = fixed.map(|command| command.at).collect();
         let before = self.cached_runs.len();
-        for at in fixed {
-            self.note_cached(at, 1);
+        for command in fixed {
+            self.note_cached(command.at, 1);
         }
-        for command in vector
-            .commands
-            .iter_mut()
-            .filter(|command| command.is_movable)
-        {
+        let commands = vector.commands.iter_mut();
+        for command in commands.filter(|command| command.is_movable) {
             for _ in 0..50 {
                 if !self.may_be_cached(command.at, 1) {
                     break;
@@ -533,16 +526,13 @@ impl SplitModel {
         let now = self.split;
         let near = [-50.0, -20.0, -10.0, 10.0, 20.0, 50.0].map(|us| now.settle + Span::from_us(us));
         let far = (0..16).map(|tenth| Span::from_us(100.0 * f64::from(tenth)));
-        let min = [
-            overheads.read_miss_after_read,
-            overheads.read_miss_after_write,
-            overheads.write_miss_after_read,
-            overheads.write_miss_after_write,
-        ]
-        .into_iter()
-        .min()
-        .unwrap_or(Span::ZERO);
-        let max = now.settle + min;
+        let reads = overheads
+            .read_miss_after_read
+            .min(overheads.read_miss_after_write);
+        let writes = overheads
+            .write_miss_after_read
+            .min(overheads.write_miss_after_write);
+        let max = now.settle + reads.min(writes);
         let settles = near.into_iter().chain(far);
         let settles = settles.filter(|settle| *settle >= Span::ZERO && *settle <= max);
         let mut other_splits: Vec<TimeSplit> =

@@ -111,11 +111,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     };
     if context.majority(|context| cross(context, false))? {
         let crosses_cylinders = context.majority(|context| cross(context, true))?;
-        return Ok(if crosses_cylinders {
-            ReadAhead::UntilFull
-        } else {
-            ReadAhead::CylinderEnd
-        });
+        let schemes = [ReadAhead::CylinderEnd, ReadAhead::UntilFull];
+        return Ok(schemes[usize::from(crosses_cylinders)]);
     }
     for spans in [false, true] {
         let follows = context.majority(|context| {
@@ -181,9 +178,8 @@ pub(super) fn measure_segments(context: &mut Context<'_, '_>) -> Result<(), Erro
     if kept {
         size = context.largest_passing(MAX_BLOCKS, 64, |context, size| {
             let Area { first, tracks } = context.area(0, false);
-            TestVector::new(first)
-                .read(tracks[0], size)
-                .probe(tracks[0], Span::ZERO)
+            let vector = TestVector::new(first).read(tracks[0], size);
+            vector.probe(tracks[0], Span::ZERO)
         })?;
     }
     let buffer = &mut context.believed.buffer;
@@ -242,9 +238,8 @@ fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
 /// Writes `size` blocks and reads the first one.
 fn written(context: &mut Context<'_, '_>, size: u64) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
-    TestVector::new(first)
-        .write(tracks[0], size)
-        .probe(tracks[0], LONG)
+    let vector = TestVector::new(first).write(tracks[0], size);
+    vector.probe(tracks[0], LONG)
 }
 
 /// Returns true if the cache of a drive that absorbs writes holds several ranges. Destroys data in
@@ -264,10 +259,8 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
         let o = &context.believed.overheads;
         let hit = o.write_hit_after_write + context.believed.bus.write_sector + o.write_completion;
         let max = hit.as_ns() as f64 + context.period() / 8.0;
-        if trial.commands[1..]
-            .iter()
-            .any(|command| command.ended - command.sent > max)
-        {
+        let mut later = trial.commands[1..].iter();
+        if later.any(|command| command.ended - command.sent > max) {
             return Ok(false);
         }
         sent += 1;
@@ -281,6 +274,7 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
 }
 
 /// The number of reads that should be hits, and of those that failed to be.
+#[derive(Default)]
 pub(super) struct FailureCount {
     pub failed: u32,
     pub tried: u32,
@@ -292,10 +286,7 @@ pub(super) fn measure_failures(
     effort: Effort,
 ) -> Result<FailureCount, Error> {
     if context.believed.buffer.read_ahead == ReadAhead::None {
-        return Ok(FailureCount {
-            failed: 0,
-            tried: 0,
-        });
+        return Ok(FailureCount::default());
     }
     let reads = match effort {
         Effort::Quick => 300,

@@ -123,29 +123,20 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
         &mut o.write_miss_after_read,
         &mut o.write_miss_after_write,
     ];
+    let extra = o.extra_write_disconnect.as_mut();
+    let shorter = shorter
+        .into_iter()
+        .chain(extra.map(|extra| &mut extra.command));
+    let mut is_possible = true;
     for time in shorter {
         *time -= by;
+        is_possible &= *time >= Span::ZERO;
     }
-    if let Some(extra) = &mut o.extra_write_disconnect {
-        extra.command -= by;
+    for time in [&mut o.read_completion, &mut o.write_completion] {
+        *time += by;
+        is_possible &= *time >= Span::ZERO;
     }
-    o.read_completion += by;
-    o.write_completion += by;
-    let times = [
-        o.read_hit_after_read,
-        o.read_hit_after_write,
-        o.read_miss_after_read,
-        o.read_miss_after_write,
-        o.write_hit_after_read,
-        o.write_hit_after_write,
-        o.write_miss_after_read,
-        o.write_miss_after_write,
-        o.extra_write_disconnect
-            .map_or(Span::ZERO, |extra| extra.command),
-        o.read_completion,
-        o.write_completion,
-    ];
-    times.iter().all(|time| *time >= Span::ZERO).then_some(spec)
+    is_possible.then_some(spec)
 }
 
 /// Returns hypotheses of the bus transfer time, if it could not be measured.
@@ -155,11 +146,10 @@ fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
     rates.filter_map(|us| {
         let rate = Span::from_us(*us);
         let excess = rate - believed.overheads.read_completion;
-        let mut spec = if excess > Span::ZERO {
-            shifted(believed, excess)?
-        } else {
-            believed.clone()
-        };
+        let mut spec = believed.clone();
+        if excess > Span::ZERO {
+            spec = shifted(believed, excess)?;
+        }
         // So far it was considered a part of the completion overhead.
         spec.overheads.read_completion -= rate;
         spec.bus.read_sector = rate;
@@ -179,23 +169,16 @@ const RATES_US: [f64; 12] = [
 /// Returns other values of a key.
 fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
     let now = key.get(spec);
-    let values = match (key.kind, &now) {
+    let mut values = match (key.kind, &now) {
         (KeyKind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
         (KeyKind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
-        (KeyKind::Count { .. } | KeyKind::Size { .. }, Some(Value::Count(count))) => {
-            let min = match key.kind {
-                KeyKind::Size { min } | KeyKind::Count { min, .. } => min,
-                _ => 0,
-            };
+        (KeyKind::Count { min, .. } | KeyKind::Size { min }, Some(Value::Count(count))) => {
             counts(*count, min, small).map(Value::Count).collect()
         }
         (KeyKind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
         (KeyKind::Fraction, Some(Value::Number(now))) => {
-            let steps: &[f64] = if small {
-                &[0.125, 0.0625, 0.03, 0.01]
-            } else {
-                &[]
-            };
+            let steps = [0.125, 0.0625, 0.03, 0.01];
+            let steps = &steps[..if small { 4 } else { 0 }];
             let both = steps.iter().flat_map(|step| [now - step, now + step]);
             let within = both.filter(|value| (0.0..=1.0).contains(value));
             let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
@@ -211,10 +194,8 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
         }
         _ => Vec::new(),
     };
+    values.retain(|value| Some(value) != now.as_ref());
     values
-        .into_iter()
-        .filter(|value| Some(value) != now.as_ref())
-        .collect()
 }
 
 /// Returns other counts, of at least `min`.
@@ -338,10 +319,11 @@ fn push_sizes(believed: &Spec, push: &mut Push<'_>) {
     let buffer = &believed.buffer;
     let known = [buffer.segment, buffer.read_ahead_max, buffer.read_ahead_min];
     let powers = (0..14).flat_map(|power| [1 << power, 3 << power]);
-    let around = known
-        .iter()
-        .flat_map(|size| [size.0.saturating_sub(1), size.0, size.0 + 1]);
-    let mut sizes: Vec<u64> = powers.chain(around).filter(|size| *size > 0).collect();
+    let around = known.map(|size| [size.0.saturating_sub(1), size.0, size.0 + 1]);
+    let mut sizes: Vec<u64> = powers
+        .chain(around.into_iter().flatten())
+        .filter(|size| *size > 0)
+        .collect();
     sizes.sort_unstable();
     sizes.dedup();
     for size in sizes.into_iter().map(SectorCount) {

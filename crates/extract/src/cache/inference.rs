@@ -273,10 +273,8 @@ fn climb(context: &mut Context<'_, '_>) {
 /// vectors will distinguish from those on both sides.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
-    let (min, key) = better
-        .iter()
-        .min_by(by_margin)
-        .map(|(margin, hypothesis)| (*margin, hypothesis.key))?;
+    let (min, best) = better.iter().min_by(by_margin)?;
+    let (min, key) = (*min, best.key);
     better.retain(|(margin, hypothesis)| hypothesis.key == key && *margin < min + 0.5);
     if let Some(key) = key {
         better.sort_by_key(|(_, hypothesis)| KEYS[key].count(&hypothesis.spec));
@@ -298,15 +296,11 @@ fn simplify(context: &mut Context<'_, '_>) {
         defaults.retain(is_default);
         let baseline = Baseline::new(context);
         let margin = |hypothesis: &Hypothesis| {
-            baseline.loss(
-                context,
-                &context.model(&hypothesis.spec),
-                6.0 * MAX_EVIDENCE,
-            )
+            let model = context.model(&hypothesis.spec);
+            baseline.loss(context, &model, 6.0 * MAX_EVIDENCE)
         };
-        let best = defaults
-            .into_iter()
-            .min_by(|a, b| margin(a).total_cmp(&margin(b)));
+        let defaults = defaults.into_iter();
+        let best = defaults.min_by(|a, b| margin(a).total_cmp(&margin(b)));
         if let Some(best) = best.filter(|best| margin(best) < 1.0) {
             context.believed = best.spec;
         }
@@ -342,10 +336,8 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
             disputes.push(spec);
         }
     }
-    let mut verdicts: Vec<Verdict> = verdicts
-        .into_iter()
-        .map(Option::unwrap_or_default)
-        .collect();
+    let verdicts = verdicts.into_iter().map(Option::unwrap_or_default);
+    let mut verdicts: Vec<Verdict> = verdicts.collect();
     let mut open = open_hypotheses(context);
     open.extend(open_pairs(context, undistinguished));
     for (key, verdict) in KEYS.iter().zip(&mut verdicts) {
@@ -375,9 +367,8 @@ struct SearchHistory {
 fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bool {
     let baseline = Baseline::new(context);
     let unexplained = baseline.unexplained();
-    if unexplained.len() <= CHANCE + history.unexplained + history.unexplained / 8
-        || history.failed >= MAX_FAILURES
-    {
+    let known = history.unexplained + history.unexplained / 8;
+    if unexplained.len() <= CHANCE + known || history.failed >= MAX_FAILURES {
         return false;
     }
     history.unexplained = unexplained.len();
@@ -431,11 +422,8 @@ fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     let (mut min, mut best) = (-1.0, None);
     for split in context.other_splits() {
         context.set_split(split);
-        let loss = baseline.loss(
-            context,
-            &context.model(&context.believed),
-            2.0 * MAX_EVIDENCE,
-        );
+        let model = context.model(&context.believed);
+        let loss = baseline.loss(context, &model, 2.0 * MAX_EVIDENCE);
         if loss < min {
             (min, best) = (loss, Some(split));
         }
@@ -456,9 +444,8 @@ struct Sample {
 impl Sample {
     fn new(context: &Context<'_, '_>, baseline: &Baseline, mut unexplained: Vec<usize>) -> Self {
         let [max_odd, max_others] = SAMPLE_SIZES;
-        let mut others: Vec<usize> = (0..context.trials.len())
-            .filter(|trial| !baseline.fails(*trial))
-            .collect();
+        let mut others = Vec::from_iter(0..context.trials.len());
+        others.retain(|trial| !baseline.fails(*trial));
         // Prefer short vectors, and new ones.
         let effort = |trial: &usize| context.trials[*trial].commands.len() / 8;
         for trials in [&mut unexplained, &mut others] {
@@ -521,14 +508,14 @@ impl Misfit {
         if !exact.fails {
             return exact;
         }
-        let others = [-MODEL_ERROR_NS, MODEL_ERROR_NS]
-            .map(|shift| Self::shifted(context, model, trial, shift));
-        others.into_iter().fold(
-            exact,
-            |best, other| {
-                if other.sum < best.sum { other } else { best }
-            },
-        )
+        let mut best = exact;
+        for shift in [-MODEL_ERROR_NS, MODEL_ERROR_NS] {
+            let other = Self::shifted(context, model, trial, shift);
+            if other.sum < best.sum {
+                best = other;
+            }
+        }
+        best
     }
 
     /// Computes the misfit if commands arrive later by `shift`.
@@ -557,12 +544,8 @@ struct Baseline(Vec<Misfit>);
 impl Baseline {
     fn new(context: &Context<'_, '_>) -> Self {
         let believed = context.model(&context.believed);
-        let trials = context.trials.iter();
-        Self(
-            trials
-                .map(|trial| Misfit::new(context, &believed, trial))
-                .collect(),
-        )
+        let misfit = |trial| Misfit::new(context, &believed, trial);
+        Self(context.trials.iter().map(misfit).collect())
     }
 
     fn sum(&self, trial: usize) -> f64 {
@@ -574,9 +557,8 @@ impl Baseline {
     }
 
     fn unexplained(&self) -> Vec<usize> {
-        (0..self.0.len())
-            .filter(|trial| self.fails(*trial))
-            .collect()
+        let all = 0..self.0.len();
+        all.filter(|trial| self.fails(*trial)).collect()
     }
 
     /// Returns by how much another model fits a trial worse. A trial that neither explains is no
@@ -604,19 +586,18 @@ impl Baseline {
     /// ones, which were made to refute the remaining hypotheses.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
-        let rest = (0..self.0.len()).rev();
+        let max = REFUTATION + 2.0 * MAX_EVIDENCE;
         let mut sum = 0.0;
         for &trial in first {
             sum += self.margin(context, &model, trial);
         }
-        if sum > REFUTATION + 2.0 * MAX_EVIDENCE {
-            return false;
-        }
-        for trial in rest.filter(|trial| !first.contains(trial)) {
+        let mut rest = (0..self.0.len())
+            .rev()
+            .filter(|trial| !first.contains(trial));
+        while sum <= max
+            && let Some(trial) = rest.next()
+        {
             sum += self.margin(context, &model, trial);
-            if sum > REFUTATION + 2.0 * MAX_EVIDENCE {
-                return false;
-            }
         }
         sum < REFUTATION
     }
@@ -624,9 +605,8 @@ impl Baseline {
     /// Returns the trials that contradict a model, strongest first.
     fn contradicting(&self, context: &Context<'_, '_>, other: &Core) -> Vec<usize> {
         let margins = self.margins(context, other).enumerate();
-        let mut contradicting: Vec<(usize, f64)> = margins
-            .filter(|(_, margin)| *margin > MAX_EVIDENCE / 2.0)
-            .collect();
+        let against = margins.filter(|(_, margin)| *margin > MAX_EVIDENCE / 2.0);
+        let mut contradicting: Vec<(usize, f64)> = against.collect();
         contradicting.sort_by(|a, b| b.1.total_cmp(&a.1));
         contradicting.into_iter().map(|(trial, _)| trial).collect()
     }

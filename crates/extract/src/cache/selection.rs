@@ -39,10 +39,10 @@ pub(super) fn select_vectors(
     each: usize,
 ) -> Selection {
     let believed = context.model(&context.believed);
-    let models: Vec<Core> = open
+    let models = open
         .iter()
-        .map(|hypothesis| context.model(&hypothesis.spec))
-        .collect();
+        .map(|hypothesis| context.model(&hypothesis.spec));
+    let models: Vec<Core> = models.collect();
     let mut missing = vec![each; open.len()];
     let mut uncertain_vectors = vec![Vec::new(); open.len()];
     let mut vectors = Vec::new();
@@ -124,14 +124,11 @@ fn is_distinguishable(
     timeline: &[(f64, f64)],
 ) -> bool {
     let mut replay = Replay::new(other, vector.first, START);
-    vector
-        .commands
-        .iter()
-        .zip(timeline)
-        .any(|(command, (sent, ended))| {
-            let difference = replay.serve(command, *sent) - ended;
-            difference.abs() > 8.0 * context.command_deviation(command.sectors)
-        })
+    let mut timed = vector.commands.iter().zip(timeline);
+    timed.any(|(command, (sent, ended))| {
+        let difference = replay.serve(command, *sent) - ended;
+        difference.abs() > 8.0 * context.command_deviation(command.sectors)
+    })
 }
 
 /// The state from which random test vectors are generated.
@@ -194,11 +191,8 @@ fn extend(
         11 => push_run(context, generation, vector),
         10 => push_chase(context, generation, vector),
         0 => {
-            let counts = [
-                1,
-                generation.read_segments.saturating_sub(1),
-                generation.read_segments,
-            ];
+            let all = generation.read_segments;
+            let counts = [1, all.saturating_sub(1), all];
             let count = counts[context.below(3) as usize].clamp(1, 40);
             let mut vector = vector;
             for _ in 0..count {
@@ -270,9 +264,8 @@ fn push_chase(
     let sectors = [1, 1, 2, 4][context.below(4) as usize];
     let at = at.min(context.pairs.layout.sectors().0 - 1 - sectors);
     generation.touched.push(at..at + sectors);
-    vector
-        .rest(Span::from_ns(rest as i64))
-        .read(Lbn(at), sectors)
+    let vector = vector.rest(Span::from_ns(rest as i64));
+    vector.read(Lbn(at), sectors)
 }
 
 fn command_size(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {

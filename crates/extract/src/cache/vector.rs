@@ -4,6 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
 use crate::clock::Access;
+use crate::track::Track;
 
 /// The delay before a command.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +68,9 @@ impl TestVector {
     /// Reads or writes one block: `at`, or another one if that may be in the buffer.
     pub fn movable(self, access: Access, at: Lbn) -> Self {
         let mut vector = self.push(access, at, 1);
-        let last = vector.commands.len() - 1;
-        vector.commands[last].is_movable = true;
+        if let Some(last) = vector.commands.last_mut() {
+            last.is_movable = true;
+        }
         vector
     }
 
@@ -97,10 +99,8 @@ pub(super) struct Area {
 impl Area {
     /// Returns the first tracks of `cylinder`, or its last two and those that follow.
     pub fn on_cylinder(layout: &Layout, cylinder: u32, last: bool) -> Option<Self> {
-        let (first, start) = (
-            crate::idle::beginning(layout, cylinder.checked_sub(4)?)?,
-            crate::idle::beginning(layout, cylinder)?,
-        );
+        let first = Track::first_in_cylinder(layout, cylinder.checked_sub(4)?)?;
+        let start = Track::first_in_cylinder(layout, cylinder)?;
         let mut tracks = [start.first(); 4];
         for k in 1..4 {
             tracks[k] = track_end(layout, tracks[k - 1])?;

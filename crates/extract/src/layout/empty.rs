@@ -35,9 +35,10 @@ use super::assemble::MeasuredLayout;
 use super::timing;
 use crate::clock::Access;
 use crate::pairs::Pairs;
-use crate::seek::route::{self, Way};
+use crate::seek::{self, Way};
 use crate::threshold::{Found, Threshold};
-use crate::{Disk, Effort, Error, Setup, idle};
+use crate::track::Track;
+use crate::{Disk, Effort, Error, Setup};
 
 /// The empty cylinders between zones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -178,7 +179,7 @@ fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
 
 /// Returns the first and the last cylinder of a zone that hold blocks.
 fn occupied(layout: &Layout, zone: &Zone) -> (u32, u32) {
-    let has_blocks = |cylinder: &u32| idle::beginning(layout, *cylinder).is_some();
+    let has_blocks = |cylinder: &u32| Track::first_in_cylinder(layout, *cylinder).is_some();
     let all = zone.first_cylinder..zone.end_cylinder;
     let first = all.clone().find(has_blocks).unwrap_or(zone.first_cylinder);
     let last = all.rev().find(has_blocks).unwrap_or(first);
@@ -215,7 +216,7 @@ impl Seeks<'_, '_> {
                 distance,
                 inward: false,
             };
-            let (from, to) = route::tracks(pairs, Access::Read, way, cylinders)?;
+            let (from, to) = seek::tracks(pairs, Access::Read, way, cylinders)?;
             Ok((from, to, 0.0))
         })?;
         Ok(search.found)

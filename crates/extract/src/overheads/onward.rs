@@ -31,7 +31,7 @@ use super::Leads;
 use crate::clock::Access;
 use crate::pairs::Trial;
 use crate::track::Track;
-use crate::{Error, Estimate, idle};
+use crate::{Error, Estimate};
 
 /// Number of evenly spaced places to search.
 const PLACES: u64 = 32;
@@ -92,7 +92,7 @@ impl Leads<'_, '_> {
         let layout = self.setup.layout;
         let place = |place: u64| {
             let at = Lbn(layout.sectors().0 * place / PLACES);
-            let from = idle::beginning(layout, layout.extent(at).cylinder.0)?;
+            let from = Track::first_in_cylinder(layout, layout.extent(at).cylinder.0)?;
             let last = from.across_end(layout, 1, 1)?;
             let across = from.across_end(layout, 1, 2)?;
             let (first, extent) = across.runs[0];
@@ -124,13 +124,10 @@ impl Leads<'_, '_> {
 
     /// Runs one test vector at a place.
     fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Verdict, Error> {
-        let Place {
-            from, last, across, ..
-        } = place;
-        if self.second(access, (from, last, 1), lead)? != Verdict::InTime {
+        if self.second(access, &place.from, &place.last, 1, lead)? != Verdict::InTime {
             return Ok(Verdict::Unclear);
         }
-        self.second(access, (from, across, 2), lead)
+        self.second(access, &place.from, &place.across, 2, lead)
     }
 
     /// Classifies the end of the second request of a pair: at the first pass of its sectors, or
@@ -138,7 +135,9 @@ impl Leads<'_, '_> {
     fn second(
         &mut self,
         access: Access,
-        (from, to, sectors): (&Track, &Track, u16),
+        from: &Track,
+        to: &Track,
+        sectors: u16,
         lead: f64,
     ) -> Result<Verdict, Error> {
         let period = self.pairs.clock.period();
@@ -150,17 +149,12 @@ impl Leads<'_, '_> {
         }
         // `catch` knows the end of a one-sector read more precisely.
         let tolerance = self.pairs.clock.tolerance().max(LOOSE * period);
-        Ok(match pair? {
-            Some(Trial {
-                off, bounds, lead, ..
-            }) if off.abs() <= tolerance => {
-                if bounds.1 - lead > period / 2.0 {
-                    Verdict::Late
-                } else {
-                    Verdict::InTime
-                }
-            }
-            _ => Verdict::Unclear,
+        let is_late = |trial: Trial| trial.bounds.1 - trial.lead > period / 2.0;
+        let as_expected = pair?.filter(|trial| trial.off.abs() <= tolerance);
+        Ok(match as_expected.map(is_late) {
+            Some(true) => Verdict::Late,
+            Some(false) => Verdict::InTime,
+            None => Verdict::Unclear,
         })
     }
 }
@@ -300,11 +294,8 @@ mod tests {
     #[test]
     fn what_the_buffer_serves_is_not_in_time() {
         let long = drive(Access::Read, Span::from_ms(2.2));
-        assert!(
-            pauses(&long)
-                .iter()
-                .all(|pause| *pause < Span::from_ms(2.2))
-        );
+        let mut all = pauses(&long).into_iter();
+        assert!(all.all(|pause| pause < Span::from_ms(2.2)));
         let period = long.mechanics.period_ns;
         for scheme in [ReadAhead::UntilFull, ReadAhead::TrackEnd] {
             let mut given = long.clone();

@@ -83,8 +83,9 @@ impl Leads<'_, '_> {
             sectors: (1, sectors),
             to: To::SameTrack,
         };
-        let zone = (0, self.effort);
-        Ok(mtbrc::in_zone(&mut self.pairs, kind, zone)?.search.found)
+        Ok(mtbrc::in_zone(&mut self.pairs, kind, 0, self.effort)?
+            .search
+            .found)
     }
 
     /// Measures how the media wait for data.
@@ -124,11 +125,7 @@ impl Leads<'_, '_> {
         Ok(Wait {
             sectors: SectorCount(1),
             sector: None,
-            least_delay: if delay > DIFFERENT {
-                span(delay)
-            } else {
-                Span::ZERO
-            },
+            least_delay: if_different(delay),
             unsure: None,
         })
     }
@@ -146,11 +143,7 @@ impl Leads<'_, '_> {
                 value: slower.value + span(media),
                 ..slower
             }),
-            least_delay: if delay > DIFFERENT {
-                span(delay)
-            } else {
-                Span::ZERO
-            },
+            least_delay: if_different(delay),
             unsure: None,
         })
     }
@@ -165,9 +158,9 @@ impl Leads<'_, '_> {
         half.clamp(3, u64::from(MAX)) as u16
     }
 
-    /// Whether each further sector of a write, and not just the second one, lengthens the lead
-    /// because the media would overtake the bus; `None` if it may be so and nothing tells. A
-    /// sector makes a difference of some microseconds only, so several are written.
+    /// Returns true if each further sector of a write, and not just the second one, lengthens the
+    /// lead because the media would overtake the bus; `None` if that cannot be determined. A sector
+    /// makes a difference of only some microseconds, so several are written.
     fn is_overtaken(&mut self, one: Found, two: Found) -> Result<Option<bool>, Error> {
         let several = SEVERAL.min(self.room());
         let still = self.of_size(several)?.median;
@@ -186,11 +179,8 @@ impl Leads<'_, '_> {
         let behind = grown * f64::from(several - before);
         let shows = pause > 2.0 * DIFFERENT;
         let expected = if shows { behind.min(pause) } else { behind };
-        Ok(if shorter > expected / 2.0 {
-            Some(true)
-        } else {
-            shows.then_some(false)
-        })
+        let is_overtaken = shorter > expected / 2.0;
+        Ok((is_overtaken || shows).then_some(is_overtaken))
     }
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
@@ -253,13 +243,17 @@ impl Leads<'_, '_> {
         Ok(Wait {
             sectors: SectorCount(u64::from(waits)),
             sector: Some(sector),
-            least_delay: if least_delay < DIFFERENT {
-                Span::ZERO
-            } else {
-                span(least_delay)
-            },
+            least_delay: if_different(least_delay),
             unsure: beyond.is_none().then_some(Unsure::More),
         })
+    }
+}
+
+fn if_different(delay: f64) -> Span {
+    if delay > DIFFERENT {
+        span(delay)
+    } else {
+        Span::ZERO
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diskarm_core::units::Lbn;
 
-use super::plan::{Measured, coarse_first, distances, narrow, refinements, sharpest};
-use super::route::{self, Way};
+use super::plan::{Measured, Way, coarse_first, distances, narrow, refinements, sharpest, tracks};
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
 use crate::pairs::Pairs;
@@ -78,8 +77,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
                 break;
             }
         }
-        let missing = wanted.iter().filter(|at| !self.found.contains_key(at));
-        let missing = missing.count();
+        let is_missing = |at: &&u32| !self.found.contains_key(at);
+        let missing = wanted.iter().filter(is_missing).count();
         if self.found.len() < MIN.min(wanted.len()) {
             let reason = "most pairs leave their time without a bound".to_owned();
             return Err(failure.unwrap_or(Error::Undecided(reason)));
@@ -87,20 +86,17 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         if failure.is_none() {
             failure = tolerated(self.refine(refinements(effort)))?;
         }
-        let left_out = self.left_out.len();
-        let remark = match (failure, missing) {
-            (Some(error), 0) => Some(format!(
+        let (left_out, all) = (self.left_out.len(), wanted.len());
+        let remark = match failure {
+            Some(error) if missing == 0 => Some(format!(
                 "bends of the curve were not measured closer: {error}"
             )),
-            (Some(error), _) => Some(format!(
-                "{missing} of {} distances were not measured: {error}",
-                wanted.len()
+            Some(error) => Some(format!(
+                "{missing} of {all} distances were not measured: {error}"
             )),
-            (None, _) => (left_out > 0).then(|| {
-                format!(
-                    "without {left_out} of {} distances, whose pairs give the time no bound",
-                    left_out + self.found.len()
-                )
+            None => (left_out > 0).then(|| {
+                let all = left_out + self.found.len();
+                format!("without {left_out} of {all} distances, whose pairs give the time no bound")
             }),
         };
         let point = |(&distance, found): (&u32, &Found)| SeekPoint {
@@ -156,38 +152,31 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     ) -> Result<Found, Error> {
         let (first, last) = self.ends;
         let room = last - first - distance;
-        let uneven = self.inward;
-        let still = self.still;
-        let access = self.access;
+        let (uneven, still, access) = (self.inward, self.still, self.access);
         let mut behind: Option<u32> = None;
-        let search = self.pairs.search(
-            (access, access),
-            (1, 1),
-            near,
-            (narrow, self.max),
-            |pairs, k| {
-                let inward = inward(k);
-                let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
-                    // Back and forth: the head is where the last write left it.
-                    Some(outer) => outer,
-                    None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
-                };
-                behind = Some(outer);
-                let way = |inward| Way {
+        let route = |pairs: &mut Pairs<'_, '_>, k: u32| {
+            let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
+                // Back and forth: the head is where the last write left it.
+                Some(outer) => outer,
+                None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
+            };
+            behind = Some(outer);
+            let along = |inward| {
+                let way = Way {
                     outer,
                     distance,
                     inward,
                 };
-                let along = |inward| {
-                    let ends = (first, last);
-                    let (from, to) = route::tracks(pairs, access, way(inward), ends)?;
-                    let differs = still + if inward { uneven } else { -uneven };
-                    Ok((from, to, differs))
-                };
-                // If read-ahead leaves the first cylinder, a full stroke is possible only outward.
-                along(inward).or_else(|_: Error| along(!inward))
-            },
-        )?;
+                let (from, to) = tracks(pairs, access, way, (first, last))?;
+                let differs = still + if inward { uneven } else { -uneven };
+                Ok((from, to, differs))
+            };
+            // If read-ahead leaves the first cylinder, a full stroke is possible only outward.
+            along(inward(k)).or_else(|_: Error| along(!inward(k)))
+        };
+        let search =
+            self.pairs
+                .search((access, access), (1, 1), near, (narrow, self.max), route)?;
         self.scatters |= search.found.scatters;
         Ok(search.found)
     }
@@ -236,9 +225,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let share = f64::from(distance - d0) / f64::from(d1 - d0);
             return Some((t0 + share * (found.median - t0), 5e4));
         }
-        let slope = below
-            .next()
-            .map_or(0.0, |(d, found)| (t0 - found.median) / f64::from(d0 - d));
+        let slope = |(d, found): (&u32, &Found)| (t0 - found.median) / f64::from(d0 - d);
+        let slope = below.next().map_or(0.0, slope);
         Some((t0 + slope * f64::from(distance - d0), 1e5))
     }
 
@@ -300,12 +288,8 @@ mod tests {
         assert!((value - 3.0).abs() < 1e-12, "{value}");
         assert_eq!(uncertain, 2.0);
         // Two with intervals a hundred times as wide have almost no weight.
-        let (value, _) = typical(vec![
-            (-200.0, 100.0),
-            (-99.0, 100.0),
-            (0.0, 1.0),
-            (1.0, 1.0),
-        ]);
+        let values = [(-200.0, 100.0), (-99.0, 100.0), (0.0, 1.0), (1.0, 1.0)];
+        let (value, _) = typical(values.to_vec());
         assert!((value - 0.5).abs() < 0.01, "{value}");
     }
 }

@@ -1,8 +1,13 @@
-//! Which distances are measured.
+//! The distances that are measured, and the tracks of their pairs.
 
 use std::collections::BTreeSet;
 
-use crate::Effort;
+use diskarm_core::geometry::Layout;
+
+use crate::clock::Access;
+use crate::pairs::Pairs;
+use crate::track::Track;
+use crate::{Effort, Error};
 
 /// Sufficient half-width of an interval in nanoseconds, and as a share of the seek time.
 pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
@@ -44,17 +49,9 @@ const COARSE: usize = 6;
 /// Reorders the distances so that a few from the whole curve come first, in case time runs out.
 pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     let last = distances.len() - 1;
-    let is_first = |k: usize| k.is_multiple_of(COARSE) || k == last;
-    let (first, rest): (Vec<_>, Vec<_>) = distances
-        .iter()
-        .copied()
-        .enumerate()
-        .partition(|(k, _)| is_first(*k));
-    first
-        .into_iter()
-        .chain(rest)
-        .map(|(_, distance)| distance)
-        .collect()
+    let mut order: Vec<usize> = (0..=last).collect();
+    order.sort_by_key(|&k| !(k.is_multiple_of(COARSE) || k == last));
+    order.into_iter().map(|k| distances[k]).collect()
 }
 
 /// Maximum number of refined intervals.
@@ -101,6 +98,70 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
     worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
 }
 
+/// Maximum distance of a track from the requested cylinder.
+const NEAR: u32 = 64;
+
+/// The route of a pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Approximate outer end.
+    pub outer: u32,
+    pub distance: u32,
+    pub inward: bool,
+}
+
+/// Returns the tracks of the two commands of a pair. The second is this many cylinders from the
+/// position of the head after the first, and under the same head if possible, as a seek shorter
+/// than a head switch would not be visible otherwise. Both are between the two cylinders.
+pub(crate) fn tracks(
+    pairs: &Pairs<'_, '_>,
+    access: Access,
+    way: Way,
+    (first, last): (u32, u32),
+) -> Result<(Track, Track), Error> {
+    let Way {
+        outer,
+        distance,
+        inward,
+    } = way;
+    let begins = if inward { outer } else { outer + distance };
+    let near = (0..NEAR).flat_map(|shift| [begins.checked_add(shift), begins.checked_sub(shift)]);
+    let candidates = near.flatten().filter_map(|at| {
+        let from = Track::first_in_cylinder(pairs.layout, at)?;
+        let rests = pairs.rests(access, &from)?;
+        let is_between = |cylinder: &u32| (first..=last).contains(cylinder);
+        let there = if inward {
+            rests.cylinder().checked_add(distance)
+        } else {
+            rests.cylinder().checked_sub(distance)
+        };
+        let there = there.filter(|there| is_between(there) && is_between(&rests.cylinder()))?;
+        Some((from, there, rests.head()))
+    });
+    first_pair(pairs.layout, candidates).ok_or_else(|| {
+        let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+        Error::Undecided(reason)
+    })
+}
+
+/// Returns the first pair of a track with one on a cylinder and under a head, or else the first
+/// with the first track of that cylinder.
+pub(crate) fn first_pair(
+    layout: &Layout,
+    candidates: impl Iterator<Item = (Track, u32, u32)>,
+) -> Option<(Track, Track)> {
+    let mut any = None;
+    for (from, cylinder, head) in candidates {
+        if let Some(to) = Track::find(layout, cylinder, head) {
+            return Some((from, to));
+        }
+        if any.is_none() {
+            any = Track::first_in_cylinder(layout, cylinder).map(|to| (from, to));
+        }
+    }
+    any
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,21 +172,16 @@ mod tests {
         assert_eq!(found[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14]);
         for (step, from, to) in [(2, 10, 20), (5, 20, 50), (10, 50, 100), (25, 100, 500)] {
             let expected: Vec<u32> = (from..=to).step_by(step).collect();
-            let here: Vec<u32> = found
-                .iter()
-                .copied()
-                .filter(|d| (from..=to).contains(d))
-                .collect();
+            let mut here = found.clone();
+            here.retain(|d| (from..=to).contains(d));
             assert_eq!(here, expected);
         }
         assert_eq!(found[found.len() - 3..], [1900, 2000, 2097]);
         assert_eq!(distances(7), [1, 2, 3, 4, 5, 6, 7]);
         let far = distances(2_000_000);
         assert!(far.len() < 300, "{}", far.len());
-        assert!(
-            far.windows(2)
-                .all(|pair| pair[1] - pair[0] <= 100.max(pair[0] / 25))
-        );
+        let is_near = |pair: &[u32]| pair[1] - pair[0] <= 100.max(pair[0] / 25);
+        assert!(far.windows(2).all(is_near));
     }
 
     #[test]
@@ -133,13 +189,11 @@ mod tests {
         // 10 ms, and 1 % more from cylinder 11 on.
         let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
         let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
-        let points: Vec<Measured> = [0, 4, 8, 12, 16, 20].map(point).to_vec();
+        let points: [Measured; 6] = [0, 4, 8, 12, 16, 20].map(point);
         let none = BTreeSet::new();
         assert_eq!(sharpest(&points, &none), Some(10));
-        let vague = points
-            .iter()
-            .map(|&(at, time, narrow)| (at, time, 8.0 * narrow));
-        assert_eq!(sharpest(&vague.collect::<Vec<_>>(), &none), None);
+        let vague = points.map(|(at, time, narrow)| (at, time, 8.0 * narrow));
+        assert_eq!(sharpest(&vague, &none), None);
     }
 
     #[test]
