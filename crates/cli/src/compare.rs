@@ -206,7 +206,8 @@ impl Contender {
             String::new()
         };
         let none = if rows.len() == 1 {
-            "the policy never had more than one request to choose from, so that others would make no"
+            "the policy never had more than one request to choose from, so that others would make \
+             no"
         } else {
             "no policy ever had more than one request to choose from, so they make no"
         };

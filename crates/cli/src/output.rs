@@ -95,7 +95,8 @@ impl Results {
     ) -> Result<Option<Target>, Error> {
         match (path, self.taken) {
             (Some("-"), Some(other)) => Err(Error::Failed(format!(
-                "`{option} -`: standard output is already used by `{other}`; give the path of a file"
+                "`{option} -`: standard output is already used by `{other}`; give the path of a \
+                 file"
             ))),
             (Some("-"), None) => {
                 self.taken = Some(option);

@@ -223,8 +223,8 @@ struct Scale {
     step: f64,
 }
 
-/// Draws the errors of predictions: as points over time, and as a histogram of the errors within half
-/// a revolution, with lines for requests of each class of sizes. The points' axis of errors ends
+/// Draws the errors of predictions: as points over time, and as a histogram of those within half a
+/// revolution, with lines for requests of each class of sizes. The points' axis of errors ends
 /// beyond 99.9 % of them, and beyond a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
     let mut svg = format!(

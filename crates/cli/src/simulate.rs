@@ -272,7 +272,7 @@ const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
 
-/// Keeps the drives of the classic studies busy but far from saturated: hp-c2247 for 70 % of the time.
+/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 for 70 % of the time.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";

@@ -75,7 +75,7 @@ impl Bars {
         })
     }
 
-    /// Labels all groups at the maximum number of ticks, every second with one tick less, and so on.
+    /// Labels all groups at the maximum number of ticks, every second with one fewer, and so on.
     fn across(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {

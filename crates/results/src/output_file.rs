@@ -100,7 +100,7 @@ impl Files {
     /// The place for the output that `field` names.
     ///
     /// # Errors
-    /// If the path is empty or "-" (elsewhere standard output; a file of that name is "./-"); if the
+    /// If the path is empty or "-" (elsewhere standard output; such a file is "./-"); if the
     /// file there is read by the command or is another output, under whatever name.
     pub fn output(
         &mut self,

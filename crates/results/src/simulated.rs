@@ -154,7 +154,7 @@ impl SimulationMetrics {
         }
     }
 
-    /// Returns the metrics by which policies are compared: mean response and its confidence, squared
+    /// Returns the metrics that compare policies: mean response and its confidence, squared
     /// coefficient of variation, 95th percentile, longest response, throughput.
     pub fn cells(&self) -> [String; 6] {
         let r = self.response_ms.of;
@@ -184,7 +184,7 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// Formats the inputs that several policies have in common, and with `same_requests` the number of
+    /// Formats the inputs that policies have in common, and with `same_requests` the number of
     /// requests counted.
     pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();

@@ -176,7 +176,7 @@ impl Load {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// Returns the load in one run or several; of several disks the mean utilisation, and the sum of
+    /// Returns the load in one run or several: of several disks, mean utilisation, and the sum of
     /// what waits.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
