@@ -128,18 +128,7 @@ pub fn calibrate(
         return Err(Unfit::TooShort { rows, numbers });
     }
     let (continuity, concentration, _) = clock(given, layout, rows);
-    let (training, held) = split(rows, numbers);
-    let training = Trace::new(training.to_vec(), layout);
-    let search = run(&training, &first, continuity, &mut progress);
-    let found = search.candidate;
-    let mut evaluations = search.objective.evaluations.get();
-    let (held, found) = match held {
-        Some(rows) => {
-            let (held, kept) = compare(&first, found, rows, continuity);
-            (Some(held), kept)
-        }
-        None => (None, found),
-    };
+    let (held, found, mut evaluations) = search_part(&first, rows, continuity, &mut progress);
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), found);
     search.learn_noise();
@@ -181,18 +170,11 @@ pub fn calibrate(
     if explained_fraction < MIN_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
-    let is_number = |edit: &Edit| {
-        let kind = Key::find(&edit.key).map(|key| key.kind);
-        use KeyKind::{Rotation, SeekCurve, Time};
-        matches!(kind, Some(Time { .. } | Rotation | SeekCurve))
-    };
-    let changes = edits(given, &spec).into_iter();
-    let behaviours = changes.filter(|edit| !is_number(edit));
     Ok(Calibration {
+        behaviours: changed_behaviours(given, &spec),
         spec,
         layout,
         clock,
-        behaviours: behaviours.map(|edit| edit.to_string()).collect(),
         fitted: certainty.fitted,
         covariance: certainty.covariance,
         left: certainty.left,
@@ -202,6 +184,39 @@ pub fn calibrate(
         held,
         evaluations,
     })
+}
+
+/// Searches with a part of the rows, and keeps what the rows that were held back confirm. Returns
+/// their verdict, the candidate, and how often the objective was evaluated.
+fn search_part(
+    first: &Candidate,
+    rows: &[Measured],
+    continuity: Continuity,
+    progress: &mut impl FnMut(Progress),
+) -> (Option<Held>, Candidate, u64) {
+    let (training, held) = split(rows, first.coordinates().len());
+    let training = Trace::new(training.to_vec(), &first.layout);
+    let search = run(&training, first, continuity, progress);
+    let evaluations = search.objective.evaluations.get();
+    match held {
+        Some(rows) => {
+            let (held, kept) = compare(first, search.candidate, rows, continuity);
+            (Some(held), kept, evaluations)
+        }
+        None => (None, search.candidate, evaluations),
+    }
+}
+
+/// Returns the edits that change a choice of the given drive rather than one of its numbers.
+fn changed_behaviours(given: &Spec, fitted: &Spec) -> Vec<String> {
+    let is_number = |edit: &Edit| {
+        let kind = Key::find(&edit.key).map(|key| key.kind);
+        use KeyKind::{Rotation, SeekCurve, Time};
+        matches!(kind, Some(Time { .. } | Rotation | SeekCurve))
+    };
+    let changes = edits(given, fitted).into_iter();
+    let behaviours = changes.filter(|edit| !is_number(edit));
+    behaviours.map(|edit| edit.to_string()).collect()
 }
 
 /// Returns the clock of the trace, the concentration of its angles, and the number of its breaks.

@@ -37,7 +37,7 @@ impl Mirror {
         waiting.sort_unstable_by_key(|(_, part)| (part.since, self.number(part)));
         let waiting = waiting.into_iter().flat_map(|(id, part)| {
             let left = (0..part.commands.len()).filter(|index| !part.taken_early.contains(index));
-            left.filter_map(move |index| Some(self.command(id, index).1))
+            left.map(move |index| self.command(id, index).1)
         });
         // No part has this id.
         let id = |index| child_id(1 << 40, index);

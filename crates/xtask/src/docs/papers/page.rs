@@ -240,9 +240,11 @@ fn verdict(claim: &Claim) -> String {
 fn section(listed: &Listed, study: &Checked) -> String {
     let mut text = format!("\n### {}: {}\n\n", listed.name, listed.title);
     let with_traces = listed.takes_traces;
-    let traces = with_traces
-        .then_some(" a trace, on hplajw and websearch")
-        .unwrap_or_default();
+    let traces = if with_traces {
+        " a trace, on hplajw and websearch"
+    } else {
+        ""
+    };
     let (source, cells) = (&listed.source, listed.cells);
     let place = filled(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
     let _ = writeln!(text, "{place}\n");
