@@ -95,7 +95,7 @@ fn schemes(maps: &[ZoneMap]) -> impl Iterator<Item = (Sparing, u32)> {
 /// Returns the distances between gaps that end with cylinders.
 fn ranges(map: &ZoneMap) -> Vec<u32> {
     let cylinder = map.tracks.cylinder();
-    let is_edge = |gap: &&Gap| gap.start > 0 && gap.end % cylinder == 0;
+    let is_edge = |gap: &&Gap| gap.start > 0 && gap.end.is_multiple_of(cylinder);
     let gaps = map.gaps.iter().filter(is_edge).take(40);
     let ends: Vec<u32> = gaps.map(|gap| (gap.end / cylinder) as u32).collect();
     let apart = ends.windows(2).map(|pair| pair[1] - pair[0]);
@@ -337,7 +337,7 @@ impl Regions {
                 } else {
                     gap.end == end
                 };
-                !is_edge && !(n == self.first && gap.start < self.lead)
+                !(is_edge || n == self.first && gap.start < self.lead)
             };
             slips.extend(self.gaps[n].iter().filter(is_slip).cloned().flatten());
         }

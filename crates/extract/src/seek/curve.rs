@@ -155,7 +155,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         let (uneven, still, access) = (self.inward, self.still, self.access);
         let mut behind: Option<u32> = None;
         let route = |pairs: &mut Pairs<'_, '_>, k: u32| {
-            let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
+            let outer = match behind.filter(|_| access == Access::Write && !k.is_multiple_of(8)) {
                 // Back and forth: the head is where the last write left it.
                 Some(outer) => outer,
                 None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
