@@ -450,7 +450,8 @@ impl<E: Estimate, P: Position> Policy<E> for TwoWay<P> {
             self.last = match (above, below) {
                 (Some(above), Some(below)) => self.rule.direction(queue, self.last, above, below),
                 (Some(_), None) => Direction::Up,
-                (None, _) => Direction::Down,
+                (None, Some(_)) => Direction::Down,
+                (None, None) => return None,
             };
             match self.last {
                 Direction::Up => above,
