@@ -42,7 +42,7 @@ pub trait Device: Send {
         self.has_room()
     }
 
-    /// Submits a request.
+    /// Submits a request, whose completion [`advance`](Self::advance) will return.
     ///
     /// # Errors
     /// If the device does not accept the request; its state is then unchanged.
@@ -342,8 +342,7 @@ pub enum Work {
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
-    /// The buffer of a drive whose write cache chooses what it destages
-    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
+    /// Buffer of a drive with [`WriteCache::Deferred`](crate::spec::WriteCache::Deferred).
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),

@@ -171,8 +171,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], with the think times of `think`; at its end, clients issue no more
-    /// requests.
+    /// Like [`Self::new`], with the think times of `think`; when it ends, clients stop.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {

@@ -75,7 +75,7 @@ pub struct RaidConfig {
     /// The contents of a row.
     pub level: Level,
     /// The blocks of a stripe unit; at least one. The units of the last row are shorter if the
-    /// members are no whole number of units long.
+    /// members are not a whole number of units long.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,

@@ -289,8 +289,7 @@ impl<'r> Replications<'r> {
         self.runs.iter().map(|run| run.elapsed()).sum()
     }
 
-    /// Returns the mean of a statistic of [`Report`] over the runs that have it; `None` if none
-    /// has.
+    /// Returns the mean of a statistic over the runs that have it; `None` if none has.
     pub fn mean(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
         let values = self.each(statistic);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -375,8 +374,7 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Adds up two kinds of one run, which are dependent: `series` has the responses of both in
-    /// order.
+    /// Combines two kinds of one run, which are dependent: `series` has all responses in order.
     fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
@@ -408,8 +406,7 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, which adds up to the mean response; `None` if nothing was
-    /// counted.
+    /// Returns the mean breakdown, which adds up to the mean response; `None` without requests.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));

@@ -53,13 +53,13 @@ pub struct ResponseStats {
     pub cv2: Option<f64>,
     /// Median; this and the next four to within 0.1 % or 64 ns.
     pub p50_ms: f64,
-    /// 90th percentile.
+    /// 90th percentile of the responses.
     pub p90_ms: f64,
-    /// 95th percentile.
+    /// 95th percentile of the responses.
     pub p95_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile of the responses.
     pub p99_ms: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the responses.
     pub p999_ms: f64,
     /// The longest response, exact.
     pub max_ms: f64,

@@ -218,8 +218,7 @@ impl Stream {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `of` streams; the `k`-th has the id `number + k *
-    /// of`.
+    /// Returns the requests of stream `number` of `of`; the `k`-th has the id `number + k * of`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),

@@ -14,7 +14,7 @@ use crate::request::{Op, Ordering, Request};
 use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// The knowledge of a test about a placement. The defaults are those of two copies of all data.
+/// What a test knows about a placement; the defaults fit two copies of all data.
 pub(crate) trait Model: Placement {
     /// Writes of the same blocks take effect in order of arrival, on all members at completion.
     const IS_SERIAL: bool = false;
@@ -22,7 +22,7 @@ pub(crate) trait Model: Placement {
     /// The device of a failed member ends the commands that it serves, to no effect.
     const ENDS_LATE: bool = false;
 
-    /// How many of three requests are writes.
+    /// Number of writes among three requests.
     const WRITES: u64 = 1;
 
     /// Returns the maximum length of the next request.
@@ -35,7 +35,7 @@ pub(crate) trait Model: Placement {
         array.slots.numbers()[member]
     }
 
-    /// Returns the slot of a device, if it has one.
+    /// Returns the slot of a device.
     fn slot_of(array: &Array<Self>, device: usize) -> Option<usize> {
         let numbers = array.slots.numbers();
         numbers.iter().position(|number| *number == device)

@@ -66,8 +66,7 @@ impl Core {
         served
     }
 
-    /// Returns true, and drops the blocks, if read-ahead of data that the host has not read has
-    /// failed.
+    /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {

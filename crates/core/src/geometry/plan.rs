@@ -429,7 +429,7 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     Err(InputError::shown("geometry.sectors", g.sectors.0, expected))
 }
 
-/// Returns the index of the grid that counts all places of a zone, after that of its data.
+/// Returns the index of the grid of all places of a zone, which follows the grid of its data.
 pub(super) fn places_grid(zone: usize) -> u32 {
     2 * zone as u32 + 1
 }

@@ -163,7 +163,7 @@ fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
 }
 
 /// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk
-/// has 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
+/// has 1,000 reads of its own data. The number drawn from about 1,000 shared ones has a standard
 /// deviation of at most 32.
 #[test]
 fn each_disk_gets_its_load() {

@@ -54,8 +54,7 @@ impl FreeblockCase {
         self.gap.until.shifted(-way)
     }
 
-    /// Returns the gain of a read that may end up to `late` after its deadline; `None` if
-    /// impossible.
+    /// Returns the gain of a read that may end `late` after its deadline; `None` if impossible.
     fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
         let extent = self.mechanism.layout.extent(first);
         let track = Track::from_extent(&extent);

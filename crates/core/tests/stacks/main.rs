@@ -192,8 +192,7 @@ impl Run {
     }
 }
 
-/// No request overtakes an ordered one, and that one overtakes none, except for those at the head
-/// of the queue.
+/// Requests overtake no ordered one and are overtaken by none, unless at the head of the queue.
 fn check_order(requests: &[Completion]) {
     let is_head = |done: &Completion| done.request.ordering == Ordering::HeadOfQueue;
     let requests: Vec<_> = requests.iter().filter(|done| !is_head(done)).collect();

@@ -366,8 +366,7 @@ impl Stack {
         }))
     }
 
-    /// Returns the maximum number of events of rebuilds, with a step for each block and some for
-    /// each command.
+    /// Returns the maximum number of rebuild events: one step per block and some per command.
     pub fn own_events(&self) -> usize {
         let striping = self
             .array
@@ -501,8 +500,7 @@ impl Stack {
     }
 }
 
-/// Stacks `levels` on `device`. A policy that needs more knowledge than the device has is replaced
-/// by the default.
+/// Stacks `levels` on `device`. The default replaces policies that need knowledge it lacks.
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {

@@ -102,7 +102,7 @@ fn random_think_times_give_the_expected_rate() {
     // Each client's cycle: 10 ms of service and an exponential think time of 30 ms, so that the
     // last of N arrivals of ten clients comes near N / 10 cycles. The variance of a sum of cycles:
     // 900 ms^2 each; the number of a client's cycles by a time t deviates from t / 40 by sqrt(t 900
-    // / 40^3) (renewal theorem), of ten together sqrt(10) as much.
+    // / 40^3) (renewal theorem), of ten together sqrt(10) times that.
     let n = 50_000u64;
     let arrivals = serve_all(
         "closed(clients=10, think=poisson(mean=30ms))",
