@@ -50,8 +50,8 @@ pub trait Observer {
     /// A request was completed.
     fn completed(&mut self, completion: &Completion);
 
-    /// The last request was completed and no more will arrive. `device` is as it is then; what it
-    /// does on its own, such as a rebuild, may continue.
+    /// The last request was completed and no more will arrive. `device` is in its state at that
+    /// instant; its own work, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
     /// Returns true to end the run. Called after each completion.
@@ -534,7 +534,7 @@ mod tests {
         (heard, device.now)
     }
 
-    /// The pause between the two requests is not the end.
+    /// The run does not end in the pause between the two requests.
     #[test]
     fn the_end_of_the_last_request_is_heard_once_and_before_what_the_device_goes_on_with() {
         let expected = [

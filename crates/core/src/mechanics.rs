@@ -1,4 +1,4 @@
-//! Rotation and arm: the time to bring a head over a sector.
+//! Rotation and arm: times of seeks, head switches and sectors.
 //!
 //! A [`Mechanism`] is the constant part of a drive: layout, rotation and seek times. A [`Position`]
 //! is a track and an instant; a [`Piece`] is a run on one track, with the time of each sector.

@@ -104,7 +104,7 @@ impl Predictor {
         last.map_or(self.open, |expected| expected.open)
     }
 
-    /// Returns the predicted completion of the request that has been outstanding for longest.
+    /// Returns the predicted completion of the oldest outstanding request.
     pub fn next_completion(&self) -> Option<&Completion> {
         let oldest = self.outstanding.front();
         oldest.map(|expected| &expected.completion)
@@ -121,7 +121,7 @@ impl Predictor {
         completion
     }
 
-    /// Observes that the request that has been outstanding for longest completed at `at`.
+    /// Observes that the oldest outstanding request completed at `at`.
     ///
     /// # Panics
     /// If nothing is outstanding.
@@ -197,7 +197,7 @@ impl Predictor {
         self.clock.lose();
     }
 
-    /// Predicts what is outstanding from the state after the request that completed last.
+    /// Predicts the outstanding requests from the state after the latest completion.
     fn predict_anew(&mut self) {
         let (mut core, mut open) = (&self.seen, self.open);
         for expected in &mut self.outstanding {
@@ -320,7 +320,7 @@ const DRIFT: f64 = 1e-16;
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
     Unbroken,
-    /// They are not: each completion determines the angle only while the drive stays busy.
+    /// Not measured: each completion determines the angle only while the drive stays busy.
     Unknown,
 }
 

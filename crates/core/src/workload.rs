@@ -210,7 +210,7 @@ impl Stream {
         }
     }
 
-    /// Returns its requests on `disk`, as `seed` generates them for the first stream of a workload.
+    /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
     ///
     /// # Panics
     /// If the disk has no room for a request, or a share is not within 0 and 1.
@@ -298,7 +298,7 @@ impl Workload {
         document::read(text, file, disk)
     }
 
-    /// Returns the requests of each stream, as `seed` generates them.
+    /// Returns the requests of each stream, generated from `seed`.
     ///
     /// # Panics
     /// As [`Stream::requests`].

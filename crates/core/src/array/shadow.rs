@@ -92,7 +92,7 @@ pub(crate) trait Model: Placement {
         false
     }
 
-    /// Serves also requests that wait for more to arrive.
+    /// Also serves requests that wait for further arrivals.
     fn empty(_: &mut Array<Self>, _now: Instant) {}
 }
 
@@ -356,7 +356,7 @@ impl<P: Model> Shadow<P> {
             assert!(found.into_iter().eq(blocks.map(Lbn)), "{done:?}");
             return;
         }
-        // Reads from now on may not find what this write has replaced.
+        // Later reads must not return what this write has replaced.
         for block in blocks {
             let own = value(done.request.id, block);
             let mut history = self.history[block as usize].iter();
@@ -462,7 +462,7 @@ pub(crate) fn check<P: Model>(
     met
 }
 
-/// Random requests, until all have completed and the rebuild has ended.
+/// Random requests until all have completed and the rebuild has ended.
 fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];

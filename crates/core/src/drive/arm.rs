@@ -9,7 +9,7 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from this position's instant on; until then it finishes a write.
+    /// Idle from this position's instant; until then it finishes a write.
     Free(Position),
     /// Reading for a host, or ahead.
     Reading(Reading),

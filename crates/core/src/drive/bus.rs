@@ -258,7 +258,7 @@ impl Flow<'_> {
             (room, _) if room <= self.received => self.received + sector,
             (room, None) => room + sector,
             (_, Some(left)) => {
-                // Until only `left` of the sectors in the buffer are still to be written.
+                // Until only `left` sectors in the buffer are still to be written.
                 let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
                 self.written[low] + self.path.reselect[1] + sector
             }

@@ -231,7 +231,7 @@ impl Drive {
             _ if commands => {
                 let ordered = if is_ordered { self.last } else { clock };
                 let mut open = self.open.max(ordered).max(clock);
-                // A flush does not need the arm to itself.
+                // A flush does not need exclusive use of the arm.
                 if !queue.next_is_flush() {
                     open = open.max(deferred.arm_open);
                 }

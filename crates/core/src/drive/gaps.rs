@@ -1,5 +1,5 @@
-//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): in its
-//! firmware, where positions are known and a read takes no command.
+//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): in the
+//! firmware, which knows positions and reads without a command.
 
 use super::Drive;
 use super::arm::Arm;

@@ -432,7 +432,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Keeps blocks of the same track that pass while the head waits for the first wanted one.
+    /// Keeps blocks of the track that pass while the head waits for the first wanted one.
     fn keep_what_passes_before(
         &mut self,
         segment: SegmentId,

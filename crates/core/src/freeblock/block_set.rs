@@ -1,5 +1,5 @@
-//! A set of blocks: a bitmap for each chunk of which it has some blocks and not others, and nothing
-//! for chunks of which it has all or none.
+//! A set of blocks: a bitmap for each chunk of which it has some but not all blocks, and nothing
+//! for other chunks.
 
 use std::mem;
 use std::ops::Range;

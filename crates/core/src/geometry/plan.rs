@@ -58,7 +58,7 @@ pub(super) struct ZonePlan {
     /// Places in each region that hold no data.
     spares: u64,
     spares_in_front: bool,
-    /// In ascending order, in units.
+    /// Slipped units, in ascending order.
     pub(super) slips: Vec<u64>,
     /// Slips rotate the tracks of the regions after theirs.
     slips_turn_tracks: bool,

@@ -147,7 +147,7 @@ proptest! {
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
         let sectors = layout.sectors();
         let mut wanted = BlockSet::none(sectors);
-        // Much of it, or little.
+        // A large or a small part of it.
         let bound = (places[0] % 4) as u8;
         for (at, _) in (0..sectors.0).zip(&flags).filter(|(_, flag)| **flag <= bound) {
             wanted.insert(Lbn(at), SectorCount(1));

@@ -330,7 +330,7 @@ impl Stack {
             disks: dice.pick(&[1, 1, 2, 3]),
             above: random_levels(dice),
         };
-        // Without a queue of the host a full drive refuses requests.
+        // Without a host queue a full drive refuses requests.
         if !dice.one_in(4) {
             stack.levels.push(queue(dice));
         }
@@ -401,7 +401,7 @@ impl Stack {
         }))
     }
 
-    /// Returns true if requests become commands for several members.
+    /// Returns true if a request becomes commands for several members.
     pub fn is_array(&self) -> bool {
         self.array.is_some() || self.declustering.is_some()
     }
@@ -418,7 +418,7 @@ impl Stack {
         BLOCKS * data as u64
     }
 
-    /// Returns a drive with its levels, or a pair of them, perhaps with a cache in front.
+    /// Returns a drive with its levels, or a pair of them, perhaps behind a cache.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => CacheBacking::Device(self.member(index)),

@@ -122,8 +122,8 @@ fn random_think_times_give_the_expected_rate() {
 
 #[test]
 fn open_and_closed_streams_run_concurrently() {
-    // One client in the background, who always has a request of 8 ms outstanding, and arrivals
-    // at 100/s: within a second 125 and 100.
+    // One background client, which always has a request of 8 ms outstanding, and arrivals at 100/s:
+    // within a second 125 and 100.
     let text = "closed(clients=1) reads=100% + poisson(rate=100/s) reads=0%";
     let arrivals = serve_all(text, 100_000, Span::from_ms(8.0));
     let reads: Vec<bool> = arrivals.iter().map(|(_, r)| r.op.is_read()).collect();
