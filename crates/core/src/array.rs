@@ -11,7 +11,7 @@
 //! command still waits in a member that allows it.
 //!
 //! Members may fail for good. If a second failure loses data, nothing is served from then on, and
-//! the parts of the array report what was lost ([`Device::parts`]). A spare can take the slot of
+//! the components report what was lost ([`Device::components`]). A spare can take the slot of
 //! the first member that fails: it is rebuilt in steps, from the failure or the first request on.
 //! A step waits for the writes to its blocks that have begun, and later writes to them wait for the
 //! step. After each step the rebuild pauses in proportion to the time that the step took. Its

@@ -231,8 +231,8 @@ impl Declustered {
         Ok(Self::assemble(copies, members, spare, failures))
     }
 
-    /// Returns the parts at a member in order of arrival of their requests; ids are reused and have
-    /// no such order.
+    /// Returns the parts at a member in order of arrival of their requests. Ids have no such order:
+    /// they are reused.
     fn parts_at(&self, member: usize) -> Vec<u64> {
         let parts = self
             .parts

@@ -63,9 +63,8 @@ impl<D: Device + Estimate> Host<D> {
     /// its last, then one that continues that, and so on. If several begin there, the oldest is
     /// appended, or none if that would make the command too large. A larger request is submitted
     /// alone. Each request completes with the command, in the order of their blocks, with its own
-    /// arrival and queue wait, but the rest of its breakdown and the buffer outcome of the command.
-    /// So every request is counted with the service time of the command, and services of one
-    /// command overlap.
+    /// arrival and queue wait, but otherwise with the breakdown and buffer outcome of the command.
+    /// So every request is counted with the service time of the command, and services overlap.
     ///
     /// Requests that end where the chosen one begins are not merged: the policy chose by the
     /// position of its first block. The policy is notified of the others as requests served out of

@@ -184,7 +184,7 @@ impl BlockSet {
         }
     }
 
-    /// Adds blocks.
+    /// Adds a range of blocks.
     ///
     /// # Panics
     /// If the device does not have them all.
@@ -192,7 +192,7 @@ impl BlockSet {
         self.change(first, sectors, true);
     }
 
-    /// Removes blocks.
+    /// Removes a range of blocks.
     ///
     /// # Panics
     /// If the device does not have them all.
