@@ -418,7 +418,7 @@ impl Stack {
         BLOCKS * data as u64
     }
 
-    /// Returns a drive with its levels, or a pair of them, perhaps behind a cache.
+    /// Returns a drive with its levels, or a pair of them, perhaps with a cache in front.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => CacheBacking::Device(self.member(index)),
