@@ -11,7 +11,7 @@
 //! command still waits in a member that allows it.
 //!
 //! Members may fail for good. If a second failure loses data, nothing is served from then on, and
-//! the parts of the array report what was lost ([`Device::parts`]). A spare can take the slot of
+//! the components report what was lost ([`Device::components`]). A spare can take the slot of
 //! the first member that fails: it is rebuilt in steps, from the failure or the first request on.
 //! A step waits for the writes to its blocks that have begun, and later writes to them wait for the
 //! step. After each step the rebuild pauses in proportion to the time that the step took. Its
@@ -140,7 +140,7 @@ pub trait Placement: Send + Sized {
         array.end_step(part, done.at);
     }
 
-    /// Plans a part again that has waited for rows while members failed or were rebuilt.
+    /// Replans a part that waited for rows while members failed or were rebuilt.
     fn replan(_array: &mut Array<Self>, _part: u64) {}
 
     /// Removes the commands of a request, none of which has begun, from the queues.
@@ -473,7 +473,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Removes a request of which nothing is left, and completes it unless it has completed before.
+    /// Removes a request with nothing left to do; completes it unless it has completed before.
     pub(crate) fn finish(&mut self, id: u64, completion: Option<Completion>) {
         let parent = self.parents.remove(id);
         if completion.is_none() && parent.is_reported {
@@ -559,7 +559,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Aborts a request of which no command has begun.
+    /// Aborts a request none of whose commands has begun.
     fn take_back(&mut self, now: Instant, id: u64) {
         self.held.retain(|held| *held != id);
         P::withdraw(self, id, now);
@@ -583,7 +583,7 @@ impl<P: Placement> Array<P> {
                 let taken = own.take(child_id(id, index));
                 own.count_waiting(now);
                 assert!(taken.is_some(), "a command of {request} is lost");
-                // It may have kept others from being served.
+                // It may have blocked others.
                 self.feed_member(member, now);
             }
             self.leave_rows(id, &part, now);

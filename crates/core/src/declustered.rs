@@ -93,9 +93,9 @@ pub struct TwoCopies {
     random: Generator,
     /// The slots of members that have failed, until a spare has all their blocks.
     missing: DiskSet,
-    /// The slot of the spare, until it has everything.
+    /// The slot of the spare until the spare has all its blocks.
     rebuilding: Option<usize>,
-    /// The units of the member that the spare has, from the first on.
+    /// Number of units of the member that the spare has, from the first on.
     rebuilt: u64,
 }
 
@@ -231,8 +231,8 @@ impl Declustered {
         Ok(Self::assemble(copies, members, spare, failures))
     }
 
-    /// Returns the parts at a member, in the order in which their requests arrived; ids are used
-    /// again and have no such order.
+    /// Returns the parts at a member in order of arrival of their requests. Ids have no such order:
+    /// they are reused.
     fn parts_at(&self, member: usize) -> Vec<u64> {
         let parts = self
             .parts
@@ -252,7 +252,7 @@ impl Declustered {
         let copy = self.placement.any_copy(part.blocks.start);
         let status = match part.failed {
             _ if part.is_aborted => Status::Aborted,
-            // The other copy has the data, or will have them.
+            // The other copy has the data or will get them.
             _ if op != Op::Read => Status::Good,
             Some(failed) => failed,
             None => Status::NotReady,

@@ -21,13 +21,13 @@ pub trait Device: Send {
     /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
 
-    /// Size of a block.
+    /// Returns the size of a block.
     fn sector_size(&self) -> Bytes;
 
     /// Checks that the device can serve `request`, now or later.
     ///
     /// # Errors
-    /// Returns the reason why it cannot serve the request.
+    /// The reason why it cannot serve the request.
     #[inline]
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         check(request, self.capacity())
@@ -42,7 +42,7 @@ pub trait Device: Send {
         self.has_room()
     }
 
-    /// Submits a request.
+    /// Submits a request, whose completion [`advance`](Self::advance) will return.
     ///
     /// # Errors
     /// If the device does not accept the request; its state is then unchanged.
@@ -324,7 +324,7 @@ impl Breakdown {
 /// device may continue after the last request of a run, with a rebuild or with destages;
 /// [`Observer::all_completed`] marks the completion of the last request.
 ///
-/// [`Device::components`]: super::Device::parts
+/// [`Device::components`]: super::Device::components
 /// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentReport {
@@ -342,8 +342,7 @@ pub enum Work {
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
-    /// The buffer of a drive whose write cache chooses what it destages
-    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
+    /// Buffer of a drive with [`WriteCache::Deferred`](crate::spec::WriteCache::Deferred).
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),
@@ -475,7 +474,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total time projected from the progress until the last completion of a request, if any.
+    /// Total time projected from the progress until the last completion of a request.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

@@ -282,7 +282,7 @@ impl Device for Drive {
             self.open = self.open.max(now);
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-        // Commands that have begun may complete later.
+        // Commands that have begun may still be delayed.
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }

@@ -50,8 +50,8 @@ pub trait Observer {
     /// A request was completed.
     fn completed(&mut self, completion: &Completion);
 
-    /// The last request was completed and no more will arrive. `device` is as it is then; what it
-    /// does on its own, such as a rebuild, may continue.
+    /// The last request was completed and no more will arrive. `device` is in its state at that
+    /// instant; its own work, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
     /// Returns true to end the run. Called after each completion.
@@ -171,8 +171,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], with the think times of `think`; at its end, clients issue no more
-    /// requests.
+    /// Like [`Self::new`], with the think times of `think`; when it ends, clients stop.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -535,7 +534,7 @@ mod tests {
         (heard, device.now)
     }
 
-    /// The pause between the two requests is not the end.
+    /// The run does not end in the pause between the two requests.
     #[test]
     fn the_end_of_the_last_request_is_heard_once_and_before_what_the_device_goes_on_with() {
         let expected = [

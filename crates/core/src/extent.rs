@@ -18,7 +18,6 @@ pub struct Extent {
     pub sector: u32,
     /// Angle at which the requested block begins.
     pub start: Angle,
-    /// Width of one sector, rounded down; zero means the whole revolution of a track with one
-    /// sector.
+    /// Width of one sector, rounded down; zero for a whole revolution (one sector per track).
     pub sector_angle: Angle,
 }

@@ -1,8 +1,8 @@
 //! A host queue above a device: holds requests back and submits them in the order of a policy.
 //!
 //! Above a drive that takes one command at a time, this is the device driver of the classic
-//! studies. The policy chooses when the device takes the next command, with the knowledge of that
-//! moment.
+//! studies. The policy chooses when the device takes the next command, knowing the state at that
+//! instant.
 //! [`Host::merging`] submits sequential requests as one command.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -63,9 +63,8 @@ impl<D: Device + Estimate> Host<D> {
     /// its last, then one that continues that, and so on. If several begin there, the oldest is
     /// appended, or none if that would make the command too large. A larger request is submitted
     /// alone. Each request completes with the command, in the order of their blocks, with its own
-    /// arrival and queue wait; the other parts of its breakdown, and the effect of the buffer, are
-    /// those of the command. So each request is counted; it has the service time of the command,
-    /// and services of one command overlap.
+    /// arrival and queue wait, but otherwise with the breakdown and buffer outcome of the command.
+    /// So every request is counted with the service time of the command, and services overlap.
     ///
     /// Requests that end where the chosen one begins are not merged: the policy chose by the
     /// position of its first block. The policy is notified of the others as requests served out of
@@ -177,7 +176,7 @@ impl<D: Device + Estimate> Host<D> {
         id
     }
 
-    /// Converts a completion of the device into one of this queue by adding the wait here.
+    /// Converts a completion of the device into one of this queue: adds the wait here.
     #[inline]
     fn lift(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
@@ -267,7 +266,7 @@ impl<D: Device + Estimate> Device for Host<D> {
 }
 
 pub(super) struct Merger {
-    /// Blocks of a merged command, at most.
+    /// Maximum number of blocks in a merged command.
     max: SectorCount,
     /// Waiting reads by their first block, then in order of arrival.
     reads: BTreeMap<Lbn, VecDeque<Request>>,

@@ -1,4 +1,4 @@
-//! Rotation and arm: the time to bring a head over a sector.
+//! Rotation and arm: times of seeks, head switches and sectors.
 //!
 //! A [`Mechanism`] is the constant part of a drive: layout, rotation and seek times. A [`Position`]
 //! is a track and an instant; a [`Piece`] is a run on one track, with the time of each sector.
@@ -328,8 +328,7 @@ impl Mechanism {
 const FRACTION_BITS: u32 = 20;
 
 /// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, about 10
-/// ns at 5400 rpm. Rounding to whole nanoseconds could otherwise turn "exactly in time" into a lost
-/// revolution.
+/// ns at 5400 rpm. Otherwise, rounding to nanoseconds could cost a revolution when exactly in time.
 const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
@@ -369,8 +368,7 @@ impl Rotation {
         Self { origin, ..self }
     }
 
-    /// Returns the platter corrected at `at`: lagging by `late`, and with another period from then
-    /// on.
+    /// Returns the platter corrected at `at`: delayed by `late`, with a new period from then on.
     ///
     /// # Panics
     /// As [`Rotation::new`].

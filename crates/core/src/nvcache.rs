@@ -85,7 +85,7 @@ pub struct NvCache {
     backing: CacheBacking,
     dirty: Dirty,
     children: Children<Child>,
-    /// Children that the device does not take yet.
+    /// Children that the device does not accept yet.
     queued: VecDeque<Request>,
     /// Writes that wait for room.
     full: VecDeque<Pending>,
@@ -176,7 +176,7 @@ impl NvCache {
         self.submit(now, request);
     }
 
-    /// Takes in a write if there is room.
+    /// Takes a write into the cache if there is room.
     fn write(&mut self, now: Instant, pending: Pending) {
         let size = self.config.size.0;
         let sectors = pending.request.sectors.0;
@@ -255,7 +255,7 @@ impl NvCache {
     fn take_back(&mut self, now: Instant, child: u64) -> bool {
         let queued = self.queued.iter().position(|request| request.id == child);
         let Some(index) = queued else {
-            // If it is aborted, its completion follows, and finds nothing of it.
+            // If it is aborted, its completion follows and finds nothing left of it.
             return self.backing.device_mut().abort(now, child);
         };
         self.queued.remove(index);
@@ -309,7 +309,7 @@ impl NvCache {
         }
     }
 
-    /// Ends a destage; of one that was taken back nothing is left.
+    /// Ends a destage; nothing is left of one that was taken back.
     fn end_destage(&mut self, start: u64, done: &Completion) {
         let Some(sent) = self.dirty.ended(start, done.request.id) else {
             return;
@@ -338,7 +338,7 @@ impl NvCache {
         self.admit_waiting(now);
     }
 
-    /// Takes in waiting writes as long as there is room.
+    /// Takes waiting writes into the cache as long as there is room.
     fn admit_waiting(&mut self, now: Instant) {
         while let Some(next) = self.full.front() {
             let room = self.config.size.0.saturating_sub(self.dirty.blocks());

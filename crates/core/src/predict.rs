@@ -22,8 +22,7 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions, about 0.5 ms, for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for a lost or gained one, which is common: the arm is barely late or
-/// early.
+/// Penalty in revolutions for a lost or gained one; common, as the arm is barely late or early.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -105,7 +104,7 @@ impl Predictor {
         last.map_or(self.open, |expected| expected.open)
     }
 
-    /// Returns the predicted completion of the request that has been outstanding for longest.
+    /// Returns the predicted completion of the oldest outstanding request.
     pub fn next_completion(&self) -> Option<&Completion> {
         let oldest = self.outstanding.front();
         oldest.map(|expected| &expected.completion)
@@ -122,7 +121,7 @@ impl Predictor {
         completion
     }
 
-    /// Observes that the request that has been outstanding for longest completed at `at`.
+    /// Observes that the oldest outstanding request completed at `at`.
     ///
     /// # Panics
     /// If nothing is outstanding.
@@ -198,7 +197,7 @@ impl Predictor {
         self.clock.lose();
     }
 
-    /// Predicts what is outstanding from the state after the request that completed last.
+    /// Predicts the outstanding requests from the state after the latest completion.
     fn predict_anew(&mut self) {
         let (mut core, mut open) = (&self.seen, self.open);
         for expected in &mut self.outstanding {
@@ -210,9 +209,8 @@ impl Predictor {
         }
     }
 
-    /// Returns the most likely explanation of a request that completed at `at`: served as
-    /// predicted, from the media instead of the buffer, or vice versa, whichever leaves the least
-    /// time unexplained.
+    /// Returns the explanation of a request completed at `at` that leaves the least time
+    /// unexplained: served as predicted, from the media instead of the buffer, or vice versa.
     fn explain(&self, expected: Expected, at: Instant) -> Expected {
         let predicted = &expected.completion;
         let unexplained = self.cost(predicted, at);
@@ -250,8 +248,7 @@ impl Predictor {
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
     }
 
-    /// Returns `at` less the explained instant: whole revolutions, and a rest below half a
-    /// revolution.
+    /// Returns `at` less the explained instant: whole revolutions, and a rest below half of one.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
@@ -323,7 +320,7 @@ const DRIFT: f64 = 1e-16;
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
     Unbroken,
-    /// They are not: each completion determines the angle only while the drive stays busy.
+    /// Not measured: each completion determines the angle only while the drive stays busy.
     Unknown,
 }
 
@@ -406,8 +403,7 @@ impl Clock {
         (late, self.both + dt * self.rate)
     }
 
-    /// Observes a completion `off` later than the model's platter allows: less than half a
-    /// revolution.
+    /// Observes a completion `off` (under half a revolution) later than the model's platter allows.
     pub fn observe(&mut self, at: Instant, off: Span) -> AngleUpdate {
         if self.continuity == Continuity::Unknown {
             return AngleUpdate::Found(off);

@@ -132,7 +132,7 @@ impl<E: Estimate> CommandQueue<E> {
     pub fn next_is_ordered(&self) -> bool {
         let special = self.special.as_ref();
         special.is_some_and(|special| match special.first.front() {
-            // An ordered request here was put back.
+            // An ordered request is here only if it was put back.
             Some(next) => next.request.ordering == Ordering::Ordered,
             None => self.waiting == special.fenced.len(),
         })

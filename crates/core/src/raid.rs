@@ -23,11 +23,11 @@
 //!   valid for this, or writes the data alone where the failed member had the parity.
 //!
 //! # Failures
-//! Commands that wait for a failed member are lost at once ([`RaidConfig::failures`]), and commands
-//! that it serves at that moment when they would have ended. A read is then begun again from the
-//! others, and so is a write that can no longer compute the parity; the data for the failed member
-//! follow from the rest of the row. If a second member fails before the first has been rebuilt, the
-//! blocks that both had in the rows that are not rebuilt are lost.
+//! Commands that wait for a failed member are lost immediately ([`RaidConfig::failures`]), and
+//! those in service when they would have ended. A read then starts again from the other members, as
+//! does a write that can no longer compute the parity; the failed member's data follow from the
+//! rest of the row. If a second member fails before the first has been rebuilt, the blocks that
+//! both had in the rows that are not rebuilt are lost.
 //!
 //! The rebuild ([`RaidConfig::rebuild_share`]) takes the rows one by one, in order: it reads all
 //! other units of the row and writes the missing unit to the spare. Writes to the row wait
@@ -75,7 +75,7 @@ pub struct RaidConfig {
     /// The contents of a row.
     pub level: Level,
     /// The blocks of a stripe unit; at least one. The units of the last row are shorter if the
-    /// members are no whole number of units long.
+    /// members are not a whole number of units long.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,

@@ -6,8 +6,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::units::Span;
 
-/// The generator of all random numbers, PCG XSL 128/64 (MCG), fixed so that results stay
-/// comparable.
+/// Generator of all random numbers: PCG XSL 128/64 (MCG), fixed to keep results comparable.
 pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.

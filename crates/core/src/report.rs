@@ -119,7 +119,7 @@ impl Report {
         self.occupancy.waiting.max()
     }
 
-    /// Requests counted per second of the period; `None` as above.
+    /// Returns the requests counted per second of the period; `None` as above.
     pub fn throughput_per_s(&self) -> Option<f64> {
         let elapsed = self.elapsed();
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
@@ -188,7 +188,7 @@ impl Observer for Report {
 /// [`SideBySide`]: crate::array::SideBySide
 #[derive(Clone, Debug)]
 pub struct Disks {
-    /// Completions that the warm-up still takes.
+    /// Number of completions that remain in the warm-up.
     warm_up: u64,
     start: Option<Instant>,
     end: Instant,
@@ -196,7 +196,7 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Leaves out the first `warm_up_requests` completions of all disks together.
+    /// Creates reports that exclude the first `warm_up_requests` completions of all disks together.
     pub fn new(warm_up_requests: u64) -> Self {
         Self::after(&Report::new(warm_up_requests))
     }
@@ -215,7 +215,7 @@ impl Disks {
         }
     }
 
-    /// Returns a report for each disk up to the last that was asked for anything.
+    /// Returns a report for each disk up to the last that got a request.
     pub fn finish(mut self) -> Vec<Report> {
         for report in &mut self.reports {
             report.end = self.end;
@@ -289,8 +289,7 @@ impl<'r> Replications<'r> {
         self.runs.iter().map(|run| run.elapsed()).sum()
     }
 
-    /// Returns the mean of a statistic of [`Report`] over the runs that have it; `None` if none
-    /// has.
+    /// Returns the mean of a statistic over the runs that have it; `None` if none has.
     pub fn mean(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
         let values = self.each(statistic);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -322,7 +321,7 @@ impl ReplicatedTotals {
     /// Combines these runs, at least one.
     ///
     /// # Panics
-    /// Without any.
+    /// If there are none.
     pub fn new(runs: Vec<RequestTotals>) -> Self {
         assert!(!runs.is_empty(), "no runs");
         Self { runs }
@@ -375,8 +374,7 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Adds up two kinds of one run, which are dependent: `series` has the responses of both in
-    /// order.
+    /// Combines two kinds of one run, which are dependent: `series` has all responses in order.
     fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
@@ -408,8 +406,7 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, which adds up to the mean response; `None` if nothing was
-    /// counted.
+    /// Returns the mean breakdown, which adds up to the mean response; `None` without requests.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
@@ -475,7 +472,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of this length, up to a maximum number.
+    /// Creates windows of this length, up to a maximum number.
     ///
     /// # Panics
     /// If the length is not positive.

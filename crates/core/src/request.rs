@@ -90,8 +90,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The largest size: that of an ATA command with 48-bit addresses (READ DMA EXT, a 16-bit
-    /// count).
+    /// Maximum size of an ATA command with 48-bit addresses (READ DMA EXT, a 16-bit count).
     pub const MAX_SECTORS: SectorCount = SectorCount(1 << 16);
 
     /// Creates a request with default attributes, for unit 0, of stream 0.

@@ -69,8 +69,7 @@ section! {
 }
 
 impl Spec {
-    /// Returns true if the drive has random behaviour: runs of the same requests then depend on
-    /// their seeds.
+    /// Returns true if the drive has random behaviour, so that runs depend on their seeds.
     pub fn is_random(&self) -> bool {
         let mechanics = &self.mechanics;
         mechanics.seek_scatter.is_some()

@@ -53,13 +53,13 @@ pub struct ResponseStats {
     pub cv2: Option<f64>,
     /// Median; this and the next four to within 0.1 % or 64 ns.
     pub p50_ms: f64,
-    /// 90th percentile.
+    /// 90th percentile of the responses.
     pub p90_ms: f64,
-    /// 95th percentile.
+    /// 95th percentile of the responses.
     pub p95_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile of the responses.
     pub p99_ms: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the responses.
     pub p999_ms: f64,
     /// The longest response, exact.
     pub max_ms: f64,
@@ -181,19 +181,19 @@ impl Moments {
         self.count
     }
 
-    /// Mean to the nearest nanosecond; `None` when nothing was recorded.
+    /// Returns the mean to the nearest nanosecond; `None` when nothing was recorded.
     pub fn mean(&self) -> Option<Span> {
         let count = u128::from(self.count);
         let mean = (self.sum + count / 2).checked_div(count)?;
         Some(Span::from_ns(mean as i64))
     }
 
-    /// Variance in ms², with divisor `count - 1`; `None` below two spans.
+    /// Returns the variance in ms², with divisor `count - 1`; `None` below two spans.
     pub fn variance_ms2(&self) -> Option<f64> {
         Some(self.variance_ns2()? * 1e-12)
     }
 
-    /// Standard deviation to the nearest nanosecond; `None` below two spans.
+    /// Returns the standard deviation to the nearest nanosecond; `None` below two spans.
     pub fn std(&self) -> Option<Span> {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn squares_beyond_128_bits_are_counted() {
-        // As many zeros as largest spans: the variance of n is (max / 2)² n / (n - 1).
+        // Equal numbers of zeros and largest spans: the variance of n is (max / 2)² n / (n - 1).
         let moments = moments_of([0, i64::MAX].repeat(1000));
         let mut halves = moments_of([0].repeat(1000));
         halves.merge(&moments_of([i64::MAX].repeat(1000)));

@@ -192,8 +192,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if given. `read` takes value and field, and returns its own
-    /// errors.
+    /// Returns the value of `key`, if any. `read` takes value and field; it has its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

@@ -24,13 +24,13 @@ impl Instant {
         Self(ns as i64)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     #[inline]
     pub const fn as_ns(self) -> u64 {
         self.0 as u64
     }
 
-    /// Seconds since the start, for display.
+    /// Returns the seconds since the start, for display.
     pub fn as_s(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -41,7 +41,7 @@ impl Instant {
         Span(self.0 - other.0)
     }
 
-    /// This instant moved by `by`, but not before the start.
+    /// Returns this instant moved by `by`, but not before the start.
     #[inline]
     pub const fn shifted(self, by: Span) -> Self {
         Self(Span(self.0 + by.0).or_zero().0)
@@ -145,18 +145,18 @@ impl Span {
         self.0
     }
 
-    /// Milliseconds, for display and statistics.
+    /// Returns the span in milliseconds, for display and statistics.
     #[inline]
     pub fn as_ms(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds, for display and statistics.
+    /// Returns the span in seconds, for display and statistics.
     pub fn as_s(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// This span, or zero when it is negative.
+    /// Returns this span, or zero when it is negative.
     #[inline]
     pub const fn or_zero(self) -> Self {
         if self.0 < 0 { Self::ZERO } else { self }
@@ -226,13 +226,13 @@ impl Angle {
         Self(raw)
     }
 
-    /// Units of 2^-64 revolutions.
+    /// Returns the number of units of 2^-64 revolutions.
     #[inline]
     pub const fn as_raw(self) -> u64 {
         self.0
     }
 
-    /// Revolutions in `[0, 1)`, for display.
+    /// Returns the revolutions in `[0, 1)`, for display.
     pub fn as_revolutions(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)
     }

@@ -210,7 +210,7 @@ impl Stream {
         }
     }
 
-    /// Returns its requests on `disk`, as `seed` generates them for the first stream of a workload.
+    /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
     ///
     /// # Panics
     /// If the disk has no room for a request, or a share is not within 0 and 1.
@@ -218,8 +218,7 @@ impl Stream {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `of` streams; the `k`-th has the id `number + k *
-    /// of`.
+    /// Returns the requests of stream `number` of `of`; the `k`-th has the id `number + k * of`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
@@ -299,7 +298,7 @@ impl Workload {
         document::read(text, file, disk)
     }
 
-    /// Returns the requests of each stream, as `seed` generates them.
+    /// Returns the requests of each stream, generated from `seed`.
     ///
     /// # Panics
     /// As [`Stream::requests`].

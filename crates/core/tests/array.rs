@@ -15,7 +15,7 @@ use diskarm_core::wrap::{Limits, Throttle};
 /// Serves one request after another, a microsecond per block.
 struct Belt {
     inside: VecDeque<(Request, Instant, Instant)>,
-    /// Number of requests that it accepts at a time.
+    /// Number of requests that it accepts at once.
     room: usize,
 }
 
@@ -88,7 +88,7 @@ fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     belts_for(usize::MAX, max)
 }
 
-/// Returns disks with room for this many requests each.
+/// Returns disks that each accept this many requests.
 fn belts_for(room: usize, max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     SideBySide::new(max, move || Belt {
         inside: Default::default(),
@@ -159,7 +159,7 @@ fn a_request_beyond_the_end_of_a_disk_or_for_no_disk_is_refused() {
     assert_eq!(disks.submit(Instant::START, request(0, 1, 94, 6)), Ok(()));
 }
 
-/// The second request of disk 1 waits; the first is being served, and disk 0 has none of that id.
+/// The second request of disk 1 waits; the first is in service, and disk 0 has none with that id.
 #[test]
 fn an_abort_reaches_the_disk_of_its_request() {
     let mut disks = belts(2);
@@ -174,7 +174,7 @@ fn an_abort_reaches_the_disk_of_its_request() {
     assert_eq!((done.request.id, done.at), (2, at));
 }
 
-/// The third disk always has room. At 10 us requests 1 and 2 go to their disks, and request 3 stays
+/// The third disk always has room. At 10 us requests 1 and 2 go to their disks; request 3 remains
 /// the next, before request 4, until disk 1 is free. Request 5 goes to the head of the queue.
 #[test]
 fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() {
@@ -226,7 +226,7 @@ fn a_request_that_its_disk_does_not_take_yet_can_be_aborted() {
     assert_eq!(completed, expected);
 }
 
-/// The second request is held for a second; the third could never be served.
+/// The second request is held for a second; the third can never be served.
 #[test]
 fn a_throttle_refuses_what_its_disks_would_refuse_later() {
     let limits = Limits {

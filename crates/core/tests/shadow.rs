@@ -2,9 +2,9 @@
 //! on every disk, at any time, and on the disks once the cache has been emptied. Disks of pairs
 //! fail, and are rebuilt on a spare.
 //!
-//! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
+//! Requests carry no data, so each write has a number instead. A disk records the newest numbers of
 //! the blocks that it is about to write, as a controller sends what the cache holds. A rebuild
-//! writes to the spare what it has read from the disk that is left.
+//! writes to the spare what it has read from the surviving disk.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,16 +29,16 @@ const RUNS: u64 = 4_000;
 #[derive(Default)]
 struct Data {
     newest: Vec<u64>,
-    /// That each disk holds; the last is a spare.
+    /// Held by each disk; the last is a spare.
     disks: Vec<Vec<u64>>,
-    /// That the rebuild has read.
+    /// Read by the rebuild.
     read: Vec<u64>,
 }
 
 struct Disk {
     data: Arc<Mutex<Data>>,
     index: usize,
-    /// Commands that it takes.
+    /// Number of commands that it accepts.
     depth: usize,
     random: Pcg64Mcg,
     waiting: Vec<(Instant, Request)>,
@@ -172,7 +172,7 @@ struct Run {
 /// Counts over all runs.
 #[derive(Debug, Default)]
 struct Met {
-    /// Reads of what the cache held.
+    /// Reads of data in the cache.
     hits: u64,
     rebuilt: u64,
     lost: u64,
@@ -263,7 +263,7 @@ impl Run {
         }
     }
 
-    /// Returns the report on failures, if there may be any.
+    /// Returns the report on failures; `None` if none are possible.
     fn redundancy(&self) -> Option<RedundancyWork> {
         let parts = self.cache.components(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
@@ -369,7 +369,7 @@ impl Run {
     }
 }
 
-/// Runs random requests, until the last has completed and the rebuild has ended.
+/// Runs random requests until the last has completed and the rebuild has ended.
 fn run(seed: u64) -> Met {
     let random = &mut Pcg64Mcg::seed_from_u64(seed);
     let mut run = Run::new(random);

@@ -1,5 +1,4 @@
-//! Each thing that can be wrong with a specification, one at a time, with the exact line that
-//! reports it.
+//! Every possible error in a specification, one at a time, with the exact line that reports it.
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
@@ -7,13 +6,13 @@ use diskarm_core::spec::{self, Document};
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Cylinder, Span};
 
-/// A small drive that has every kind of field; what it means is checked in `spec_values`.
+/// A small drive with every kind of field, whose meaning `spec_values` checks.
 const GOOD: &str = include_str!("spec/good.toml");
 
-/// Pieces of it, each changed into something wrong, and the errors that this must give.
+/// Pieces of it, each replaced by something wrong, and the errors expected.
 const BAD: &str = include_str!("spec/bad.txt");
 
-/// Returns the lines of a paragraph that bear a mark, without it.
+/// Returns the lines of a paragraph that begin with a mark, without the mark.
 fn marked(paragraph: &str, mark: &str) -> Vec<String> {
     let lines = paragraph.lines();
     let marked = lines.filter_map(|line| line.strip_prefix(mark)?.strip_prefix(' '));
@@ -68,7 +67,7 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
         line_of("geometry.sectors"),
         Some(line_with("sectors = 1_000"))
     );
-    // A field that was left out: the line of its table.
+    // An omitted field is reported at the line of its table.
     assert_eq!(
         line_of("geometry.zones[0].slips"),
         Some(line_with("[[geometry.zones]]"))

@@ -10,7 +10,7 @@ use diskarm_core::units::SectorCount;
 
 const PAGE: &str = include_str!("../../../docs/specification.md");
 
-/// A small drive that has every table.
+/// A small drive with every table.
 const GOOD: &str = include_str!("spec/good.toml");
 
 const ZONE: &str = "[[geometry.zones]]\n";

@@ -248,7 +248,7 @@ fn another(key: &Key) -> Option<Value> {
     })
 }
 
-/// Each key, written as its row says, sets its own field and no other.
+/// Each key, written as in its row, sets its own field and no other.
 #[test]
 fn a_key_sets_its_field_alone() {
     let plain = read(MINIMAL);
@@ -279,7 +279,7 @@ fn a_key_sets_its_field_alone() {
     assert!(tried > 45, "{tried}");
 }
 
-/// `UntilFull` is written `until-full`: the words are the names of what they mean.
+/// `UntilFull` is written `until-full`: words derive from the names of variants.
 #[test]
 fn words_are_the_names_of_their_meanings() {
     for key in Key::all() {
@@ -299,7 +299,7 @@ fn words_are_the_names_of_their_meanings() {
     }
 }
 
-/// A seek that takes less than half as long as a shorter one.
+/// A seek that takes less than half the time of a shorter one.
 #[test]
 fn a_seek_curve_that_falls_is_doubtful() {
     let doubts = |points: &str| {

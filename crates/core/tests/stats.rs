@@ -26,7 +26,7 @@ fn responses() -> impl Strategy<Value = Vec<i64>> {
     vec(0i64..100_000_000, 1..40)
 }
 
-/// Responses of all magnitudes, so that every octave of the histogram is met.
+/// Responses of all magnitudes, to hit every octave of the histogram.
 fn magnitudes() -> impl Strategy<Value = Vec<i64>> {
     let one = (0u32..63, any::<i64>()).prop_map(|(bits, ns)| (ns & i64::MAX) >> bits);
     vec(one, 1..200)

@@ -8,7 +8,7 @@ use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;
 const SPANS: u64 = 8_192;
-/// The batches that `SPANS` spans make: 32 of 256.
+/// The batches that `SPANS` spans produce: 32 of 256.
 const BATCHES: u64 = 32;
 const MEAN_NS: f64 = 20e6;
 const DEVIATION_NS: f64 = 1e6;
@@ -75,13 +75,13 @@ fn intervals_cover_the_mean_of_independent_values() {
     check(0.0);
 }
 
-/// Taken for independent, the values would give a third of the true width and cover half.
+/// Treated as independent, the values would give a third of the true width and cover half.
 #[test]
 fn intervals_cover_the_mean_of_correlated_values() {
     check(0.8);
 }
 
-/// Merged replications cover the mean as one series does.
+/// Merged replications cover the mean as often as one series does.
 #[test]
 fn intervals_of_merged_replications_cover_the_mean() {
     let mut covered = 0;

@@ -27,7 +27,7 @@ impl Member {
         }
     }
 
-    /// Builds idle members that all use `policy`.
+    /// Builds idle members, each with `policy`.
     ///
     /// # Errors
     /// If the policy needs more knowledge than a device has.
@@ -165,8 +165,8 @@ impl Slots {
         self.numbers.clone()
     }
 
-    /// Removes a member, none of whose commands count any longer, from its slot. Returns true if
-    /// the spare takes the slot: it does if there is one and `use_spare`.
+    /// Removes a member without remaining commands from its slot. Returns true if the spare takes
+    /// the slot: if there is one and `use_spare`.
     pub fn replace(
         &mut self,
         members: &mut [Member],

@@ -1,4 +1,4 @@
-//! The parts of a request: the commands that it needs, as plain data, and how far they are.
+//! The parts of a request: the commands that it needs, as plain data, and their progress.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Deref, Range};
@@ -192,7 +192,7 @@ pub struct Part {
     pub other: Option<Access>,
     /// The status of a first attempt that failed.
     pub failed: Option<Status>,
-    /// A member has promised to give it back.
+    /// A member has promised to return its command.
     pub is_aborted: bool,
     /// A member that failed a read of this step, which has to do without it.
     pub lost: Option<usize>,
@@ -281,13 +281,13 @@ impl Part {
         self.waiting = self.left;
     }
 
-    /// Records that a read of `member` failed and returns true if the step can do without it: it
-    /// can do without one member.
+    /// Records that a read of `member` failed; returns true if the step can do without it, as it
+    /// can without one member.
     pub fn lose(&mut self, member: usize) -> bool {
         *self.lost.get_or_insert(member) == member
     }
 
-    /// Returns true if all that is left of it is one command.
+    /// Returns true if only one command is left of it.
     pub fn is_single(&self) -> bool {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
@@ -377,7 +377,7 @@ pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
         start: Lbn(access.start),
         sectors: SectorCount(access.sectors),
         op: access.op,
-        // What a write has to read may come from a buffer.
+        // The blocks that a write must read may come from a buffer.
         force_unit_access: request.force_unit_access && access.op == request.op,
         ordering,
         ..*request
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(rows.claim(3, 3..4), 1);
         assert_eq!(rows.claim(4, 2..3), 1);
         assert_eq!(rows.claim(5, 9..10), 0);
-        // A part that waits gives up: it owns row 3, which the next part gets.
+        // A waiting part gives up row 3, which the next part gets.
         assert_eq!(rows.release(2, 2..4), [3]);
         assert_eq!(rows.release(1, 0..3), [4]);
         for (part, claimed) in [(3, 3..4), (4, 2..3), (5, 9..10)] {

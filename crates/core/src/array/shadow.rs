@@ -14,7 +14,7 @@ use crate::request::{Op, Ordering, Request};
 use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// The knowledge of a test about a placement. The defaults are those of two copies of all data.
+/// What a test knows about a placement; the defaults fit two copies of all data.
 pub(crate) trait Model: Placement {
     /// Writes of the same blocks take effect in order of arrival, on all members at completion.
     const IS_SERIAL: bool = false;
@@ -22,7 +22,7 @@ pub(crate) trait Model: Placement {
     /// The device of a failed member ends the commands that it serves, to no effect.
     const ENDS_LATE: bool = false;
 
-    /// How many of three requests are writes.
+    /// Number of writes among three requests.
     const WRITES: u64 = 1;
 
     /// Returns the maximum length of the next request.
@@ -35,7 +35,7 @@ pub(crate) trait Model: Placement {
         array.slots.numbers()[member]
     }
 
-    /// Returns the slot of a device, if it has one.
+    /// Returns the slot of a device.
     fn slot_of(array: &Array<Self>, device: usize) -> Option<usize> {
         let numbers = array.slots.numbers();
         numbers.iter().position(|number| *number == device)
@@ -92,7 +92,7 @@ pub(crate) trait Model: Placement {
         false
     }
 
-    /// Serves also requests that wait for more to arrive.
+    /// Also serves requests that wait for further arrivals.
     fn empty(_: &mut Array<Self>, _now: Instant) {}
 }
 
@@ -356,7 +356,7 @@ impl<P: Model> Shadow<P> {
             assert!(found.into_iter().eq(blocks.map(Lbn)), "{done:?}");
             return;
         }
-        // Reads from now on may not find what this write has replaced.
+        // Later reads must not return what this write has replaced.
         for block in blocks {
             let own = value(done.request.id, block);
             let mut history = self.history[block as usize].iter();
@@ -462,7 +462,7 @@ pub(crate) fn check<P: Model>(
     met
 }
 
-/// Random requests, until all have completed and the rebuild has ended.
+/// Random requests until all have completed and the rebuild has ended.
 fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];

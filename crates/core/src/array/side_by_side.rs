@@ -42,7 +42,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         events.min()
     }
 
-    /// Creates the devices up to and including `disk`, as they are at `now`.
+    /// Creates the devices up to and including `disk`, in their state at `now`.
     #[cold]
     fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {

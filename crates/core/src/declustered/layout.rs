@@ -206,7 +206,7 @@ pub fn count_lost(
     is_lost: impl Fn(u64) -> bool,
 ) -> Option<(u64, u64)> {
     let (period, disks) = (layout.rows() as u64, layout.disks() as u64);
-    // The spare has first the primary copies of all rows, and then the secondary ones.
+    // The spare first gets the primary copies of all rows, then the secondary ones.
     let [both, primary] = [rebuilt.saturating_sub(rows), rebuilt.min(rows)];
     let (mut first, mut units) = (None, 0);
     for equal in [0..both, both..primary, primary..rows] {

@@ -132,7 +132,7 @@ fn disks_that_do_not_divide_are_one_clear_line() {
     }
 }
 
-/// A unit is lost if neither of its disks is there, nor the spare for one of them that has it.
+/// A unit is lost if neither of its disks is up and no spare for one of them has it.
 fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), unit: u64) -> bool {
     let (place, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
     let copies = [(place.primary, row), (place.secondary, rows + row)];

@@ -9,15 +9,14 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from this position's instant on; until then it finishes a write.
+    /// Idle from this position's instant; until then it finishes a write.
     Free(Position),
     /// Reading for a host, or ahead.
     Reading(Reading),
 }
 
 impl Arm {
-    /// Calls the head at `at`; returns its position when its sector or required read-ahead is
-    /// complete.
+    /// Calls the head at `at`; returns its position after its sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -266,8 +265,7 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass ended at its end and all of it passed
-    /// by `at`.
+    /// Returns the first block of the last track, if the pass ended there and read it all by `at`.
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();

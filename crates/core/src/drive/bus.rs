@@ -150,8 +150,7 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors at which the drive reconnects after the buffer ran empty; `None` if it
-    /// stays.
+    /// Buffered sectors at which the drive reconnects after a buffer underrun; `None` if it stays.
     pub watermark: Option<SectorCount>,
     /// Number of reconnections so far.
     pub connections: usize,
@@ -210,8 +209,7 @@ pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     /// Room in the segment.
     pub capacity: usize,
-    /// Sectors left to write at which the bus reconnects; `None` if it continues when there is
-    /// room.
+    /// Sectors left to write at which the bus reconnects; `None`: it goes on when there is room.
     pub resume_below: Option<usize>,
     /// Arrival of the newest sector over the bus.
     pub received: Instant,
@@ -260,7 +258,7 @@ impl Flow<'_> {
             (room, _) if room <= self.received => self.received + sector,
             (room, None) => room + sector,
             (_, Some(left)) => {
-                // Until only `left` of the sectors in the buffer are still to be written.
+                // Until only `left` sectors in the buffer are still to be written.
                 let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
                 self.written[low] + self.path.reselect[1] + sector
             }

@@ -43,7 +43,7 @@ pub struct Core {
     pub(super) fate: Option<Box<Fate>>,
     /// The log of what reaches the media, once it was requested.
     pub(super) persist_log: Option<Box<PersistLog>>,
-    /// Requests are served from the deferred write cache: reads of dirty data, and destages.
+    /// True while serving from the deferred write cache: reads of dirty data, and destages.
     pub(super) from_cache: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Dirty {
     pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
-    /// Ranges wait for the arm, or are being destaged.
+    /// Ranges wait for the arm or are being destaged.
     pub waits: bool,
 }
 

@@ -231,7 +231,7 @@ impl Drive {
             _ if commands => {
                 let ordered = if is_ordered { self.last } else { clock };
                 let mut open = self.open.max(ordered).max(clock);
-                // A flush does not need the arm to itself.
+                // A flush does not need exclusive use of the arm.
                 if !queue.next_is_flush() {
                     open = open.max(deferred.arm_open);
                 }
@@ -275,8 +275,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`; returns its instant. Arrived data come first: they
-    /// may make room.
+    /// Starts the next operation due by `now`, arrived data first, as they may make room; returns
+    /// the instant of the operation.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, come)) = deferred.arriving
@@ -540,8 +540,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range of these writes with the arm called at `at`; returns when it is on the
-    /// media.
+    /// Destages a range of these writes, the arm called at `at`; returns when it is on the media.
     ///
     /// The data are in the cache, so neither bus nor processing takes time. A range that continues
     /// the previously destaged one, with the head still in place, needs no further settle.

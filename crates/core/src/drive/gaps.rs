@@ -1,5 +1,5 @@
-//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): in its
-//! firmware, where positions are known and a read takes no command.
+//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): in the
+//! firmware, which knows positions and reads without a command.
 
 use super::Drive;
 use super::arm::Arm;
@@ -186,8 +186,7 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Transfers the blocks of `find`, with the arm called at `at`; if late, from the next sector
-    /// on.
+    /// Transfers the blocks of `find`, the arm called at `at`; if late, from the next sector.
     pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);

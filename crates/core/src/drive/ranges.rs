@@ -167,7 +167,7 @@ impl Ranges {
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops these blocks at `now`, because a write replaces them. Returns their number of writes.
+    /// Drops these blocks at `now`, as a write replaces them. Returns their number of writes.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {

@@ -66,8 +66,7 @@ impl Core {
         served
     }
 
-    /// Returns true, and drops the blocks, if read-ahead of data that the host has not read has
-    /// failed.
+    /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -433,7 +432,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Keeps blocks of the same track that pass while the head waits for the first wanted one.
+    /// Keeps blocks of the track that pass while the head waits for the first wanted one.
     fn keep_what_passes_before(
         &mut self,
         segment: SegmentId,

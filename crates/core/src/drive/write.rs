@@ -424,9 +424,8 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors left to write when the bus reconnects during a write that
-    /// fills the buffer; `None` if it continues when there is room: connected, or without a
-    /// watermark.
+    /// Returns the number of sectors left to write at which the bus reconnects in a write that
+    /// fills the buffer; `None` if it stays connected or has no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)

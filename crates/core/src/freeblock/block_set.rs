@@ -1,5 +1,5 @@
-//! A set of blocks: a bitmap for each chunk of which it has some blocks and not others, and nothing
-//! for chunks of which it has all or none.
+//! A set of blocks: a bitmap for each chunk of which it has some but not all blocks, and nothing
+//! for other chunks.
 
 use std::mem;
 use std::ops::Range;
@@ -184,7 +184,7 @@ impl BlockSet {
         }
     }
 
-    /// Adds blocks.
+    /// Adds a range of blocks.
     ///
     /// # Panics
     /// If the device does not have them all.
@@ -192,7 +192,7 @@ impl BlockSet {
         self.change(first, sectors, true);
     }
 
-    /// Removes blocks.
+    /// Removes a range of blocks.
     ///
     /// # Panics
     /// If the device does not have them all.

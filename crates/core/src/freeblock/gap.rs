@@ -1,5 +1,5 @@
-//! A gap in front of a foreground request, the limits of a search in it, and what can be read or
-//! written there.
+//! A gap in front of a foreground request, the limits of a search in it, and the transfers that
+//! fit.
 
 use crate::geometry::Extent;
 use crate::mechanics::Position;
@@ -55,7 +55,7 @@ pub struct SearchLimits {
     pub arriving: Span,
     /// Time added to the movement from a read to another cylinder.
     pub leaving: Span,
-    /// Both are also added where only the head is switched.
+    /// Both are also added to a mere head switch.
     pub on_switches: bool,
     /// Time from the end of a background read's media transfer until the head is free to move.
     pub turn: Span,

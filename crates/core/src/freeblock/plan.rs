@@ -19,7 +19,7 @@ pub struct GapPlan {
 }
 
 impl GapPlan {
-    /// Returns true if nothing is read in the gap.
+    /// Returns true if the plan has no reads.
     pub fn is_empty(&self) -> bool {
         self.reads.is_empty() && self.lead.is_none()
     }
@@ -30,7 +30,7 @@ impl GapPlan {
     }
 }
 
-/// The foreground request in front of which a lead may be read.
+/// The foreground request whose lead may be read.
 #[derive(Clone, Copy, Debug)]
 pub struct LeadTarget {
     /// The first block of the request.

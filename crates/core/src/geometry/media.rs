@@ -60,8 +60,7 @@ impl Layout {
         }
     }
 
-    /// Returns the first block that was numbered in a unit, reallocated or not; `None` if it has
-    /// none.
+    /// Returns the first block originally numbered in a unit, even if reallocated; or `None`.
     pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
         let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
         blocks.map(|(first, ..)| first)

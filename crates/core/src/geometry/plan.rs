@@ -58,7 +58,7 @@ pub(super) struct ZonePlan {
     /// Places in each region that hold no data.
     spares: u64,
     spares_in_front: bool,
-    /// In ascending order, in units.
+    /// Slipped units, in ascending order.
     pub(super) slips: Vec<u64>,
     /// Slips rotate the tracks of the regions after theirs.
     slips_turn_tracks: bool,
@@ -429,7 +429,7 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     Err(InputError::shown("geometry.sectors", g.sectors.0, expected))
 }
 
-/// Returns the index of the grid that counts all places of a zone, after that of its data.
+/// Returns the index of the grid of all places of a zone, which follows the grid of its data.
 pub(super) fn places_grid(zone: usize) -> u32 {
     2 * zone as u32 + 1
 }

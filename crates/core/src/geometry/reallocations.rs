@@ -60,8 +60,8 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place whose contents are at `at`: for a spare its defective place, for that
-    /// none.
+    /// Returns the place whose contents are stored at `at`: the defective place if `at` is a spare,
+    /// none if `at` is defective.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let within = at.place - first.place;

@@ -90,7 +90,7 @@ pub(super) struct PairState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SideState {
-    /// Writes that wait, except those of a batch.
+    /// Waiting writes outside batches.
     pub writes: usize,
     /// Writes of its batch that it has not begun.
     pub batch: usize,

@@ -227,7 +227,7 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
         let member = layout.member(top.index, unit);
         return Commands::One(Access::new(member, op, top.start + offset, end - first));
     }
-    // So few units are all at different members, with left-symmetric parity too.
+    // So few units are all on different members, with left-symmetric parity too.
     let mut begun = first;
     let mut row = top;
     let mut accesses = Vec::with_capacity(units as usize);

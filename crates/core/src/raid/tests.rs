@@ -56,7 +56,7 @@ impl Model for Stripes {
         parity
     }
 
-    /// Only a read of a missing block reads all others of a row, with the parity.
+    /// Only a read of a missing block reads the rest of a row, with the parity.
     fn read_values(array: &Raid, part: &PartRecord, member: usize, start: u64) -> Vec<(Lbn, u64)> {
         let Self { layout, health, .. } = &array.placement;
         let others = (0..layout.members())

@@ -125,7 +125,7 @@ impl<P: Position> Ascending<P> {
         if self.here.is_empty() {
             std::mem::swap(&mut self.ahead, &mut self.passed);
         } else {
-            // Go through this coordinate again: it is below everything ahead.
+            // Pass this coordinate again: it is below everything ahead.
             self.ahead.extend(self.here.drain(..));
         }
         self.ahead.pop().map(|Reverse(entry)| entry)

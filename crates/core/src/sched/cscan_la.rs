@@ -144,8 +144,7 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     }
 }
 
-/// Returns the first request of the order that finishes earliest, and when; ties go to the first
-/// order.
+/// Returns the first request of the order that finishes earliest, and when; first order on ties.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

@@ -15,7 +15,7 @@ use super::waiting::Candidate;
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found fast.
+/// Maximum number of rings: the bits of a word, to find the next non-empty ring fast.
 const RINGS: u32 = 64;
 
 /// Number of rings for a short queue. Examining a ring costs as much as two requests in it.

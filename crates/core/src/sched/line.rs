@@ -359,8 +359,8 @@ impl<P: Position> LineQueue<P> {
 pub(super) struct TurnRule {
     /// The number of requests considered on each side; at least 1.
     pub count: usize,
-    /// The distance that a reversal costs. As much as the length of the line forbids reversals
-    /// until nothing is ahead.
+    /// The distance that a reversal costs. A cost of the line's length forbids reversals until
+    /// nothing is ahead.
     pub penalty: f64,
 }
 

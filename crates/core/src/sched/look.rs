@@ -167,7 +167,7 @@ impl<E: Estimate> EdgeStrokes<E> {
         (was_up, self.is_up)
     }
 
-    /// Moves the arm to where `request` leaves it.
+    /// Moves the arm to its position after `request`.
     fn move_past(&mut self, request: &Request, drive: &E) {
         let metric = self.metric;
         self.arm = match metric.line {

@@ -22,7 +22,7 @@
 //! # When it is bad
 //! It ignores rotation and jumps back for each expired request. Expiry is checked only between
 //! batches: an expired request that is the oldest of its direction waits for at most batch (starved
-//! + 1) more services, and one with k older requests in its direction for k + 1 times as many.
+//! + 1) more services, and one with k older requests in its direction for k + 1 times that number.
 
 use std::collections::VecDeque;
 

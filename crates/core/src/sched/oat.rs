@@ -27,7 +27,7 @@
 //! With arrivals: OAT travels far for a first request to gain time later, which new arrivals then
 //! spoil (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
 //! Under load, with 6 requests on the HP 97560, batches are 1.84 times and windows 1.75 times as
-//! slow as SATF over the whole queue, because they choose among few, and windows are no better than
+//! slow as SATF over the whole queue, because they choose among few, and windows do no better than
 //! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request waits only for
 //! those ahead of its batch and n - 1 others, but it may stay in a window indefinitely while better
 //! ones pass through it.

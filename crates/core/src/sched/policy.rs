@@ -87,7 +87,7 @@ pub trait Rehearse: Estimate + Clone {
 
 /// A scheduling policy, which holds the waiting requests.
 pub trait Policy<E: Estimate>: Send {
-    /// Adds a request to those that wait.
+    /// Adds a waiting request.
     fn add(&mut self, pending: Pending, drive: &E);
 
     /// Records a request that is served next without being chosen by the policy: it found the drive

@@ -1,7 +1,7 @@
 //! Shortest access time first with delayed forcing.
 //!
 //! # What it does
-//! As `satfuf`, but a forced request gets some revolutions of slack, in which as many other
+//! Like `satfuf`, but a forced request gets some revolutions of slack, in which as many other
 //! requests as possible are served without delaying it further. Forward: always the shortest access
 //! time that fits. Spliced: a second greedy order is built backward from the forced request, each
 //! time prepending the request from which the next is reached fastest; the beginning of the forward

@@ -69,7 +69,7 @@ pub type CvScan = Reluctant<true>;
 pub struct Reluctant<const HAS_MEAN: bool> {
     /// Number of requests considered on each side; at least 1.
     n: u64,
-    /// The cost of reversing, as a share of the line.
+    /// Cost of a reversal, as a share of the line.
     r: f64,
     metric: Metric,
 }

@@ -45,7 +45,7 @@ impl Rule for Wstf {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "a time from 1 ms to 1000000000 s with its unit, such as \"3 s\"";
-        // Longer than other times may be: in the limit this is SATF.
+        // Allowed to be longer than other times: in the limit this is SATF.
         let read = |text: &str| quantity::nanoseconds(text).filter(|ns| (1e6..=1e18).contains(ns));
         let ns = args.maybe("m", expected, read)?;
         let given = ns.map(|ns| Span::from_ns(ns.round() as i64));

@@ -55,8 +55,7 @@ section! {
         /// revolution after the read the whole track is in the buffer, if the segment has room for
         /// it. Needs `delivered = "kept"`.
         ///
-        /// On the Atlas 10K all of 508 reads of the blocks before the last read on its track are
-        /// hits.
+        /// All 508 reads of blocks before the last read on its track hit on the Atlas 10K.
         read_whole_track: bool = false => FLAG.switched(20);
         /// A read whose first sector is just being read ahead counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);

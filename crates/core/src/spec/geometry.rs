@@ -90,8 +90,7 @@ words! {
     pub enum TrackOrder {
         /// Every cylinder in ascending order of heads.
         CylinderMajor = "cylinder-major",
-        /// Heads ascending in one cylinder and descending in the next, beginning with ascending in
-        /// each zone.
+        /// Heads ascending in one cylinder, descending in the next; each zone begins ascending.
         SerpentinePerZone = "serpentine-per-zone",
         /// Heads ascending in one cylinder and descending in the next, through the whole disk.
         Serpentine = "serpentine",
@@ -99,8 +98,8 @@ words! {
 }
 
 words! {
-    /// Location of the spare space, and with it the unit in which [`Zone::spares`], [`Zone::slips`]
-    /// and [`Zone::defects`] count.
+    /// Location of the spare space. [`Zone::spares`], [`Zone::slips`] and [`Zone::defects`] count
+    /// in the unit that it names.
     pub enum Sparing {
         /// No spare space.
         None = "none",
@@ -124,7 +123,7 @@ words! {
 /// A range of cylinders with the same number of sectors per track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
-    /// First cylinder.
+    /// First cylinder of the zone.
     pub first_cylinder: u32,
     /// One past the last cylinder.
     pub end_cylinder: u32,
@@ -138,8 +137,7 @@ pub struct Zone {
     pub track_skew_sectors: f64,
     /// Angular shift from the last track of a cylinder to the first of the next, in sectors.
     pub cylinder_skew_sectors: f64,
-    /// Spare units in each region of the sparing scheme (physical sectors, or tracks for
-    /// [`Sparing::TracksPerZone`]).
+    /// Spare physical sectors per region of the scheme; tracks with [`Sparing::TracksPerZone`].
     pub spares: u64,
     /// Slipped units: skipped when blocks were numbered at format.
     pub slips: Vec<u64>,
@@ -148,8 +146,7 @@ pub struct Zone {
 }
 
 impl Geometry {
-    /// Maximum number of sectors in a physical one: READ CAPACITY has four bits for the power of
-    /// two.
+    /// Maximum sectors in a physical one: READ CAPACITY has four bits for the power of two.
     pub const MAX_PHYSICAL: u64 = 1 << 15;
 
     /// The requirement on the size of a physical sector.

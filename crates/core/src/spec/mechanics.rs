@@ -62,8 +62,7 @@ const TABLE_8: &str = "worthington96 table 8";
 pub enum SeekCurve {
     /// Square root below the knee, straight above (jacobson91 section 3).
     TwoPiece(TwoPiece),
-    /// Like [`Self::TwoPiece`], with the shortest seeks from a table: distance 1 first
-    /// (worthington94 table A.3).
+    /// [`Self::TwoPiece`] with the shortest seeks in a table from 1 (worthington94 table A.3).
     TwoPieceAndTable(TwoPiece, Vec<Span>),
     /// Measured (distance, time) pairs in ascending distance, linear between.
     Table(Vec<(u32, Span)>),
@@ -160,8 +159,7 @@ fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     }
 }
 
-/// Returns the shortest time of a measured curve: at a point, or where the last cylinder cuts a
-/// line.
+/// Returns the shortest time of a measured curve: at a point or the last cylinder's distance.
 fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
     let cut = match (reached.last(), beyond.first()) {

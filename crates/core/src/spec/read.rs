@@ -186,8 +186,7 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     })
 }
 
-/// Distances must increase, but measured times may decrease where the arm's control changes its
-/// mode.
+/// Distances must increase; measured times may decrease where the arm's control changes mode.
 fn points(value: &tree::Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let expected = "pairs [distance in cylinders, time in ms], distances ascending";
     let mut before = 0;

@@ -191,8 +191,7 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the mean's 95 % interval of independent normal values; `None` below
-/// two.
+/// Returns half the width of the mean's 95 % interval of normal values; `None` below two.
 pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;

@@ -160,8 +160,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Creates arrivals of the `stream`-th stream from `seed`; the first is one pause after the
-    /// start.
+    /// Creates arrivals of the `stream`-th stream from `seed`; the first follows one pause.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),

@@ -25,7 +25,7 @@ pub(super) trait Placement: Sized {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// Returns a requirement that the room does not meet.
+    /// Returns a requirement that the room does not satisfy.
     fn error(&self, _: Room) -> Option<InputError> {
         None
     }

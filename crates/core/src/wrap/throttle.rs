@@ -113,7 +113,7 @@ struct Parent {
 }
 
 impl<D: Device> Throttle<D> {
-    /// `device` within `limits`.
+    /// Wraps `device`, which then stays within `limits`.
     ///
     /// # Panics
     /// If the limits are not sound; see [`Limits::check`].

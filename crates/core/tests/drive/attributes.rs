@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 
 use super::tiny::{R, W, check, check_at, request, tiny};
 
-/// Returns a drive whose write cache takes everything.
+/// Returns a drive whose write cache absorbs everything.
 fn cached() -> Spec {
     tiny(
         r#"
@@ -25,7 +25,7 @@ write_completion = "0.1 ms"
     )
 }
 
-/// Returns a queue of four in the order of C-LOOK.
+/// Returns a queue of four requests in C-LOOK order.
 pub fn queueing_spec() -> Spec {
     tiny("[queue]\ndepth = 8\npolicy = \"clook\"\n")
 }
@@ -149,7 +149,7 @@ fn an_ordered_request_keeps_its_place() {
 
 #[test]
 fn an_ordered_request_overlaps_no_other() {
-    // With this pre-seek level the arm moves on before the bus has carried the data.
+    // With this pre-seek level the arm moves on before the bus has transferred the data.
     let spec = tiny(
         "[queue]\ndepth = 8\npreseek = \"media-done\"\n[bus]\nread_sector = \"2 ms\"\n\
          hold_read = true\n",

@@ -197,7 +197,7 @@ impl<E: Estimate> Policy<E> for Satf {
     }
 }
 
-/// Every policy of the table, with the parameters in the table.
+/// Every policy of the table, with its parameters there.
 fn all() -> impl Iterator<Item = &'static str> {
     INFOS.iter().map(|info| info.name)
 }

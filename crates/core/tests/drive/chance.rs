@@ -34,7 +34,7 @@ const SCATTER: &str =
 const OF_WRITES: &str =
     "[mechanics.write_seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 0.6]]\n";
 
-/// From cylinder 0 to 5 and back, again and again: the seek takes 6 ms.
+/// From cylinder 0 to 5 and back repeatedly: the seek takes 6 ms.
 fn to_and_fro(op: diskarm_core::request::Op) -> Vec<Arrival> {
     let one = |n: u32| (100.0 * f64::from(n), op, u64::from((n + 1) % 2) * 100, 1);
     (0..4000).map(one).collect()
@@ -164,7 +164,7 @@ fn reads_in_sequence_that_miss_scatter() {
         .sum::<f64>();
     let found = (squares / n).sqrt();
     assert!((found - 0.5).abs() < Z * 0.5 / (2.0 * n).sqrt(), "{found}");
-    // Without it, each takes its mean.
+    // Without scatter, each takes its mean.
     assert!(
         in_sequence("0")
             .iter()

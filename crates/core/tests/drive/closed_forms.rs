@@ -42,7 +42,7 @@ fn reads(sectors: SectorCount, seed: u64) -> Requests {
 fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let stream = reads(drive.capacity(), 11).take(count);
-    // A pause that is unrelated to the revolution.
+    // A pause unrelated to the revolution.
     let mut load = ClosedLoop::new(stream, 1, Span::from_ms(3.7));
     let mut seen = CompletionLog::default();
     engine::run(&mut drive, &mut load, &mut seen).expect("accepted requests");

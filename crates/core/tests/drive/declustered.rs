@@ -132,8 +132,8 @@ impl Device for Counting {
     }
 }
 
-/// Returns the reads and the writes that each of 8 disks gets for requests to all blocks in turn,
-/// over those that are for the data of one disk.
+/// Returns the reads and writes of each of 8 disks for requests to all blocks in turn, relative to
+/// those for the data of one disk.
 fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
     const PASSES: u64 = 20;
     let counts: Vec<Arc<[AtomicU64; 2]>> = (0..8).map(|_| Arc::default()).collect();
@@ -163,7 +163,7 @@ fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
 }
 
 /// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk
-/// has 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
+/// has 1,000 reads of its own data. The number drawn from about 1,000 shared ones has a standard
 /// deviation of at most 32.
 #[test]
 fn each_disk_gets_its_load() {
@@ -207,7 +207,7 @@ fn each_disk_gets_its_load() {
     }
 }
 
-/// A bad block at one copy: the read is recovered from the other, unless that is down.
+/// A bad block in one copy: the read is recovered from the other, unless that one is down.
 #[test]
 fn a_read_that_fails_is_read_at_the_other_copy() {
     let bad = |failed: &[usize]| {

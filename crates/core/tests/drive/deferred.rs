@@ -33,7 +33,7 @@ pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     let mut asked = asked.iter().enumerate().peekable();
     let mut all = Vec::new();
     for ms in 0..200 {
-        // What ends with the millisecond has ended, rounded or not.
+        // What ends with the millisecond counts as ended, rounded or not.
         let now = at(ms as f64 + 1.0002);
         while let Some((id, &(ms, op, start, n))) = asked.next_if(|(_, of)| at(of.0) <= now) {
             while drive.advance(at(ms)).is_some() {}
@@ -279,7 +279,7 @@ fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
     assert_eq!(last, [4, 5]);
 }
 
-/// Generates a drive that may behave randomly, with such a cache.
+/// Generates a drive with such a cache, perhaps with random behaviour.
 fn deferring_drive() -> impl Strategy<Value = Spec> {
     let parts = (chancy_drive(), 1..40u64, 0..INFOS.len(), any::<bool>());
     parts.prop_map(|(mut spec, room, policy, in_gaps)| {
@@ -386,7 +386,7 @@ impl Model {
 struct Besides {
     /// Some requests are aborted.
     aborts: bool,
-    /// The cache is switched off and on again, and has less room for a while.
+    /// The cache is switched off and on again, with less room for a while.
     switches: bool,
 }
 
@@ -410,7 +410,7 @@ fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Comp
         for done in &done {
             model.completed(done, sectors);
         }
-        // Switched on again, it does not count what is still on its way.
+        // After being switched on again, it does not count data still on their way.
         let fits = model.unlanded(sectors) <= spec.buffer.dirty_max.0;
         assert!(fits || besides.switches, "more dirty data than room");
         all.extend(done);

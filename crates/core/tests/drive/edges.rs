@@ -53,7 +53,7 @@ fn scan_goes_to_the_edge_before_it_turns() {
     let [first, second, third] = serve_all("scan(by=map, to=edge)")[..] else {
         panic!("three completions");
     };
-    // Served at once: it found the drive idle.
+    // Served immediately: the drive was idle.
     check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
     // From cylinder 4 to 9 until 21 ms, to 2 until 29 ms, tenth 9; its sector begins at tenth 2.
     check(&second, 33.0, [14.0 + 6.0, 0.0, 8.0, 0.0, 3.0, 1.0, 0.0]);

@@ -126,13 +126,13 @@ fn what_waited_for_a_failing_disk_goes_to_the_others_in_order_of_arrival() {
     let requests: Vec<_> = early.chain(late).collect();
     let done = run(&mut array(&[(1, 99.8)], None), &requests);
     assert_eq!(ids(&done), [0, 1, 2, 3, 4, 5, 6, 7]);
-    // If data are lost they all end at once, in that order too.
+    // If data are lost they all end immediately, also in that order.
     let done = run(&mut array(&[(1, 99.8), (2, 99.8)], None), &requests);
     assert_eq!(ids(&done), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert!(done[3..].iter().all(|done| done.at == at_ms(99.8)));
 }
 
-/// Disk 1 serves one read, and nothing from then on until it fails; disk 3 fails unused.
+/// Disk 1 serves one read, then nothing until it fails; disk 3 fails unused.
 #[test]
 fn an_idle_disk_that_fails_keeps_its_figures() {
     let mut array = array(&[(1, 100.0), (3, 200.0)], None);
@@ -150,7 +150,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
 }
 
-/// The other copy of the write is left.
+/// The other copy of the write remains.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {
     let write = [(0.0, request(3, W, 10, 2))];

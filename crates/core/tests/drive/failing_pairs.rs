@@ -21,7 +21,7 @@ fn drive(number: usize) -> Drive {
     Drive::new(&tiny(""), origin).expect("a sound layout")
 }
 
-/// Reads go to the first member while there is a choice.
+/// Reads go to the first member while both are up.
 fn failing(failures: &[(usize, f64)]) -> MirrorConfig {
     let failure = |&(member, ms): &(usize, f64)| Failure {
         member,
@@ -199,7 +199,7 @@ fn a_spare_that_has_everything_takes_the_place() {
     let ended = pair.rebuilt().and_then(|progress| progress.ended);
     assert!(ended.is_some_and(|at| at < at_ms(3_000.0)), "{ended:?}");
     assert!(done.iter().all(|done| done.status == Status::Good));
-    // After the second failure the spare is all that is left.
+    // After the second failure only the spare is left.
     for (id, at) in &times(&done)[1..] {
         assert_eq!((at * 1e3).round() % 10_000.0, 1_000.0, "{id} at {at} ms");
     }

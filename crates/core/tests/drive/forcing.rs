@@ -1,4 +1,4 @@
-//! The forcing policies: promises to old requests are kept, and nothing more.
+//! The forcing policies keep their promises to old requests, and make no others.
 
 use std::sync::{Arc, Mutex};
 

@@ -54,8 +54,7 @@ impl FreeblockCase {
         self.gap.until.shifted(-way)
     }
 
-    /// Returns the gain of a read that may end up to `late` after its deadline; `None` if
-    /// impossible.
+    /// Returns the gain of a read that may end `late` after its deadline; `None` if impossible.
     fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
         let extent = self.mechanism.layout.extent(first);
         let track = Track::from_extent(&extent);
@@ -148,7 +147,7 @@ proptest! {
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
         let sectors = layout.sectors();
         let mut wanted = BlockSet::none(sectors);
-        // Much of it, or little.
+        // A large or a small part of it.
         let bound = (places[0] % 4) as u8;
         for (at, _) in (0..sectors.0).zip(&flags).filter(|(_, flag)| **flag <= bound) {
             wanted.insert(Lbn(at), SectorCount(1));

@@ -226,7 +226,7 @@ fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
             written.sort_unstable();
             assert_eq!(blocks, written);
         }
-        // Without, nothing more is destaged once the reads have begun.
+        // Without gap writes, nothing more is destaged once the reads have begun.
         assert_eq!(without.destaged.in_gaps, SectorCount(0));
         assert!(without.destaged.destaged.0 < 300, "{:?}", without.destaged);
         let gaps = with.destaged;

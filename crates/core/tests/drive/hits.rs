@@ -69,10 +69,10 @@ fn the_head_of_a_partial_hit_goes_at_once() {
     let c = last(&cached("partial_hits_at_once = true"), &asked);
     check(&c, 62.35, [0.0, 0.6, 0.0, 0.0, 9.5, 2.0, 0.25]);
     assert_eq!(c.outcome, Outcome::PartialHit);
-    // Else with all at 62.0, after the overhead of a miss.
+    // Otherwise with all at 62.0, after the overhead of a miss.
     let c = last(&cached("read_watermark = \"100 %\""), &asked);
     check(&c, 63.1, [0.0, 0.3, 0.0, 0.0, 9.8, 2.0, 1.0]);
-    // Unless the watermark is there already.
+    // Unless the watermark has already been reached.
     let c = last(&cached("read_watermark = \"50 %\""), &asked);
     check(&c, 62.35, [0.0, 0.6, 0.0, 0.0, 9.5, 2.0, 0.25]);
 }
@@ -84,7 +84,7 @@ fn a_block_on_its_way_may_count_as_a_hit() {
     let asked = [(0.0, R, 20, 4), (12.4, R, 26, 2)];
     let spec = cached(&format!("{ahead}arriving_hits = true\n"));
     check_at(&last(&spec, &asked), 14.35, Outcome::PartialHit);
-    // Else the arm is called at 12.6 and 26, at tenth 2, comes again at 22.
+    // Otherwise the arm is called at 12.6 and 26, at tenth 2, passes again at 22.
     check_at(&last(&cached(ahead), &asked), 24.35, Outcome::Miss);
 }
 
@@ -145,12 +145,12 @@ fn a_write_drops_what_it_replaces() {
 #[test]
 fn a_dedicated_segment_is_for_writes_alone() {
     let dedicated = cached("dedicated_write_segment = true\nhits_on_written = true\n");
-    // The write does not push the read's data out, nor the other way round.
+    // The write does not evict the read's data, nor vice versa.
     let asked = [(0.0, R, 20, 2), (30.0, W, 60, 1), (60.0, W, 80, 1)];
     assert_eq!(held(&dedicated, &asked), [20, 21, 80]);
     let asked = [(0.0, W, 60, 1), (30.0, R, 20, 1), (60.0, R, 40, 1)];
     assert_eq!(held(&dedicated, &asked), [40, 60]);
-    // Without it the segment used longest ago goes, whatever it held.
+    // Otherwise the least recently used segment is evicted, whatever it holds.
     let shared = cached("hits_on_written = true");
     let asked = [(0.0, R, 20, 2), (30.0, W, 60, 1), (60.0, W, 80, 1)];
     assert_eq!(held(&shared, &asked), [60, 80]);

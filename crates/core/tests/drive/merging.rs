@@ -129,7 +129,7 @@ impl Device for Brute {
     }
 }
 
-/// A part's response is its wait until submission plus the response of the whole.
+/// A part's response is its wait until submission plus the response of the whole command.
 fn of_part(whole: &Completion, part: &Pending) -> Completion {
     let mut own = Completion {
         request: part.request,

@@ -148,8 +148,7 @@ fn a_shared_queue_can_be_divided_by_address() {
     assert_eq!(done(Some(9)), done(None));
 }
 
-/// A read across units of the second member is two commands there, which keeps it once one is
-/// taken.
+/// A read across units of the second member is two commands there; once one starts, it stays.
 #[test]
 fn a_read_in_reserve_is_served_as_a_whole() {
     let divided = MirrorConfig {
@@ -416,9 +415,8 @@ fn in_turn(
     done
 }
 
-/// Routes reads independently of the model: tries each read at the end of the lists of both members
-/// on queues of their own, from the start of the run, and takes the cheaper, by `cost` of what they
-/// complete.
+/// Routes reads independently of the model: tries each read at the end of both members' lists, on
+/// separate queues from the start of the run, and takes the cheaper by `cost` of the completions.
 fn brute_force(
     requests: &[(f64, Request)],
     policy_name: &str,

@@ -155,7 +155,7 @@ fn writes_wait_for_room_in_their_order() {
         (0.0, request(1, W, 6, 1)),
         (1.0, request(2, W, 8, 2)),
         (1.0, request(3, W, 2, 1)),
-        // Larger than the cache: it passes it.
+        // Larger than the cache: it bypasses it.
         (30.0, request(4, W, 5, 3)),
     ];
     let done = run(&mut cache, &requests);
@@ -314,7 +314,7 @@ fn reads_are_those_of_the_pair_without_a_cache() {
         ..MirrorConfig::default()
     };
     let mirror = || Mirror::new(members(), &mirroring).expect("a drive knows all");
-    // No block twice.
+    // No block is written twice.
     let requests: Vec<(f64, Request)> = (0..60_u64)
         .map(|id| {
             let op = if id % 3 == 0 { Op::Write } else { Op::Read };

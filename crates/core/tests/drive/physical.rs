@@ -75,7 +75,7 @@ fn what_is_in_the_buffer_is_not_read() {
     for read in [(0.0, R, 22, 1), (0.0, R, 23, 1)] {
         check_at(&last(&spec, &[read, (11.0, W, 23, 1)]), 20.0, Outcome::Miss);
     }
-    // Written until 20.0; what was read for it is there.
+    // Written until 20.0; the rest that was read is in the buffer.
     let writes = [(0.0, W, 23, 1), (21.0, W, 22, 1)];
     check_at(&last(&spec, &writes), 30.0, Outcome::Miss);
     assert_eq!(held(&spec, &writes[..1]), [22, 23]);
@@ -118,8 +118,8 @@ fn a_stream_that_the_write_cache_joins_needs_no_reads() {
     assert_eq!(read_behind(&[(0.0, 22, 1), (11.0, 23, 1)]), 30.0);
     // It is being written, from 18.0 until 20.0: again from 28.0 until 30.0.
     assert_eq!(read_behind(&[(0.0, 22, 1), (18.5, 23, 1)]), 40.0);
-    // What a stream begins or ends with is read all the same. On the media until 22.0; where the
-    // first write is whole, the second follows at 10.0 and is written at 20.0.
+    // The ends of a stream are read all the same. On the media until 22.0; where the first write is
+    // whole, the second follows at 10.0 and is written at 20.0.
     assert_eq!(read_behind(&[(0.0, 23, 1), (1.0, 24, 2)]), 30.0);
     assert_eq!(read_behind(&[(0.0, 22, 2), (1.0, 24, 1)]), 30.0);
 }

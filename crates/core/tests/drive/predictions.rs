@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use super::random::{cases, drive, fitted, requests};
 use super::tiny::request;
 
-/// Longer than any of the random drives can take over 30 sectors: a seek and a revolution of at
-/// most 20 ms for each of them, and another hundred for buffer and bus.
+/// Longer than any random drive can take over 30 sectors: a seek and a revolution of at most 20 ms
+/// for each of them, and another hundred for buffer and bus.
 const LONGEST_MS: f64 = 30.0 * 20.0 + 100.0;
 
 const MAX_REQUESTS: usize = 40;
@@ -46,7 +46,7 @@ proptest! {
             prop_assert_eq!(predicted.arrived, now);
             prop_assert_eq!(predicted.breakdown.total(), predicted.response());
             prop_assert!(predicted.at >= now, "{:#?}", predicted);
-            // All earlier requests may have been absorbed in no time, and still be pending for the
+            // All earlier requests may have been absorbed in no time and still be waiting for the
             // media.
             let longest = Span::from_ms(LONGEST_MS * (id + 1) as f64);
             prop_assert!(predicted.response() < longest, "{:#?}", predicted);

@@ -104,7 +104,7 @@ proptest! {
         let mut state = seed;
         let mut now = Instant::START;
         for &(at, request) in &asked {
-            // Some steps between two arrivals, anywhere; often none.
+            // Some steps at any times between two arrivals; often none.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             for _ in 0..(state >> 33) % 4 {
                 let step = now + Span::from_ns((at - now).as_ns() / 2);

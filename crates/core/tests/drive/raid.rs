@@ -196,7 +196,7 @@ fn what_a_failed_member_had_is_read_from_all_others() {
     let others = [0, 2, 3, 4].map(|member| alone.ends(Instant::START, member, R, 12, 2));
     let last = others.into_iter().max().expect("four");
     assert_eq!(times(&done), [(7, last)]);
-    // What the others have is read as ever.
+    // Blocks of the other disks are read as usual.
     let mut alone = Alone::new(5);
     let expected = alone.ends(Instant::START, 2, R, 12, 2);
     let done = run(&mut without_one(5, 10), &[(0.0, request(7, R, 72, 2))]);
@@ -294,7 +294,7 @@ fn members_report_their_work() {
     assert!((one.waiting_mean_count - expected).abs() < 1e-9, "{one:?}");
 }
 
-/// Disk 1 serves one read, and nothing from then on until it fails; disk 2 fails unused.
+/// Disk 1 serves one read, then nothing until it fails; disk 2 fails unused.
 #[test]
 fn an_idle_member_that_fails_keeps_its_figures() {
     let members = (0..3).map(|member| BoxedDevice::new(drive(member)));

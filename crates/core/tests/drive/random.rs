@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn us(range: std::ops::Range<i64>) -> impl Strategy<Value = Span> {
-    // Zero is a value that people write, so it must come often.
+    // Zero is a value that people write, so it must be frequent.
     prop_oneof![
         1 => Just(Span::ZERO),
         3 => range.prop_map(|us| Span::from_ns(us * 1000 + 7)),
@@ -136,7 +136,7 @@ fn repair(buffer: &mut Buffer) {
     buffer.dedicated_write_segment &= buffer.segments > 1;
     buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
     buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
-    // On three drives in four: without caching, the other keys mean little.
+    // On three drives in four: without caching, the other keys have little effect.
     buffer.caching |= buffer.arriving_hits;
     if !buffer.caching {
         (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
@@ -190,7 +190,7 @@ pub fn drive() -> impl Strategy<Value = Spec> {
 
 /// Generates a small drive whose copy, seen from outside, predicts how long a request takes. It has
 /// no cache that chooses what to destage: the copy would not know its contents, and a policy inside
-/// would choose among other things than requests.
+/// would choose among more than requests.
 pub fn rehearsed_drive() -> impl Strategy<Value = Spec> {
     drive().prop_map(|mut spec| {
         if spec.buffer.write_cache == WriteCache::Deferred {

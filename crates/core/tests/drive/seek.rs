@@ -139,13 +139,13 @@ impl Brute {
 
     fn width(&self, drive: &impl Estimate) -> f64 {
         match self.way {
-            // The first place is in the window however narrow it is.
+            // The first place is in the window, however narrow.
             Choice::WScan(f) => (f * self.by.length(drive) as f64).max(0.5),
             _ => 0.0,
         }
     }
 
-    /// Goes by `far`, to be called before the arm is there.
+    /// Uses `far`, so it must be called before the arm is there.
     fn go(&mut self, far: i64, drive: &impl Estimate) {
         let to = (self.at(drive).0 + far) as f64;
         let (low, high) = self.window(drive);
@@ -385,7 +385,7 @@ fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) ->
 }
 
 fn ways() -> impl Strategy<Value = Choice> {
-    // Quarters produce ties, the others do not.
+    // Quarters produce ties; other values do not.
     let share = || {
         prop_oneof![
             (0..5u32).prop_map(|n| f64::from(n) / 4.0),

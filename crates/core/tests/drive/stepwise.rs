@@ -44,7 +44,7 @@ impl<'a> Stepwise<'a> {
         self.spec.mechanics.period_ns / 1e6
     }
 
-    /// Linear between the points of a table, level beyond them.
+    /// Linear between the points of a table, constant beyond them.
     fn seek(curve: &SeekCurve, distance: u32) -> f64 {
         let SeekCurve::Table(points) = curve else {
             panic!("only tables here");
@@ -131,7 +131,7 @@ impl<'a> Stepwise<'a> {
         (now + wait * self.period(), width * self.period())
     }
 
-    /// Serves a request that arrives at `now` on an idle drive; when it completes.
+    /// Serves a request that arrives at `now` on an idle drive; returns when it completes.
     pub fn serve(&mut self, now: f64, op: Op, start: u64, sectors: u64) -> f64 {
         let at = match op {
             Op::Read => self.read(now, start, sectors),

@@ -57,7 +57,7 @@ proptest! {
                 done.extend(std::iter::from_fn(|| drive.advance(now)));
             }
             let off = (now - Instant::START).as_ms() - expected;
-            // From here on the two may differ by a revolution, and both be right.
+            // From here on the two may differ by a revolution and both be right.
             if slow.close {
                 return Ok(());
             }

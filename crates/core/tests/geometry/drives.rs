@@ -98,7 +98,7 @@ fn drive(name: &str) -> Geometry {
         zones,
         number(layout, "sectors") as u64,
     );
-    // That of the C2490A is one cylinder short of worthington96 table 13: its last zone ends on
+    // The C2490A file has one cylinder less than worthington96 table 13: its last zone ends on
     // cylinder 2629, and only with that one is its capacity right.
     g.cylinders = g.cylinders.max(number(layout, "cylinders") as u32);
     if g.sparing == Sparing::SectorsPerRange {

@@ -227,8 +227,8 @@ fn invalid_defects() {
     );
 }
 
-/// A spare listed as its own replacement, as the catalogue of the Cheetah 4LP has it, is itself
-/// defective: it moves nothing, and replaces nothing.
+/// A spare listed as its own replacement, as in the catalogue of the Cheetah 4LP, is itself
+/// defective: it moves nothing and replaces nothing.
 #[test]
 fn a_spare_paired_with_itself_is_defective() {
     assert_eq!(refusal(|g| g.zones[0].defects = vec![(19, 19)]), "nothing");

@@ -22,7 +22,7 @@ use plan::{Dice, Level, Stack};
 const SEEDS: u64 = 10_000;
 
 const SECTOR: Span = Span::from_ns(1_000_000);
-/// The clock of a drive is off by no more for each request.
+/// The clock of a drive is off by at most this for each request.
 const ROUNDING: Span = Span::from_ns(1_000);
 
 /// An action on a stack, and its time.
@@ -88,19 +88,19 @@ fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, StackStep)> {
 /// A run of a stack, and its invariants.
 struct Run {
     device: BoxedDevice,
-    /// Requests that were submitted, in order, and when.
+    /// Requests that were submitted, in order, with their instants.
     submitted: Vec<(Instant, Request)>,
     /// Their completions by id.
     done: BTreeMap<u64, Completion>,
     aborted: Vec<u64>,
     now: Instant,
     events: usize,
-    /// The most that the stack has without requests.
+    /// Maximum number of its own events, without requests.
     own_events: usize,
 }
 
 impl Run {
-    /// Takes completions up to `until` without asking for the events in between.
+    /// Takes completions up to `until` without querying the events in between.
     fn leap(&mut self, until: Instant) {
         while let Some(completion) = self.device.advance(until) {
             assert!(completion.at <= until, "{completion:?} by {until:?}");
@@ -192,8 +192,7 @@ impl Run {
     }
 }
 
-/// No request overtakes an ordered one, and that one overtakes none, except for those at the head
-/// of the queue.
+/// Requests overtake no ordered one and are overtaken by none, unless at the head of the queue.
 fn check_order(requests: &[Completion]) {
     let is_head = |done: &Completion| done.request.ordering == Ordering::HeadOfQueue;
     let requests: Vec<_> = requests.iter().filter(|done| !is_head(done)).collect();
@@ -210,7 +209,7 @@ fn check_order(requests: &[Completion]) {
     }
 }
 
-/// After a flush the media have had the time to take what was absorbed before it came.
+/// After a flush the media have had time to take what was absorbed before it came.
 fn check_flushes(requests: &[Completion]) {
     let is_good = |done: &&Completion| done.status.is_success();
     let flushes = requests.iter().filter(|done| done.request.op == Op::Flush);
@@ -283,7 +282,7 @@ fn serve(dice: &mut Dice, stack: &Stack, steps: &[(Instant, StackStep)]) -> Run 
     run
 }
 
-/// Runs the stack of `seed`; the completions of its requests.
+/// Runs the stack of `seed`; returns the completions of its requests.
 fn run(seed: u64) -> Vec<Completion> {
     let dice = &mut Dice::new(seed);
     let stack = Stack::random(dice);
@@ -310,7 +309,7 @@ fn run(seed: u64) -> Vec<Completion> {
     if !has_faults && run.aborted.is_empty() && stack.has_common_queue() {
         check_order(&run.of_all());
     }
-    // A rebuild may begin with the first flush, and writes then.
+    // A rebuild, and with it its writes, may begin with the first flush.
     if !has_faults && stack.own_events() == 0 {
         check_flushed(&mut run, stack.disks);
     }
@@ -378,7 +377,7 @@ fn every_stack_keeps_its_promises() {
     assert!(is_enough || one.is_some(), "{met:?}");
 }
 
-/// Without faults and limits, a stack with wrappers does what it does without them.
+/// Without faults and limits, a stack with wrappers behaves as it does without them.
 #[test]
 fn wrappers_with_nothing_to_do_change_nothing() {
     let idle = || {

@@ -330,7 +330,7 @@ impl Stack {
             disks: dice.pick(&[1, 1, 2, 3]),
             above: random_levels(dice),
         };
-        // Without a queue of the host a full drive refuses requests.
+        // Without a host queue a full drive refuses requests.
         if !dice.one_in(4) {
             stack.levels.push(queue(dice));
         }
@@ -366,8 +366,7 @@ impl Stack {
         }))
     }
 
-    /// Returns the maximum number of events of rebuilds, with a step for each block and some for
-    /// each command.
+    /// Returns the maximum number of rebuild events: one step per block and some per command.
     pub fn own_events(&self) -> usize {
         let striping = self
             .array
@@ -402,7 +401,7 @@ impl Stack {
         }))
     }
 
-    /// Returns true if requests become commands for several members.
+    /// Returns true if a request becomes commands for several members.
     pub fn is_array(&self) -> bool {
         self.array.is_some() || self.declustering.is_some()
     }
@@ -501,8 +500,7 @@ impl Stack {
     }
 }
 
-/// Stacks `levels` on `device`. A policy that needs more knowledge than the device has is replaced
-/// by the default.
+/// Stacks `levels` on `device`. The default replaces policies that need knowledge it lacks.
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {

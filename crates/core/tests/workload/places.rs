@@ -34,7 +34,7 @@ fn a_seed_always_gives_the_same_stream() {
         .map(|r| r.start.0)
         .collect::<Vec<_>>();
     assert_eq!(starts, [282_640, 1_492_336, 1_144_864]);
-    // A single size written as a mix takes another path to the same requests.
+    // A single size written as a mix takes another code path to the same requests.
     assert_eq!(
         generated("poisson(rate=60/s)"),
         generated("closed(clients=1) size=mixed(8KiB=100%)")

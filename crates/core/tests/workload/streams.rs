@@ -102,7 +102,7 @@ fn random_think_times_give_the_expected_rate() {
     // Each client's cycle: 10 ms of service and an exponential think time of 30 ms, so that the
     // last of N arrivals of ten clients comes near N / 10 cycles. The variance of a sum of cycles:
     // 900 ms^2 each; the number of a client's cycles by a time t deviates from t / 40 by sqrt(t 900
-    // / 40^3) (renewal theorem), of ten together sqrt(10) as much.
+    // / 40^3) (renewal theorem), of ten together sqrt(10) times that.
     let n = 50_000u64;
     let arrivals = serve_all(
         "closed(clients=10, think=poisson(mean=30ms))",
@@ -122,8 +122,8 @@ fn random_think_times_give_the_expected_rate() {
 
 #[test]
 fn open_and_closed_streams_run_concurrently() {
-    // One client in the background, who always has a request of 8 ms outstanding, and arrivals
-    // at 100/s: within a second 125 and 100.
+    // One background client, which always has a request of 8 ms outstanding, and arrivals at 100/s:
+    // within a second 125 and 100.
     let text = "closed(clients=1) reads=100% + poisson(rate=100/s) reads=0%";
     let arrivals = serve_all(text, 100_000, Span::from_ms(8.0));
     let reads: Vec<bool> = arrivals.iter().map(|(_, r)| r.op.is_read()).collect();

@@ -11,9 +11,8 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// proportional to `k^-exponent`, and within it all places are equally likely. The incomplete
 /// extent at the end is not used.
 ///
-/// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where `s` is a
-/// step near the golden section of the count that is coprime to it. Neighbours in popularity are
-/// far apart.
+/// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where the step `s`
+/// is coprime to the count and near its golden section. Neighbours in popularity are far apart.
 ///
 /// The 16,384 most popular extents are selected from a table. The others share one entry of it, for
 /// which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks: there, the

@@ -102,7 +102,7 @@ impl BadBlocks {
 }
 
 impl FaultPlan {
-    /// Checks its consistency.
+    /// Checks that the plan is consistent.
     ///
     /// # Errors
     /// The first inconsistent value.
