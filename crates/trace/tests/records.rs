@@ -165,8 +165,7 @@ fn hits_and_disconnects_of_the_c2247() {
     assert_eq!(counts, [1559, 3556, 3224, 1660]);
 }
 
-/// Arrivals in nanoseconds in the columns of DiskSim: read as milliseconds, a minute would last
-/// two years.
+/// Nanosecond arrivals in DiskSim's columns: read as milliseconds, a minute would last two years.
 #[test]
 #[ignore = "needs ../shared"]
 fn an_mqsim_trace_is_not_read_as_disksim() {

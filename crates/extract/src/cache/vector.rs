@@ -10,8 +10,7 @@ use crate::track::Track;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delay {
     For(Span),
-    /// At least this long, extended so that a hit would end half a revolution before or after a
-    /// miss.
+    /// At least this long, extended so that a hit would end half a revolution from a miss.
     Opposite(Span),
 }
 
