@@ -31,7 +31,7 @@
 //! Half the interval of each lead, about 0.003 ms.
 //!
 //! # Cost
-//! About 150 pairs for reads and 1000 for writes, plus those of the module `onward`.
+//! About 150 pairs for reads and 1000 for writes, plus the pairs of the module `onward`.
 
 mod onward;
 mod wait;

@@ -45,7 +45,7 @@ pub struct Rotation {
     pub uncertainty_ns: f64,
     /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
     pub scatter_ns: f64,
-    /// Number of reads.
+    /// Number of reads measured.
     pub samples: u64,
     pub rereads: Rereads,
 }
@@ -241,7 +241,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Reads after increasing pauses until the interval is narrow enough or the time is over.
+    /// Reads after increasing pauses until the interval is narrow enough or the time has elapsed.
     fn lengthen(
         &mut self,
         fit: &mut Fit,

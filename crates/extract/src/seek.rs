@@ -85,8 +85,8 @@ pub fn measure(
     Curve::new(&mut pairs, Access::Read, still, effort).measure(effort)
 }
 
-/// Measures seeks from writes to writes, unless they differ from those of `reads` by a constant.
-/// Destroys data in random blocks.
+/// Measures seeks from writes to writes, unless they differ from `reads` by a constant. Destroys
+/// data in random blocks.
 ///
 /// Times are relative to a write on the track of the previous one, and include settling for writes.
 ///

@@ -28,7 +28,7 @@ pub(super) struct TestCommand {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TestVector {
-    /// Block of the initial read from the media, which brings the drive into a known state.
+    /// Block of the initial read from the media, which puts the drive into a known state.
     pub first: Lbn,
     pub commands: Vec<TestCommand>,
     rest: Delay,

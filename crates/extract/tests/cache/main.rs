@@ -242,7 +242,7 @@ fn zero_latency_reads_are_not_denied_without_hits() {
     }
 }
 
-/// The same holds with noise of 0.1 ms.
+/// Like the previous test, with noise of 0.1 ms.
 #[test]
 fn noise_does_not_turn_facts() {
     for name in [
