@@ -76,7 +76,7 @@ pub struct WriteHits {
     /// Service time of such a write after a write.
     pub after_write: Option<Estimate>,
     /// Lead of a one-sector write that the cache absorbs, on the track of a preceding read; `None`
-    /// if the arm waits for all data, or if its arrival on the media cannot be observed.
+    /// if the arm waits for all data, or if the write's arrival on the media cannot be observed.
     #[serde(default)]
     pub lands: Option<Estimate>,
     /// Extra time if the arm is on another cylinder.

@@ -230,7 +230,8 @@ impl Iterator for Reader {
     }
 }
 
-/// Errors are as for [`open_with`].
+/// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
+/// from its content. The first invalid row ends it. [`open_with`] has more options and lists errors.
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(
         path,

@@ -58,7 +58,8 @@ pub enum Unsure {
     SlowBus,
     /// The media may wait for more sectors than were written.
     More,
-    /// The number of sectors: the media keep missing longer writes, as if the buffer is small.
+    /// The number of sectors: the media keep missing longer writes, as on drives with small
+    /// buffers.
     Missed,
 }
 

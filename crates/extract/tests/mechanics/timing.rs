@@ -40,7 +40,7 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
     (timing, reads, disk.cost())
 }
 
-/// Asserts that observable times agree within `times` 0.02 ms. Returns the largest error, in ms.
+/// Asserts that sums agree within `times` 0.02 ms. Returns the largest error in ms, and its name.
 pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut max = (0.0, "");
     let sums = |spec| ObservableTimes::new(spec).sums();
