@@ -231,7 +231,7 @@ impl Iterator for Reader {
 }
 
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. The first invalid row ends it. [`open_with`] has more options and lists errors.
+/// from its content. The first invalid row ends it. For errors and options see [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(
         path,
