@@ -58,8 +58,7 @@ pub enum Unsure {
     SlowBus,
     /// The media may wait for more sectors than were written.
     More,
-    /// The number of sectors: the media keep missing longer writes, for example with a small
-    /// buffer.
+    /// The number of sectors: the media keep missing longer writes, as if the buffer were small.
     Missed,
 }
 
