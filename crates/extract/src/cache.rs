@@ -40,8 +40,7 @@ pub fn measure(
     measure_with(Context::new(disk, setup, known, false, seed)?, effort)
 }
 
-/// Measures the buffer by reads and writes, given the `hits` of earlier measurements. Destroys data
-/// in random blocks.
+/// Measures the buffer by reads and writes, given earlier `hits`. Destroys data in random blocks.
 ///
 /// # Errors
 /// See [`measure`].
@@ -54,7 +53,7 @@ pub fn measure_writes(
     seed: u64,
 ) -> Result<Facts, Error> {
     let mut context = Context::new(disk, setup, known, true, seed)?;
-    // The overhead of hits is no evidence: like that of misses it may be zero.
+    // The overhead of hits does not show it: like the overhead of misses, it may be zero.
     context.absorbs_writes = hits.after_read.is_some();
     measure_with(context, effort)
 }

@@ -40,7 +40,7 @@ pub(crate) struct Clock {
     prior: f64,
     /// Completions with larger deviations were not served by the media, in nanoseconds.
     tolerance: f64,
-    /// Completion overhead of writes beyond that of reads: after a read, after a write.
+    /// Extra completion overhead of writes compared with reads: after a read, after a write.
     writes: [Line; 2],
 }
 
@@ -97,8 +97,7 @@ impl Clock {
         })
     }
 
-    /// Returns by how much a command ended after the nearest pass of the end of its sector; within
-    /// half a revolution.
+    /// Returns the delay of `end` after the nearest pass of the sector's end: ± half a revolution.
     pub fn off(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;

@@ -44,8 +44,7 @@ pub struct LayoutDifference {
     /// Number of these on another cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks on the same track. Angles are relative to block 0, as the index mark is not
-    /// observable.
+    /// blocks on the same track. Angles are relative to block 0: the index mark is unobservable.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
@@ -59,8 +58,7 @@ pub struct LayoutDifference {
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Distance in cylinders with the largest difference, and the two times, each the mean of both
-    /// directions.
+    /// Distance in cylinders with the largest difference, and the times (means of both directions).
     pub largest: (u32, [Span; 2]),
     /// Distance with the largest difference relative to the first, and the two times.
     pub largest_relative: (u32, [Span; 2]),
@@ -256,8 +254,7 @@ impl<'a> ObservableTimes<'a> {
 
     /// Returns the lead at which a one-sector request just catches its sector on the second
     /// cylinder, sent while the arm is on the first: for a read after a read, for a write after a
-    /// write. As read completions show when sectors pass, it includes the time from the media to
-    /// the host.
+    /// write. As read completions show when sectors pass, it includes the time from media to host.
     pub fn lead(&self, op: Op, way: (Cylinder, Cylinder)) -> Span {
         let time = self.times.total(op, way, false);
         match op {
@@ -353,7 +350,7 @@ fn reconnection(bus: &Bus, time: Span) -> Span {
     }
 }
 
-/// Requests per run.
+/// Number of requests per run.
 const REQUESTS: u64 = 400;
 /// Start of each run, in percent of the blocks.
 const RUN_STARTS: [u64; 3] = [1, 50, 95];

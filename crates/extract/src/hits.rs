@@ -76,8 +76,7 @@ pub struct WriteHits {
     /// Service time of such a write after a write.
     pub after_write: Option<Estimate>,
     /// Lead of a one-sector write that the cache absorbs, on the track of a preceding read; `None`
-    /// if the arm waits for all data, or if the time at which it reaches the media cannot be
-    /// observed.
+    /// if the arm waits for all data, or if the write's arrival on the media cannot be observed.
     #[serde(default)]
     pub lands: Option<Estimate>,
     /// Extra time if the arm is on another cylinder.
@@ -306,8 +305,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         Ok(found)
     }
 
-    /// Returns the first track of a cylinder, a different one each time, with room for the largest
-    /// request.
+    /// Returns the first track of a new cylinder each time, with room for the largest request.
     fn fresh(&mut self) -> Track {
         let layout = self.pairs.layout;
         let max = SectorCount(1 + u64::from(LARGE[0]));
@@ -361,8 +359,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         Ok(timed)
     }
 
-    /// Writes `sectors` blocks, which the cache may absorb, after a read from the media or a write
-    /// to them.
+    /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
     fn write_hit(&mut self, before: Access, sectors: u16, far: Far) -> Result<CommandTimes, Error> {
         let from = self.fresh();
         let at = match far {
@@ -429,8 +426,7 @@ impl HitMeasurement<'_, '_> {
         Ok(Some(one.estimate()))
     }
 
-    /// Measures the lead of absorbed writes of this size; `None` if the reads after them do not
-    /// reveal it.
+    /// Measures the lead of absorbed writes of this size; `None` if later reads do not reveal it.
     fn lead_of_hits(&mut self, sectors: u16, effort: Effort) -> Result<Option<Found>, Error> {
         let (narrow, max) = mtbrc::precision(effort);
         let mut threshold = Threshold::default();
@@ -448,9 +444,8 @@ impl HitMeasurement<'_, '_> {
         Ok(threshold.is_done(narrow).then(|| threshold.found()))
     }
 
-    /// Returns bounds of the lead from a write of `sectors` that is sent about `lead` before its
-    /// first sector passes: the largest lead known to be too short, and the smallest that is
-    /// enough.
+    /// Returns bounds of the lead from a write of `sectors` sent about `lead` before its first
+    /// sector passes: the largest lead known to be too short, and the smallest that suffices.
     fn lands(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
         let from = self.fresh();
         let Some(track) = self.pairs.rests(Access::Read, &from) else {
@@ -486,8 +481,7 @@ impl HitMeasurement<'_, '_> {
     }
 }
 
-/// Sizes in sectors of the reads that detect a slower bus, and of those that measure it, unless
-/// tracks are short.
+/// Sizes in sectors of the reads that detect and measure a slower bus, unless tracks are short.
 const DETECTION_SECTORS: u16 = 9;
 const RATE_SECTORS: u16 = 33;
 /// Minimum detectable difference per sector, in nanoseconds.

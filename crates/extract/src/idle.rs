@@ -44,12 +44,10 @@ use crate::{Disk, Error};
 const LONG: Span = Span::from_ns(250_000_000);
 /// Maximum distance of read-ahead in blocks.
 const FAR: u64 = 16_384;
-/// Maximum number of pairs sent near the threshold, and the sufficient number of them within a
-/// sector of it.
+/// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
 const PAIRS: u32 = 450;
 const NEAR: u32 = 120;
-/// The second command of a pair is sent within this share of a revolution, while read-ahead is on
-/// the track.
+/// Share of a revolution in which a pair's second command is sent, with read-ahead on the track.
 const AHEAD: f64 = 1.0 / 3.0;
 /// Number of contradictory pairs that show that the arm is not free immediately.
 const CONTRADICTIONS: usize = 2;
@@ -57,8 +55,7 @@ const CONTRADICTIONS: usize = 2;
 /// by less than this share of a sector do not count.
 const LATE: f64 = 6.0;
 
-/// Accepted probability of mistaking a buffered block for one that is not buffered; about a hundred
-/// blocks are tested.
+/// Accepted probability of mistaking a buffered block for an unbuffered one; about 100 are tested.
 const BY_CHANCE: f64 = 1e-5;
 
 /// The activity of a drive after a read until its arm is free.
@@ -117,8 +114,7 @@ fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     turns + share * (turns + 2.0)
 }
 
-/// Returns true if read-ahead of `blocks` ends as early as possible, with skews that cover track
-/// switches.
+/// Returns true if read-ahead of `blocks` ends as early as it can if skews cover track switches.
 fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
     let rest = pairs.clock.period() * turns(place, blocks, COVERED);
     for _ in 0..4 {
@@ -146,8 +142,7 @@ impl Idle {
     }
 }
 
-/// Returns the number of tracks read ahead to their ends, if the last block is the last of its
-/// track.
+/// Returns the number of tracks read ahead to their ends, if the last block ends its track.
 fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     let last = from.first() + ahead;
     let mut first = from.first();
@@ -190,8 +185,8 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
-    // The first commands go to an eighth of a track. If sectors are few, or nearly as many on both
-    // tracks, they pass at almost the same fraction of a sector.
+    // The first commands go to an eighth of a track. If tracks are short or almost equally long,
+    // these sectors pass at almost the same fraction of a sector.
     let apart = outer.sectors().abs_diff(inner.sectors());
     let is_alike = apart > 0 && outer.sectors() / 8 * apart < inner.sectors() / 2;
     for _ in 0..PAIRS {
@@ -265,8 +260,8 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// Returns the number of completions like that of a miss that show that the block is not buffered,
-/// if a hit looks like a miss with this probability.
+/// Returns the number of apparent misses needed to show that the block is not buffered, if a hit
+/// resembles a miss with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -274,8 +269,8 @@ fn enough_tied(chance: f64) -> u32 {
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` beyond the first of a cylinder like that of `place` seems to be
-/// in the buffer, after a read of the first and a rest.
+/// Returns true if the block `far` beyond the first of a cylinder like `place`'s seems to be in the
+/// buffer, after a read of the first and a rest.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();

@@ -81,10 +81,10 @@ impl std::fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
     pub median: Estimate,
-    /// 95th percentile.
+    /// 95th percentile of the time.
     pub upper: Span,
     /// The inter-request distances at the 50th and the 95th percentile: from the pass of X's first
-    /// sector to that of Y's.
+    /// sector to the pass of Y's.
     pub distances: (Span, Span),
     /// Mean delay of the host between the end of X and the sending of Y.
     pub host: Span,
@@ -95,7 +95,7 @@ pub struct Mtbrc {
 pub struct Pair {
     /// From the pass of X's first sector to the next of Y's after its sending.
     pub distance: Span,
-    /// From the end of X, and the rest that followed, to that of Y.
+    /// From the end of X, and the rest that followed, to the end of Y.
     pub between: Span,
     /// True if Y caught that pass.
     pub caught: bool,
@@ -194,8 +194,7 @@ pub(crate) fn threshold(
     })
 }
 
-/// Returns the sufficient half-width of the interval of leads in nanoseconds, and the maximum
-/// number of pairs.
+/// Returns the target half-width of the lead interval in nanoseconds, and the maximum pair count.
 pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     match effort {
         Effort::Quick => (5e3, 60),
@@ -208,8 +207,7 @@ pub(crate) fn precision(effort: Effort) -> (f64, u32) {
 pub(crate) struct Zone {
     pub search: Search,
     host: f64,
-    /// Differences from a lead to the time between completions, and to the distance, with the mean
-    /// host delay.
+    /// Time between completions, and distance, minus the lead, with the mean host delay.
     to_end: f64,
     to_pass: f64,
 }

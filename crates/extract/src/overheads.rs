@@ -31,7 +31,7 @@
 //! Half the interval of each lead, about 0.003 ms.
 //!
 //! # Cost
-//! About 150 pairs for reads and 1000 for writes, plus those of the module `onward`.
+//! About 150 pairs for reads and 1000 for writes, plus the pairs of the module `onward`.
 
 mod onward;
 mod wait;
@@ -48,7 +48,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 pub use wait::{Unsure, Wait};
 
-/// Overheads of reads.
+/// Overheads that reads alone determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     /// Lead of a read on the track of a preceding read.
@@ -71,12 +71,11 @@ pub struct Writes {
     pub leads: [Estimate; 2],
     /// Lead on another track of the cylinder, after a write.
     pub other_track: Estimate,
-    /// Leads on a distant cylinder, minus the extra time of a read there, after a read and after a
-    /// write.
+    /// Leads on a distant cylinder minus the extra time of a read there, after reads and writes.
     pub seeking: [Estimate; 2],
-    /// Completion overhead beyond that of a read, after a read and after a write; may be negative.
+    /// Completion overhead minus a read's, after a read and after a write; may be negative.
     pub later: [Estimate; 2],
-    /// How the media wait for the data of a write.
+    /// The media's wait for the data of a write.
     pub wait: Wait,
     /// Lead of a write that continues the previous one.
     pub in_sequence: Estimate,
@@ -193,7 +192,7 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 
     /// Chooses the share of the stroke over which seeks before writes vary least: the first of a
-    /// few without variation, if any.
+    /// few without variation, if possible.
     fn steady(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
@@ -208,8 +207,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(best.map_or(3, |(_, share)| share))
     }
 
-    /// Measures the lead from the middle zone to cylinders a share of the stroke away, as the mean
-    /// of both directions.
+    /// Measures the mean lead of both directions from the middle zone over a share of the stroke.
     fn far(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;

@@ -344,11 +344,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
         runs.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Sends pairs of commands with these accesses and sectors until the threshold of their leads is
-    /// known. `goal` is half an interval in nanoseconds and the maximum number of pairs for it. If
-    /// the host delay is so uneven that leads are random, five times as many are sent; or, where
-    /// completions scatter, the interval may be wider. `pair` returns the tracks of both commands,
-    /// and the difference of the lead from that of the threshold.
+    /// Sends pairs of commands with these accesses and sectors until the threshold of their leads
+    /// is known. `goal` is half an interval in nanoseconds and the maximum number of pairs for it.
+    /// If the host delay is so uneven that leads are random, the maximum is five times larger; or,
+    /// where completions scatter, the interval may be wider. `pair` returns the tracks of both
+    /// commands, and the difference of the lead from the threshold's.
     pub fn search(
         &mut self,
         accesses: (Access, Access),

@@ -45,7 +45,7 @@ pub struct Rotation {
     pub uncertainty_ns: f64,
     /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
     pub scatter_ns: f64,
-    /// Number of reads.
+    /// Number of reads measured.
     pub samples: u64,
     pub rereads: Rereads,
 }
@@ -64,13 +64,11 @@ pub enum Rereads {
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
 const FIRST: usize = 24;
-/// Duration of the initial reads on a drive without pending work that turns at 3,300 revolutions a
-/// minute.
+/// Duration of the initial reads on an idle drive that turns at 3,300 revolutions a minute.
 const SLOW_NS: f64 = 18e6;
 /// Minimum number of pauses if they take longer.
 const MIN_PAUSES: usize = 6;
-/// Reads used for the period if some ended at another angle, each after a pause of up to this many
-/// nanoseconds.
+/// Reads for the period if some ended at another angle; maximum pause before each, in nanoseconds.
 const PAUSED: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
 /// Reads of other blocks that evict a block from the buffer.
@@ -243,7 +241,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Reads after increasing pauses until the interval is narrow enough or the time is over.
+    /// Reads after increasing pauses until the interval is narrow enough or the time has elapsed.
     fn lengthen(
         &mut self,
         fit: &mut Fit,
@@ -256,7 +254,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }
-        // One pause for each doubling of the time, and as many again if the interval is wide.
+        // One pause for each doubling of the time, and again if the interval is wide.
         let before = self.ends.len();
         let is_slow = self.ends[before - 1] - self.ends[0] > FIRST as f64 * SLOW_NS;
         let min = if is_slow { MIN_PAUSES } else { 0 };
@@ -280,9 +278,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the largest period at which all completions so far have the same phase; if they are
-    /// noisy, all except one outlier. A late completion may be in phase only at a fraction of the
-    /// period.
+    /// Returns the largest period with all completions so far in phase; if they are noisy, all
+    /// except one outlier. A late completion may be in phase only at a fraction of the period.
     fn coherent(&self) -> Option<f64> {
         let all = coherent(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -303,8 +300,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// Returns the mean direction of completions at a period: its length, and its angle in revolutions
-/// from the first.
+/// Returns the mean direction of completions at a period: length, and revolutions from the first.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
@@ -385,8 +381,7 @@ impl Fit {
         self.period + self.line.slope(0.0)
     }
 
-    /// Returns half the 95 % interval of the slope; the clock of the host has a resolution of a
-    /// nanosecond.
+    /// Returns half the 95 % interval of the slope; the host's clock resolves one nanosecond.
     fn uncertainty(&self) -> f64 {
         2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
     }

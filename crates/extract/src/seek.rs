@@ -12,18 +12,17 @@
 //! the result bounds the seek time, until the interval is at most 0.25 % or 0.006 ms either way.
 //! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
 //!
-//! The distances are those of the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th
-//! and 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances
-//! grow by a twenty-fifth. A sixth of them, from the whole curve, is measured first. If a point
-//! deviates from the line between its neighbours, the middles of the adjacent intervals are
-//! measured too, and so on. Distances that exceed the time limit are omitted and reported, as are
-//! those whose pairs do not bound the time.
+//! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
+//! 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances grow
+//! by a twenty-fifth. A sixth of them, from the whole curve, is measured first. If a point deviates
+//! from the line between its neighbours, the middles of the adjacent intervals are measured too,
+//! and so on. Distances that exceed the time limit are omitted and reported, as are those whose
+//! pairs do not bound the time.
 //!
 //! # Decision
-//! The seek time is the difference between the threshold of its pairs and that of pairs on one
-//! track. Whatever pairs on one track need beyond the overhead, such as settling, is
-//! indistinguishable from the overhead and part of it. If read-ahead must end first, pairs start
-//! where it leaves the head.
+//! The seek time is the difference between the thresholds of its pairs and of pairs on one track.
+//! Whatever the latter need beyond the overhead, such as settling, is indistinguishable from the
+//! overhead and part of it. If read-ahead must end first, pairs start where it leaves the head.
 //!
 //! # Confidence
 //! Half the interval between the longest lead that missed and the shortest that caught; if these
@@ -63,7 +62,7 @@ pub struct Seeks {
 /// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeekPoint {
-    /// In cylinders.
+    /// Seek distance in cylinders.
     pub distance: u32,
     /// Mean of both directions, strictly the 50th percentile.
     pub mean: Estimate,
@@ -86,8 +85,8 @@ pub fn measure(
     Curve::new(&mut pairs, Access::Read, still, effort).measure(effort)
 }
 
-/// Measures seeks from writes to writes, unless they differ from those of `reads` by a constant.
-/// Destroys data in random blocks.
+/// Measures seeks from writes to writes, unless they differ from `reads` by a constant. Destroys
+/// data in random blocks.
 ///
 /// Times are relative to a write on the track of the previous one, and include settling for writes.
 ///
@@ -106,8 +105,7 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Returns true if the curves differ by a constant at all common distances at which writes wait for
-/// the arm.
+/// Returns true if the curves differ by a constant at common distances where writes await the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {

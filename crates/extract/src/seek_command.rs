@@ -6,15 +6,14 @@
 //!
 //! # Test vector
 //! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
-//! from each ten SEEKs inward and ten back outward. Longer distances bring starting points closer
+//! from each ten SEEKs inward and ten back outward. Starting points for longer distances are closer
 //! together; a full stroke has one. If the curve bends, distances in between are added. SEEK
 //! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at the distances between these.
 //!
 //! # Decision
-//! Of the times from one starting point in one direction, those that deviate by more than 10 % from
-//! their median are discarded: retries, recalibrations, delays of the host. The mean of the others
-//! represents the starting point; the mean curve is the mean over starting points, the maximum
-//! curve their maximum.
+//! Times from a starting point in one direction that deviate by more than 10 % from their median
+//! are discarded: retries, recalibrations, host delays. The mean of the others represents the
+//! starting point; the mean curve is the mean over starting points, the maximum curve the largest.
 //!
 //! The overhead of a SEEK is the difference between SEEKs of one cylinder and the movement over one
 //! cylinder, both inward. The latter is MTBRC(1-sector write, 1-sector read on the adjacent
@@ -59,7 +58,7 @@ pub struct Curves {
 /// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// In cylinders.
+    /// Seek distance in cylinders.
     pub distance: u32,
     /// Mean over directions and starting points.
     pub mean: Estimate,
@@ -336,7 +335,7 @@ impl Curves {
         }
     }
 
-    /// Compares these curves with those of MTBRC.
+    /// Compares these curves with MTBRC's.
     pub fn compare(&self, other: &Seeks) -> Difference {
         let by_mtbrc = |distance: u32| {
             let next = other

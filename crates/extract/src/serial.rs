@@ -107,7 +107,7 @@ pub(crate) mod value {
     }
 }
 
-/// An optional value.
+/// Serializes a value that may be absent.
 pub(crate) mod maybe_value {
     use diskarm_core::spec::Value;
     use serde::de::Error;

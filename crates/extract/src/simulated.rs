@@ -17,8 +17,7 @@ pub struct HostDelay {
     pub max: Span,
 }
 
-/// A modelled drive behind a logical unit, in virtual time: a second of the drive takes far less
-/// than a second.
+/// A modelled drive and its logical unit in virtual time, which passes much faster than real time.
 pub struct SimulatedDrive {
     unit: Unit<Single>,
     now: Instant,
@@ -128,8 +127,7 @@ impl Transport for SimulatedDrive {
         self.now
     }
 }
-/// Adds normally distributed noise to the completion times of a transport, like an inexact host
-/// clock.
+/// Adds normally distributed noise to a transport's completion times, like an inexact host clock.
 pub struct NoisyTransport<'a> {
     inner: Box<dyn Transport + 'a>,
     deviation: Span,

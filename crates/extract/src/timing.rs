@@ -20,12 +20,12 @@
 //!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
 //!   minus the settling time of writes. The longest such head switch is assumed, and a request on
 //!   another track of the cylinder settles for the rest.
-//! * The bus rate of writes is that of reads unless writes reveal their own: if the media wait for
-//!   more than one sector, or if a write cache absorbs them.
+//! * The bus rate of reads also applies to writes unless they reveal their own: if the media wait
+//!   for more than one sector, or if a write cache absorbs them.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
 //!   below their uncertainty: a drive without them serves contiguous requests in the same
 //!   revolution, and the smallest overhead would cost it another one.
-//! * Overheads of write hits are those of misses if no write was absorbed.
+//! * If no write was absorbed, write hits have the overheads of misses.
 //! * If the data of a write arrive later after a write, beyond the overhead, this is the duration
 //!   of an extra disconnect (worthington94 table A.4), whose other times are zero.
 
@@ -46,7 +46,7 @@ pub struct Timing {
     pub rotation: Rotation,
     /// Time until the arm is idle after a read.
     pub idle: Idle,
-    /// Seeks before reads.
+    /// Measured seek times before reads.
     pub seeks: Seeks,
     /// Overheads of reads from the media.
     pub reads: Reads,
@@ -93,8 +93,7 @@ pub fn measure(
     })
 }
 
-/// Measures everything that needs writes, on a drive with known `timing`. Destroys data in random
-/// blocks.
+/// Measures what needs writes, on a drive with known `timing`. Destroys data in random blocks.
 ///
 /// # Errors
 /// See [`measure`].
@@ -186,7 +185,7 @@ impl Timing {
 
     /// Returns the longest head switch with which transfers continue to the next track where this
     /// was observed, given the settling time of writes; `None` if it was never observed, or only
-    /// within pauses that are no shorter than pairs need.
+    /// within pauses long enough for pairs.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -235,8 +234,7 @@ impl Timing {
         division
     }
 
-    /// Returns the measurement of absorbed writes with the longest settling time on the current
-    /// track, if any.
+    /// Returns the measurement of absorbed writes with the longest settling time on the same track.
     pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
         let is_shown = self.division().longer > Span::ZERO;
         let written = self.written.as_ref().filter(|_| is_shown)?;
@@ -244,8 +242,7 @@ impl Timing {
     }
 
     /// Returns the settling time on the current track from absorbed writes; `None` if the arm is
-    /// ready before the data, if no write reveals it, or if it exceeds the total time of some
-    /// request.
+    /// ready before the data, if no write reveals it, or if it exceeds a request's total time.
     fn landed(&self, written: &Written, division: &Division) -> Option<Span> {
         let Written { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
@@ -371,8 +368,7 @@ impl Timing {
         (division.track_settle - data).or_zero()
     }
 
-    /// Returns the extra delay of data relative to the arm after a write compared with after a
-    /// read.
+    /// Returns the extra delay of data relative to the arm after a write, compared with a read.
     fn data_later(&self, written: &Written) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
@@ -461,8 +457,7 @@ fn unless_within(max: Span, time: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// With noise of 0.1 ms, the 95 % interval of the mean of 224 writes is 0.2 ms over the root of
-    /// 224, 0.0134 ms.
+    /// At 0.1 ms noise, the 95 % interval for 224 writes is 0.2 ms / sqrt(224) = 0.0134 ms.
     #[test]
     fn completions_that_may_be_none_are_none() {
         let later = |us: f64| Estimate {

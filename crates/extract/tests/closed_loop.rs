@@ -140,8 +140,7 @@ const DETERMINED: [(&str, &[&str]); 2] = [
 ];
 
 /// Runs the whole suite on two drives with different buffers and sparing: every block is at its
-/// location, sums of overheads are within 0.02 ms, and every fact of the buffer is right or
-/// reported as open.
+/// location, sums of overheads are within 0.02 ms, and every fact of the buffer is right or open.
 #[test]
 fn the_suite_describes_two_drives() {
     for (name, open) in DETERMINED {

@@ -22,8 +22,7 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(100_000),
 };
 
-/// Delays commands and their completions by a fixed time and an exponential deviate, and one in 500
-/// by milliseconds.
+/// Delays commands and completions by a fixed and an exponential time, one in 500 by milliseconds.
 struct Late {
     drive: SimulatedDrive,
     generator: Pcg64Mcg,

@@ -100,8 +100,8 @@ fn an_interrupted_run_has_the_same_results() {
 }
 
 /// On a drive whose transfers continue to the next track in less time than requests need, the
-/// results for the head switch and the time to settle are bounds, which hold and are called bounds.
-/// Where transfers need as long as requests, the head switch is measured.
+/// results for the head switch and the settling time are bounds, which hold and are called bounds.
+/// If transfers need as long as requests, the head switch is measured.
 #[test]
 fn bounds_of_a_head_switch_are_not_called_measured() {
     let last = MEASUREMENTS

@@ -140,8 +140,7 @@ fn attention_to_a_reset_is_not_the_command_s_result() {
     assert!(cost.time > Span::from_s(1.0), "{cost:?}");
 }
 
-/// Results from before and after a change do not belong together. Changes before the first command
-/// are harmless.
+/// Results from before and after a change do not mix. Changes before the first command do no harm.
 #[test]
 fn changing_parameters_end_a_measurement() {
     let changed = (

@@ -1,8 +1,8 @@
 //! Measures the speed of readers: `cargo run --release --package diskarm-trace --example readers`.
 //!
 //! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs,
-//! and the ratio of its time to that of counting the newlines in the same bytes, which depends less
-//! on other load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//! and its time relative to counting the newlines in the same bytes, which depends less on other
+//! load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
 //!
 //! `write FORMAT REQUESTS FILE` writes such a trace, and `read FORMAT FILE` reads one and does
 //! nothing else; `cargo xtask counts` counts its instructions.
@@ -19,7 +19,7 @@ use diskarm_trace::{Location, Reader, Record, TraceError, Writer, open, read, wr
 /// Requests of a trace.
 const REQUESTS: u64 = 300_000;
 
-/// The number of runs, of which the fastest counts.
+/// Number of runs; the fastest is reported.
 const RUNS: usize = 5;
 
 /// A format's name and a trace in it.
@@ -289,7 +289,7 @@ fn vscsi(row: &Row) -> Vec<u8> {
     bytes
 }
 
-/// Its issue and its completion.
+/// The issue and the completion of a request.
 fn blktrace(row: &Row) -> Vec<u8> {
     let category = if row.is_read { 1 << 16 } else { 1 << 17 };
     let mut bytes = Vec::with_capacity(96);

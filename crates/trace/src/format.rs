@@ -11,9 +11,8 @@ use crate::time::TimeUnit;
 
 /// Parses the rows of a trace, in file order.
 pub trait RowReader: Send {
-    /// Returns the next record, or `None` at the end; an error for an invalid row. After an error
-    /// that [is skippable](crate::ErrorKind::is_skippable) the next call continues with the next
-    /// row.
+    /// Returns the next record, or `None` at the end; an error for an invalid row. After a
+    /// [skippable](crate::ErrorKind::is_skippable) error the next call continues with the next row.
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError>;
 }
 
@@ -192,8 +191,7 @@ pub trait RowWriter: Send {
     /// record that the format cannot hold.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
 
-    /// Appends anything that follows the last row; an error for a pending record that the format
-    /// cannot hold.
+    /// Appends what follows the last row; an error if the format cannot hold a pending record.
     fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
         Ok(())
     }
@@ -283,8 +281,7 @@ pub(crate) fn is_arrow(head: &[u8]) -> bool {
 /// Arrow files begin and end with it (Columnar Format, IPC File Format).
 pub(crate) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 
-/// Checks for a continuation marker and a length that is a multiple of 8 (Encapsulated message
-/// format).
+/// Checks for a continuation marker and a multiple-of-8 length (Encapsulated message format).
 fn is_arrow_stream(head: &[u8]) -> bool {
     let length = head.strip_prefix(&[0xff; 4]).and_then(<[u8]>::first_chunk);
     let length = length.map(|bytes| i32::from_le_bytes(*bytes));

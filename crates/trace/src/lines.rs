@@ -189,8 +189,7 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// Returns the `fields`, one for each of `names`, at most `N`; an error if there are more or
-    /// less.
+    /// Returns the `fields`, one per name in `names`, at most `N`; an error if numbers differ.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -370,8 +369,7 @@ impl Field<'_> {
         self.ending(start, bytes.div_ceil(BLOCK_BYTES))
     }
 
-    /// Parses the blocks that a request overlaps; this is its byte offset, `length` its length in
-    /// bytes.
+    /// Parses the blocks that a request of `length` bytes overlaps; this field is its byte offset.
     #[inline]
     pub(crate) fn bytes(
         &self,

@@ -169,8 +169,7 @@ impl Pairing {
         }
     }
 
-    /// Returns the oldest request, if it is completed, its completion was lost, or events have
-    /// ended.
+    /// Returns the oldest request if it completed or lost its completion, or if events have ended.
     #[inline]
     pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {

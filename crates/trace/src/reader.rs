@@ -231,8 +231,7 @@ impl Iterator for Reader {
 }
 
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. The first invalid row ends it. See [`open_with`] for other options.
-/// Errors are those of [`open_with`].
+/// from its content. The first invalid row ends it. For errors and options see [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(
         path,
@@ -262,8 +261,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
     begin(source, entry, options)
 }
 
-/// Like [`open`], but reads the trace from `input`. Errors call it `name`, and are those of
-/// [`open_with`].
+/// Like [`open`], but reads from `input`, which errors call `name`. Fails like [`open_with`].
 ///
 /// ```
 /// let bytes = &b"0.25 0 1200 8 1\n1.5 0 90 16 0\n"[..];

@@ -43,8 +43,7 @@ pub struct ByteSource {
 }
 
 impl ByteSource {
-    /// Reads from `input`, called `name` in errors. An error if its first bytes cannot be read or
-    /// decompressed.
+    /// Reads `input`, called `name` in errors. Fails if its head cannot be read or decompressed.
     pub fn new(input: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
         Self::with_file(input, None, name)
     }
@@ -116,8 +115,7 @@ impl ByteSource {
         self.offset
     }
 
-    /// Returns the buffered part of the rest of the file; at least the head, before anything is
-    /// consumed.
+    /// Returns the buffered bytes that are not consumed: initially, at least the head.
     pub(crate) fn held(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -376,8 +374,7 @@ impl<R: BufRead> Frames<R> {
         Ok(false)
     }
 
-    /// Returns an error unless the frame, all of which is read, has the content that was
-    /// compressed.
+    /// Returns an error unless the frame, read completely, has the content that was compressed.
     fn check(&self) -> io::Result<()> {
         let size = self.frame.content_size();
         let sum = self.frame.get_checksum_from_data();

@@ -28,7 +28,7 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
-    /// Reads all lines of `source`; `parse` is called for the first and for those of another shape.
+    /// Reads all lines of `source`; `parse` is called for the first and for lines of another shape.
     pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),

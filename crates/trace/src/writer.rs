@@ -23,8 +23,7 @@ pub struct Writer<W: Write> {
 const CHUNK: usize = 128 * 1024;
 
 impl<W: Write> Writer<W> {
-    /// Writes to `output` in the format called `format`, which must be a writable one. Errors name
-    /// the output `name`.
+    /// Writes to `output`, called `name` in errors, in the writable format called `format`.
     pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
@@ -62,8 +61,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace and returns notes about it, one line each. Errors are those of
-    /// [`Self::write`].
+    /// Ends the trace and returns notes about it, one line each. Fails like [`Self::write`].
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
         let ended = self.rows.end(&mut self.buffer);
         ended.map_err(|why| self.unwritable(why, None))?;

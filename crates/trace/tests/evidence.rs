@@ -62,7 +62,7 @@ fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize,
     (missed, all)
 }
 
-/// A drive, and how to recognise a hit: its response is less than overhead and bus transfer.
+/// A drive and its criterion for hits: a response below overhead and bus transfer.
 struct Seagate {
     name: &'static str,
     /// Blocks of a segment.

@@ -1,5 +1,5 @@
-//! Ordinary rows of text formats are read on a fast path, which the first row of a file does not
-//! take: a file is read as its rows are alone, with the same records and the same error.
+//! Ordinary rows of text formats are read on a fast path, but not the first row of a file: a file
+//! yields the same records and error as its rows read one by one.
 
 use std::io::Cursor;
 
@@ -13,7 +13,7 @@ const FORMATS: [&str; 6] = ["alibaba", "mqsim", "msr", "spc", "systor17", "tence
 /// The replacements of a byte of a row.
 const BYTES: &[u8] = b"0123456789,,.. -+RWrwEx\r\t\"\xff";
 
-/// Numbers of many lengths, so that words of eight bytes begin and end everywhere.
+/// Numbers of many lengths, so that eight-byte words begin and end at every position.
 fn number() -> impl Strategy<Value = u64> {
     (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
 }
@@ -69,7 +69,7 @@ fn row(format: &'static str) -> impl Strategy<Value = String> {
     )
 }
 
-/// Rows, of some of which a byte is changed.
+/// Rows, some of them with a changed byte.
 fn rows(format: &'static str) -> impl Strategy<Value = Vec<Vec<u8>>> {
     let change = prop_oneof![
         4 => Just(None),

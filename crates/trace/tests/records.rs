@@ -165,8 +165,7 @@ fn hits_and_disconnects_of_the_c2247() {
     assert_eq!(counts, [1559, 3556, 3224, 1660]);
 }
 
-/// Arrivals in nanoseconds in the columns of DiskSim: read as milliseconds, a minute would last
-/// two years.
+/// Nanosecond arrivals in DiskSim's columns: read as milliseconds, a minute would last two years.
 #[test]
 #[ignore = "needs ../shared"]
 fn an_mqsim_trace_is_not_read_as_disksim() {
@@ -334,8 +333,8 @@ const ROW: &str = "[RW],(hit)?,[0-9]{1,22},[0-9]{1,11},[-0-9.]{1,22},[0-9]{1,3}"
 /// Rows of a DiskSim trace, some of them valid.
 const NUMBERS: &str = "[-0-9.]{1,22}( [0-9]{1,20}){3} (0x)?[0-9a-f]{1,9}";
 
-/// Reads to the end or to an error; both are fine, but no panic. Each row is a record or an error:
-/// without an error, there are as many records as lines that are not blank.
+/// Reads to the end or to an error without panicking. Each row is a record or an error: without an
+/// error, the number of records equals the number of nonblank lines.
 fn read_anything(bytes: &[u8]) {
     let lines = bytes
         .split(|b| *b == b'\n')

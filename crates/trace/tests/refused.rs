@@ -182,7 +182,7 @@ fn measured_times() {
     measured_row("R,,5,8,2.0,-0.001", negative);
     let long = r#"response_us: found "9223372036854775.808", expected microseconds below 2^63 ns"#;
     measured_row("R,,5,8,9223372036854775.808,2.0", long);
-    // Each fits on its own, but not with the 1000.5 + 20.0 us of the previous row.
+    // Each is valid alone, but contradicts the 1000.5 + 20.0 us of the previous row.
     let sum = "expected responses and pauses that add up to less than 2^63 ns";
     let max = "9223372036853755.308";
     measured_row(
@@ -424,7 +424,7 @@ fn read_errors_name_the_location() {
     assert!(trace.next().is_none());
 }
 
-/// Zeros without an end, of which no reader may ask for more than a megabyte.
+/// Endless zeros, of which no reader may request more than a megabyte.
 struct Zeros {
     left: usize,
 }
@@ -440,7 +440,7 @@ impl Read for Zeros {
     }
 }
 
-/// Also where invalid rows are skipped: it is not known where the next row begins.
+/// The error is also fatal if invalid rows are skipped: the start of the next row is unknown.
 #[test]
 fn a_line_without_an_end() {
     let is_text = |name: &str| !matches!(name, "vscsi" | "blktrace" | "srt" | "arrow" | "parquet");

@@ -94,7 +94,7 @@ fn agreed(request: &LoginRequest) -> LoginResponse {
     }
 }
 
-/// Returns a response with GOOD status that lets the initiator send another command.
+/// Returns a response with GOOD status that permits the initiator to send another command.
 fn good(command: &Command) -> Response {
     Response {
         read_overflow: false,

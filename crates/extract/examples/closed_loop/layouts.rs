@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct LayoutComparison {
     /// True if every block is at its location to within half a sector.
     pub is_exact: bool,
-    /// The first block that is not.
+    /// The first block at another location.
     pub first_elsewhere: Option<u64>,
     /// Number of blocks on other tracks.
     pub other_track: u64,

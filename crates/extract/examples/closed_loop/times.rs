@@ -14,8 +14,8 @@ use serde::Serialize;
 /// The largest difference of two seek curves.
 #[derive(Debug, Serialize)]
 pub struct SeekDifference {
-    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arrival of
-    /// the arm scatters, three times the uncertainty of the mean if that is more.
+    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arm's arrival
+    /// scatters, three times the uncertainty of the mean if larger.
     pub multiple: f64,
     /// Its distance in cylinders.
     pub distance: u32,
@@ -70,7 +70,7 @@ fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
 }
 
 /// Like [`compare_seeks`], but between the locations of random pairs of blocks, for layouts that
-/// number cylinders differently. The distance is that of the given drive.
+/// number cylinders differently. The distance refers to the given drive.
 pub fn compare_seeks_between_blocks(
     given: &Spec,
     found: &Spec,

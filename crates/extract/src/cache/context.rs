@@ -20,7 +20,7 @@ use crate::{Disk, Error, Setup};
 const MAX_RECENT: usize = 80;
 /// Long enough to fill a segment by read-ahead and to flush the write cache.
 pub(super) const LONG: Span = Span::from_ns(250_000_000);
-/// Minimum deviation of completion times from those of the model, in nanoseconds.
+/// Minimum deviation of completion times from the model's, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
 const BEGIN: Instant = Instant::from_ns(1_000_000_000);
@@ -143,13 +143,12 @@ impl<'a, 'd> Context<'a, 'd> {
         self.pairs.clock.period()
     }
 
-    /// Standard deviation of completion times from those of the model, in nanoseconds.
+    /// Standard deviation of completion times from the model's, in nanoseconds.
     pub fn deviation(&self) -> f64 {
         (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
     }
 
-    /// Standard deviation of the completion time of a command from that of the model, in
-    /// nanoseconds.
+    /// Returns the standard deviation of a command's end from the model's, in nanoseconds.
     pub fn command_deviation(&self, sectors: u16) -> f64 {
         let blocks = f64::from(sectors - 1);
         let deviation = self.deviation();
@@ -175,7 +174,6 @@ impl<'a, 'd> Context<'a, 'd> {
         self.split_model.split
     }
 
-    /// Returns alternative splits.
     pub fn other_splits(&self) -> Vec<TimeSplit> {
         self.split_model.others(&self.believed.overheads)
     }
@@ -185,8 +183,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 
     /// Chooses tracks that no recent test vector used; the last ones of a cylinder if `last`.
-    /// `zone` is 0 for the outer tracks, 1 for the middle, 2 for the inner ones, which hold fewer
-    /// blocks.
+    /// `zone` is 0 for the outer, 1 for the middle, and 2 for the shorter inner tracks.
     pub fn area(&mut self, zone: usize, last: bool) -> Area {
         let layout = self.pairs.layout;
         let mut found = None;
@@ -369,7 +366,7 @@ impl<'a, 'd> Context<'a, 'd> {
         Ok(hit)
     }
 
-    /// Returns an upper bound of the time to read ahead `blocks`, on tracks like that of `at`.
+    /// Returns an upper bound of the time to read ahead `blocks` on tracks like `at`'s.
     pub fn read_ahead_time(&self, at: Lbn, blocks: u64) -> Span {
         let turns = blocks as f64 * self.pairs.layout.extent(at).sector_angle.as_revolutions();
         // Includes half a revolution for each track switch, and to reach the first block.
@@ -431,8 +428,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Returns the specification without the parts that a model keeps in its mechanism, as it is copied
-/// often.
+/// Removes the parts that a model keeps in its mechanism, as the specification is often copied.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {

@@ -242,8 +242,7 @@ fn written(context: &mut Context<'_, '_>, size: u64) -> TestVector {
     vector.probe(tracks[0], LONG)
 }
 
-/// Returns true if the cache of a drive that absorbs writes holds several ranges. Destroys data in
-/// random blocks.
+/// Returns true if a cache that absorbs writes has several ranges. Destroys data in random blocks.
 pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, Error> {
     let mut sent = 0;
     for _ in 0..8 {

@@ -246,7 +246,7 @@ fn repair(buffer: &mut Buffer) {
     buffer.read_whole_track &= buffer.delivered == DeliveredBlocks::Kept;
 }
 
-/// Likely watermarks.
+/// Likely watermarks, as shares of `watermark_of`.
 const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
 /// Adds the hypothesis of a change of the buffer.

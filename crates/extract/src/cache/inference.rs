@@ -14,7 +14,7 @@
 //! # Decision
 //! All trials are replayed on a model of either hypothesis, with the observed sending times. The
 //! one whose completions are nearer to the observed ones is preferred. A trial that neither
-//! explains is no evidence.
+//! explains does not count.
 //!
 //! # Confidence
 //! The number of trials in which one of the two was nearer, and how many of them supported the best
@@ -81,8 +81,7 @@ pub(super) struct Verdict {
     pub trials: u32,
     /// True if no trial distinguishes the value from another one.
     pub open: bool,
-    /// True if too many trials support a hypothesis with another value for this to be chance: the
-    /// model is incomplete.
+    /// True if so many trials support another value that the model must be incomplete.
     pub disputed: bool,
 }
 
@@ -154,7 +153,7 @@ fn explains_random_vectors(context: &mut Context<'_, '_>) -> Result<bool, Error>
 /// Hypotheses that no test vector distinguishes from the best one.
 #[derive(Default)]
 struct Undistinguished {
-    /// The best specification.
+    /// Specification of the best hypothesis.
     believed: Spec,
     hypotheses: Vec<Hypothesis>,
     /// Number of attempts to distinguish a hypothesis, by its label.
@@ -355,7 +354,6 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
 /// Number of trials by which hypotheses are compared: unexplained and explained ones.
 const SAMPLE_SIZES: [usize; 2] = [16, 24];
 
-/// Earlier searches.
 #[derive(Default)]
 struct SearchHistory {
     /// Number of unexplained trials at the last search.
@@ -561,8 +559,7 @@ impl Baseline {
         all.filter(|trial| self.fails(*trial)).collect()
     }
 
-    /// Returns by how much another model fits a trial worse. A trial that neither explains is no
-    /// evidence.
+    /// Returns by how much another model fits a trial worse; 0 if neither explains the trial.
     fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
         if misfit.fails && self.fails(trial) {

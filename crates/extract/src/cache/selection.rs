@@ -31,8 +31,7 @@ pub(super) struct Selection {
     pub uncertain: Vec<Hypothesis>,
 }
 
-/// Selects `each` vectors for every open hypothesis, for which its predictions differ from those of
-/// the best one.
+/// Selects `each` vectors per open hypothesis that distinguish it from the best one.
 pub(super) fn select_vectors(
     context: &mut Context<'_, '_>,
     open: &[Hypothesis],
@@ -138,7 +137,6 @@ struct Generation {
     touched: Vec<Range<u64>>,
     ahead: u64,
     segment: u64,
-    /// Segments for reads.
     read_segments: u64,
 }
 

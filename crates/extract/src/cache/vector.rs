@@ -10,8 +10,7 @@ use crate::track::Track;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delay {
     For(Span),
-    /// At least this long, extended so that a hit would end half a revolution before or after a
-    /// miss.
+    /// At least this long, extended so that a hit would end half a revolution from a miss.
     Opposite(Span),
 }
 
@@ -29,7 +28,7 @@ pub(super) struct TestCommand {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TestVector {
-    /// Block of the initial read from the media, which brings the drive into a known state.
+    /// Block of the initial read from the media, which puts the drive into a known state.
     pub first: Lbn,
     pub commands: Vec<TestCommand>,
     rest: Delay,

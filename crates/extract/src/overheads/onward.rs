@@ -41,8 +41,8 @@ const DIFFERENT: f64 = 1e3;
 const ROUNDED: f64 = 10.0;
 /// Number of vectors at a pause that must agree, without and with noise.
 const AGREEING: [u32; 2] = [2, 3];
-/// Tolerance of completion times as a share of a revolution. Those of writes may depend on the arm,
-/// those of two-sector reads on a bus that lags behind the media.
+/// Tolerance of completion times as a share of a revolution. Writes may depend on the arm,
+/// two-sector reads on a bus slower than the media.
 const LOOSE: f64 = 1.0 / 32.0;
 
 /// The result of a test vector.
@@ -67,7 +67,7 @@ struct Place {
 impl Leads<'_, '_> {
     /// The shortest pause between two tracks of a cylinder within which requests continue that
     /// catch a sector of the first track with this lead; `None` if there is none, or if no pause is
-    /// shorter than the time to `switch` heads that pairs need, if that is known.
+    /// shorter than the time to `switch` heads that pairs need (if known).
     pub(super) fn goes_on(
         &mut self,
         access: Access,
@@ -130,8 +130,7 @@ impl Leads<'_, '_> {
         self.second(access, &place.from, &place.across, 2, lead)
     }
 
-    /// Classifies the end of the second request of a pair: at the first pass of its sectors, or
-    /// later.
+    /// Classifies the end of a pair's second request: at the first pass of its sectors, or later.
     fn second(
         &mut self,
         access: Access,
@@ -222,8 +221,7 @@ mod tests {
         pauses
     }
 
-    /// Measures with a host delay of `delay` to 0.1 ms more, optionally on a drive that ignores
-    /// force unit access.
+    /// Measures with a host delay up to 0.1 ms above `delay`, optionally on a drive ignoring FUA.
     fn found(
         given: &Spec,
         access: Access,
@@ -263,8 +261,7 @@ mod tests {
         }
     }
 
-    /// The result is the shortest pause that is no shorter than the movement, even if only by two
-    /// microseconds.
+    /// The shortest pause that covers the movement is found, even if only two microseconds longer.
     #[test]
     fn a_pause_is_found_that_is_long_enough() {
         let little = Span::from_us(2.0);

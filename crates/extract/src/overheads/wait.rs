@@ -1,4 +1,4 @@
-//! How the media wait for the data of a write.
+//! Measures the media's wait for the data of a write.
 //!
 //! # Hypothesis
 //! The media transfer starts when a number of sectors have arrived, or all of them if there are
@@ -12,13 +12,13 @@
 //! # Decision
 //! A wait for sectors and a slow bus both lengthen the lead of writes on one track: the former by
 //! the bus time of a sector, the latter by its excess over the media time. But between two tracks
-//! the media pause and a slow bus catches up: the lead of a write across the end of a track is then
-//! shorter than that of the same number of sectors on one track. A wait for data stays the same. If
-//! each further sector lengthens the lead by a large part of a revolution, the bus is not the
-//! cause: the media miss the sectors, and neither bus nor wait is determined.
+//! the media pause and a slow bus catches up: a write across the end of a track then has a shorter
+//! lead than an equally long write on one track. A wait for data stays the same. If each further
+//! sector lengthens the lead by a large part of a revolution, the bus is not the cause: the media
+//! miss the sectors, and neither bus nor wait is determined.
 //!
 //! # Confidence
-//! That of the leads. If the gap between tracks is too short, the two cases are indistinguishable,
+//! As for the leads. If the gap between tracks is too short, the two cases are indistinguishable,
 //! which is reported ([`Unsure`]). A drive with both a slow bus and a wait for several sectors is
 //! treated as one with a slow bus only.
 //!
@@ -35,7 +35,7 @@ use crate::threshold::{Found, Threshold, span};
 use crate::track::Track;
 use crate::{Error, Estimate, idle};
 
-/// How the media wait for the data of a write.
+/// The media's wait for the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// Number of sectors that the media wait for.
@@ -45,7 +45,7 @@ pub struct Wait {
     pub sector: Option<Estimate>,
     /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
     pub least_delay: Span,
-    /// The part that writes could not determine, if any.
+    /// The part that writes could not determine.
     #[serde(default)]
     pub unsure: Option<Unsure>,
 }
@@ -54,12 +54,11 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsure {
-    /// Whether the media wait for more sectors or the bus is slower than the media.
+    /// Either the media wait for more sectors, or the bus is slower than the media.
     SlowBus,
-    /// Whether the media wait for more sectors than were written.
+    /// The media may wait for more sectors than were written.
     More,
-    /// The number of sectors: the media repeatedly miss a write of several, as on drives with room
-    /// for few sectors.
+    /// The number of sectors: the media keep missing longer writes, as if the buffer were small.
     Missed,
 }
 
@@ -75,8 +74,7 @@ const MANY: u16 = 33;
 const SLOWEST: f64 = 1.0 / 8.0;
 
 impl Leads<'_, '_> {
-    /// Measures the lead of a write of `sectors` after a write on the same track of the first zone,
-    /// in nanoseconds.
+    /// Measures a write's lead after a write on the same track of the first zone, in nanoseconds.
     fn of_size(&mut self, sectors: u16) -> Result<Found, Error> {
         let kind = Kind {
             accesses: (Access::Write, Access::Write),
@@ -116,8 +114,8 @@ impl Leads<'_, '_> {
                 }),
             };
         }
-        // The media wait for one sector. A slower bus shows between two sectors and three, where
-        // there is no minimum delay.
+        // The media wait for one sector. Without a minimum delay, a slower bus shows between two
+        // sectors and three.
         if self.of_size(3)?.median - two.median > DIFFERENT {
             return self.slower([one, two]);
         }
@@ -216,8 +214,7 @@ impl Leads<'_, '_> {
     }
 
     /// Measures the number of sectors that the media wait for, at least two, and the extra wait:
-    /// the lead grows from that of `one` by the time of a `sector` as long as the media wait for
-    /// all.
+    /// the lead grows from `one`'s by the time of a `sector` while the media wait for all.
     fn waits_for(&mut self, one: Found, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));

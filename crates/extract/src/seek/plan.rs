@@ -73,8 +73,8 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
     // If the curve continued with the slope that it has outside the interval, and had its kink in
     // the middle, the line would be off by half the difference of slopes times the width; off a
-    // smooth curve it is by an eighth. The outside slope is that over half the width at least, as
-    // two near points tell none.
+    // smooth curve it is by an eighth. The outside slope spans at least half the width, as two near
+    // points do not determine it.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;
@@ -104,7 +104,7 @@ const NEAR: u32 = 64;
 /// The route of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Approximate outer end.
+    /// Approximate cylinder of the outer end.
     pub outer: u32,
     pub distance: u32,
     pub inward: bool,
@@ -205,7 +205,7 @@ mod tests {
         }
         let points: Vec<Measured> = (0..=60).step_by(4).map(|at| (at, time(at), 0.0)).collect();
         assert_eq!(sharpest(&points, &BTreeSet::new()), Some(10));
-        // A step bends the intervals beside its own, too.
+        // A step also bends the adjacent intervals.
         let left_out = BTreeSet::from([6, 10, 14]);
         assert_eq!(sharpest(&points, &left_out), Some(50));
     }

@@ -23,10 +23,10 @@ impl Random {
     }
 }
 
-/// A request: how long after the one before, what, and where.
+/// A request: the time since the previous one, operation, first block, and number of blocks.
 type Step = (Span, Op, Lbn, u64);
 
-/// A sequence of requests around one place.
+/// Returns a random sequence of requests around one location.
 pub fn sequence(random: &mut Random, layout: &Layout, spec: &Spec, writes: bool) -> Vec<Step> {
     let blocks = layout.sectors().0;
     let base = blocks / 8 + random.below(blocks * 3 / 4);
@@ -69,8 +69,8 @@ pub fn sequence(random: &mut Random, layout: &Layout, spec: &Spec, writes: bool)
     steps
 }
 
-/// Whether two drives answer the same: each request a hit or a miss on both, at the same time.
-/// Returns the number of the first that differs.
+/// Compares two drives: each request must be a hit or a miss on both, at the same time. Returns the
+/// number of the first difference.
 pub fn differs(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
     let mut drives = drives.map(Core::clone);
     let mut now = Instant::from_ns(1_000_000_000);
@@ -89,7 +89,7 @@ pub fn differs(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
     None
 }
 
-/// How many of `count` sequences two drives do not answer alike.
+/// Returns the number of sequences, of `count`, on which two drives differ.
 pub fn differing(given: &Spec, found: &Spec, writes: bool, (count, seed): (u32, u64)) -> u32 {
     let layout = Arc::new(Layout::new(&given.geometry).unwrap());
     let drives = [given, found].map(|spec| Core::with_layout(spec, layout.clone()));

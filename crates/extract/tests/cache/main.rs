@@ -1,4 +1,4 @@
-//! The facts that are found of simulated drives' buffers are those of their specifications.
+//! Facts found about simulated drives' buffers match their specifications.
 
 mod battery;
 mod variants;
@@ -16,20 +16,20 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(150_000),
 };
 
-/// Sequences of requests that two drives answer.
+/// Number of request sequences sent to both drives.
 const SEQUENCES: u32 = 1000;
 
 fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// What commands tell of the buffer of a drive whose layout is known, and what they cost.
+/// Measures the buffer of a drive with a known layout, and returns the cost.
 fn found(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Error> {
     let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
     found_behind(&mut drive, given, writes, seed)
 }
 
-/// The same behind any transport.
+/// Like [`found`], but through any transport.
 fn found_behind(
     drive: &mut dyn Transport,
     given: &Spec,
@@ -73,7 +73,7 @@ fn found_behind(
     Ok((facts, cost, wall))
 }
 
-/// What was found, fact by fact.
+/// The findings, fact by fact.
 struct Judged {
     right: u32,
     open: Vec<String>,
@@ -119,7 +119,7 @@ fn judged(given: &Spec, facts: &Facts) -> Judged {
     judged
 }
 
-/// Whether two values are the same, as far as numbers can be told.
+/// Returns true if two values are equal, numbers and times (in ms) within 0.05.
 fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() < 0.05,
@@ -128,13 +128,12 @@ fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// Every fact is right or not determinable, and a drive with the buffer that was found answers as
-/// the given one does.
+/// Every fact is right or not determinable, and the measured buffer behaves like the given one.
 #[test]
 fn facts_of_the_catalogue_are_right_or_not_determinable() {
     for drive in diskarm_drives::CATALOGUE {
         let given = spec::parse(drive.text, drive.name).unwrap();
-        // Without a layout, the suite does not come to the buffer of a drive that emulates sectors.
+        // Without a layout, the suite skips the buffer of a drive that emulates sectors.
         if given.geometry.physical_sector.0 > 1 {
             continue;
         }
@@ -155,8 +154,8 @@ fn facts_of_the_catalogue_are_right_or_not_determinable() {
     }
 }
 
-/// A write cache that holds several ranges is not taken for one that holds one: the suite says that
-/// it is of a kind that it does not describe, and nothing wrong about anything else.
+/// A write cache with several ranges is not mistaken for one with a single range: the suite reports
+/// an unsupported kind of cache, and nothing wrong about anything else.
 #[test]
 fn a_cache_that_defers_writes_is_not_taken_for_another() {
     let at_once = |spec: Spec| Spec {
@@ -170,7 +169,7 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
     let drives = [
         (catalogued("hp-c2247"), 64),
         (catalogued("seagate-st41601n"), 2048),
-        // Neither misses nor what the write cache takes in need any processing.
+        // Neither misses nor absorbed writes need any processing.
         (at_once(catalogued("hp-c2247")), 64),
     ];
     for (mut given, dirty) in drives {
@@ -188,13 +187,13 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
             panic!("{name}: {finding:?}");
         };
         assert!(reason.contains("deferred"), "{name}: {reason}");
-        // What such a cache has room for must not stand beside another one.
+        // The capacity of such a cache must not be combined with another kind of cache.
         given.buffer.dirty_max = SectorCount(0);
         given.buffer.write_cache = WriteCache::Always;
         let found = judged(&given, &facts);
         assert!(found.wrong.is_empty(), "{name}: {:?}", found.wrong);
         assert_eq!(found.described.contradiction(), None, "{name}");
-        // The same drive with a cache that holds one range is not taken for a deferred one.
+        // The same drive with a single-range cache is not mistaken for a deferred one.
         let (facts, ..) = self::found(&given, true, 7).unwrap();
         let is_told = |fact: &cache::Fact| match &fact.finding {
             Finding::Found { value, .. } => *value == Value::Word("always"),
@@ -208,8 +207,8 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
     }
 }
 
-/// Where read-ahead leaves room in a segment and only reads can tell, the segment is not said to be
-/// as large as read-ahead, in whatever order random numbers come.
+/// If read-ahead leaves room in a segment and only reads could show it, the segment is not reported
+/// to be as large as read-ahead, for any random numbers.
 #[test]
 fn a_segment_is_not_taken_for_as_large_as_read_ahead() {
     for seed in [1, 3, 5] {
@@ -225,8 +224,8 @@ fn a_segment_is_not_taken_for_as_large_as_read_ahead() {
     }
 }
 
-/// No hit tells the bus rate of a drive that only matches speeds: its zero-latency reads are right
-/// or not determinable, but not denied.
+/// No hit reveals the bus rate of a drive that only matches speeds: its zero-latency reads are
+/// right or not determinable, but not denied.
 #[test]
 fn zero_latency_reads_are_not_denied_without_hits() {
     for is_on_arrival in [false, true] {
@@ -243,7 +242,7 @@ fn zero_latency_reads_are_not_denied_without_hits() {
     }
 }
 
-/// So it is with noise of a tenth of a millisecond.
+/// Like the previous test, with noise of 0.1 ms.
 #[test]
 fn noise_does_not_turn_facts() {
     for name in [

@@ -1,4 +1,4 @@
-//! Buffers that nobody built, on small drives.
+//! Random buffers on small drives.
 
 use diskarm_core::spec::{
     Buffer, DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, WriteCache, WriteLeaves,
@@ -8,7 +8,7 @@ use diskarm_core::units::{SectorCount, Span};
 use crate::battery::{self, Random};
 use crate::{SEQUENCES, catalogued, found, judged};
 
-/// Two drives of which the layouts are small, and one with a single zone.
+/// Two drives with small layouts, and one with a single zone.
 const DRIVES: [&str; 3] = ["hp-c2247", "seagate-st41601n", "dec-rz26"];
 
 fn value(kind: KeyKind, random: &mut Random) -> Value {
@@ -20,13 +20,13 @@ fn value(kind: KeyKind, random: &mut Random) -> Value {
             Value::Count(1 + random.below(max))
         }
         KeyKind::Size { .. } => Value::Count(1 + random.below(600)),
-        // Buffer ratios of mode page 2 are multiples of 1/256; a few of them.
+        // Buffer ratios of mode page 2 are multiples of 1/256: use a few of them.
         KeyKind::Fraction => Value::Number(random.below(5) as f64 / 4.0),
         kind => panic!("no buffer has a {kind:?}"),
     }
 }
 
-/// Lets no key of the buffer forbid another.
+/// Resolves contradictions between keys of the buffer.
 fn repair(buffer: &mut Buffer, random: &mut Random) {
     buffer.caching = random.below(8) > 0;
     buffer.dedicated_write_segment &= buffer.segments > 1;
@@ -52,13 +52,13 @@ fn repair(buffer: &mut Buffer, random: &mut Random) {
     assert_eq!(buffer.contradiction(), None);
 }
 
-/// A drive of the catalogue with another buffer.
+/// Returns a catalogued drive with a random buffer.
 fn variant(name: &str, seed: u64) -> Spec {
     let mut random = Random::new(seed);
     let mut spec = catalogued(name);
     for key in Key::all() {
         let kind = match key.path {
-            // Caches that defer writes are not among what is looked for.
+            // Deferred write caches are not measured.
             "buffer.write_cache" => KeyKind::Word(&["off", "streams", "always"]),
             "buffer.dirty_max" | "buffer.destage_in_gaps" | "buffer.destage_conservatism" => {
                 continue;
@@ -74,14 +74,14 @@ fn variant(name: &str, seed: u64) -> Spec {
     spec
 }
 
-/// Whether a read can be served from the buffer without a run before it: only then is the bus rate
-/// known, on which other facts build.
+/// Returns true if the buffer serves reads without a preceding run: only then is the bus rate
+/// known, which other facts depend on.
 fn serves_reads(buffer: &Buffer) -> bool {
     let ahead = buffer.read_ahead != ReadAhead::None && !buffer.read_ahead_on_run;
     buffer.caching && (buffer.delivered == DeliveredBlocks::Kept || ahead)
 }
 
-/// Another mechanism and other overheads, too.
+/// Changes the mechanism and overheads, too.
 fn shaken(mut spec: Spec, seed: u64) -> Spec {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut factor = || 0.6 + random.below(1000) as f64 / 1250.0;
@@ -112,7 +112,7 @@ fn shaken(mut spec: Spec, seed: u64) -> Spec {
     spec
 }
 
-/// Which buffers: some that were hard to find, and whether their mechanism is another one, too.
+/// Seeds of buffers, some of which were hard to find, and true to change the mechanism, too.
 const SEEDS: [(u64, bool); 12] = [
     (0, false),
     (1, true),

@@ -201,10 +201,9 @@ fn timed_layouts_have_every_track() {
     }
 }
 
-/// Through noise as long as a sector, the same holds for drives whose sectors are not much shorter.
-/// If the noise is several sectors long, the start of every track is right to three sectors. For
-/// drives with more than a thousand sectors per track, measuring fails at once because reads
-/// scatter too much.
+/// With noise as long as a sector, the same holds for drives whose sectors are not much shorter. If
+/// the noise spans several sectors, the start of every track is right to three sectors. With more
+/// than 1000 sectors per track, measuring fails at once because reads scatter too much.
 #[test]
 fn layouts_are_timed_through_noise() {
     let (mut exact, mut by_track) = (0, 0);

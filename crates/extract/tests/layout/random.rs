@@ -251,8 +251,7 @@ fn what_few_defects_leave_open_is_reported() {
     );
 }
 
-/// Returns true if notch pages and listed defects determine the layout, or the rest is reported as
-/// open.
+/// Returns true if notch pages and listed defects determine the layout, or the rest is left open.
 fn notches_determine(spec: &Spec) -> bool {
     let mut simulated = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut simulated).unwrap();

@@ -1,5 +1,4 @@
-//! The mechanics and overheads that are measured in simulated drives are those of their
-//! specifications.
+//! Mechanics and overheads measured on simulated drives match their specifications.
 
 mod mtbrc;
 mod random;
@@ -47,7 +46,7 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// What seeks and overheads build on, measured.
+/// Measures the prerequisites of seeks and overheads.
 fn set_up<'a>(disk: &mut Disk<'_>, layout: &'a Layout, seed: u64) -> Setup<'a> {
     let rotation = diskarm_extract::rotation::measure(disk, Effort::Normal, seed).unwrap();
     let idle = idle::measure(disk, layout, &rotation, seed).unwrap();

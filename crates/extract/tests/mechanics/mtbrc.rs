@@ -45,7 +45,7 @@ fn pairs_on_one_track_obey_the_equations_of_overheads() {
         let o = &spec.overheads;
         let (media, longest) = media(&spec, &layout);
         let bus = spec.bus.read_sector;
-        // Equations A.1 to A.8: command overhead, and what is before the media or behind them.
+        // Equations A.1 to A.8: command overhead, and the times before and after the media.
         let kinds = [
             (Write, Read, o.read_miss_after_write),
             (Write, Write, o.write_miss_after_write + bus),
@@ -69,8 +69,8 @@ fn pairs_on_one_track_obey_the_equations_of_overheads() {
             // The paper's distance is between the starts; it has the first request's media time.
             let distance = media + ends(first) + found.host + command;
             assert_near(found.distances.0, distance, &what);
-            // Nothing but the host is random here: the largest of the zones has the longest sector,
-            // and its own mean delay, of 25 pairs with a deviation of 0.029 ms.
+            // Only the host is random here: the maximum over the zones has the longest sector, and
+            // its own mean delay, of 25 pairs with a deviation of 0.029 ms.
             let upper = (found.upper - (between + longest - media)).as_ms();
             assert!(upper.abs() < 0.02, "{what}: {upper} ms");
             assert!(

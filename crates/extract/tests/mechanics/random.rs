@@ -1,4 +1,4 @@
-//! Drives that nobody built: mechanics drawn at random, and large drives.
+//! Drives with random mechanics, and large drives.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
@@ -38,8 +38,7 @@ impl Random {
         self.below(count) == 0
     }
 
-    /// A curve over `cylinders`: straight lines, a root and a line that may not meet, or a table
-    /// with kinks.
+    /// Returns straight lines, a root and a line that may not meet, or a table with kinks.
     fn curve(&mut self, cylinders: u32, (single, full): (f64, f64)) -> SeekCurve {
         let stroke = f64::from(cylinders - 1);
         let average = single + (full - single) * self.between(0.35, 0.6);
@@ -123,7 +122,7 @@ fn drive(seed: u64) -> Spec {
     spec
 }
 
-/// The same drive with seeks that scatter, at all distances or at some.
+/// Adds scatter to the drive's seeks, at all distances or at some.
 fn scattering(seed: u64) -> Spec {
     let mut spec = drive(seed);
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed + 1_000_000));
@@ -196,9 +195,8 @@ fn large(seed: u64) -> Spec {
     spec
 }
 
-/// The largest difference between the leads of seeks, given and found, as a share of 1 % or
-/// 0.02 ms; where seeks scatter, of three times the uncertainty of the points around if that is
-/// more.
+/// Returns the largest difference between the given and the found leads of seeks, as a share of 1 %
+/// or 0.02 ms, or where seeks scatter, of three times the uncertainty of nearby points if larger.
 fn worst(given: &Spec, found: &Spec, seeks: &Seeks, op: Op) -> (f64, u32) {
     let leads = [given, found].map(ObservableTimes::new);
     let lead = |k: usize, way: (u32, u32)| leads[k].lead(op, (Cylinder(way.0), Cylinder(way.1)));
@@ -256,7 +254,7 @@ fn check(spec: &Spec, seed: u64) -> Cost {
     cost
 }
 
-/// Bounds must hold in whatever order random numbers come: each drive is measured with some.
+/// Bounds must hold for any random numbers: each drive is measured with several seeds.
 #[test]
 fn random_mechanics_are_found() {
     let mut measured = 0;

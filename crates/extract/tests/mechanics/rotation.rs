@@ -84,7 +84,7 @@ fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
         assert!(error.abs() < 2.0, "{name}: {error} ns, {found:?}");
         buffered += usize::from(found.rereads == Rereads::FromBuffer);
     }
-    // Those whose buffer keeps what a read delivered.
+    // Drives whose buffer keeps delivered blocks.
     let kept = DRIVES.iter().filter(|name| {
         catalogued(name).buffer.delivered == diskarm_core::spec::DeliveredBlocks::Kept
     });

@@ -19,11 +19,10 @@ use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
 use crate::{DRIVES, HOST, catalogued, set_up};
 
-/// The worst error of a found curve at any distance, as a share of what is allowed: 1 % or 0.02 ms,
-/// or where seeks scatter, three times what the points say if that is more.
+/// Returns the largest error of the curve at any distance, as a share of the allowed error: 1 % or
+/// 0.02 ms, or where seeks scatter, three times the uncertainty of the points if larger.
 ///
-/// Seeks are compared with a request that needs none, as the overhead of one is known only with
-/// its time to settle.
+/// Seeks are compared with a request without one, whose overhead includes its settling time.
 pub fn worst(found: &Seeks, spec: &Spec, op: Op) -> f64 {
     let cylinders = spec.geometry.cylinders;
     let times = SeekTimes::new(&spec.mechanics, cylinders);
@@ -105,8 +104,8 @@ fn seeks_are_found_at_every_distance() {
     }
 }
 
-/// The curve by SEEK; its worst errors at the distances that were measured and at any, as shares of
-/// 1 % or 0.02 ms; and what it cost.
+/// Returns the curve by SEEK; its largest errors at the measured distances and at any, as shares of
+/// 1 % or 0.02 ms; and its cost.
 fn by_seek(
     drive: &mut dyn Transport,
     (spec, layout): (&Spec, &Layout),
@@ -133,8 +132,8 @@ fn by_seek(
     (found, (measured, anywhere), cost)
 }
 
-/// By SEEK: mean and maximum curve, as by MTBRC within 1 % or 0.02 ms at every distance; and the
-/// two agree. The corrective value comes from pairs that read first, or that write first.
+/// By SEEK: the mean and maximum curves are within 1 % or 0.02 ms at every distance and agree with
+/// MTBRC's. The corrective value comes from pairs that read first, or that write first.
 #[test]
 fn seek_commands_tell_the_curve_too() {
     for (name, seed) in DRIVES.iter().zip(1..) {
@@ -151,13 +150,13 @@ fn seek_commands_tell_the_curve_too() {
                 cost.time.as_s()
             );
             assert!(measured < 0.3, "{name}: {measured}");
-            // Where seeks scatter at random, MTBRC tells by how much.
+            // If seeks scatter at random, MTBRC measures by how much.
             assert!(anywhere <= 1.0 || spec.is_random(), "{name}: {anywhere}");
             assert!(cost.time < Span::from_s(300.0), "{name}: {cost:?}");
             let inward = (found.mean().inward.value - spec.mechanics.inward_seek).as_ms();
             assert!(inward.abs() < 0.006, "{name}: {inward} ms");
             for point in &found.points {
-                // No seek of the model depends on where it begins.
+                // Modelled seek times do not depend on the starting point.
                 let more = (point.maximum - point.mean.value).as_ms();
                 assert!((-1e-3..0.01).contains(&more), "{name}: {point:?}");
             }
@@ -190,7 +189,7 @@ fn noise_of_seek_commands_is_averaged_out() {
     }
 }
 
-/// A drive that ends SEEK as soon as it knows of it.
+/// A drive that completes SEEK before the arm arrives.
 struct Immediate(SimulatedDrive);
 
 impl Transport for Immediate {
@@ -227,14 +226,14 @@ fn a_seek_that_does_not_wait_tells_nothing() {
     );
 }
 
-/// A drive that, after a few, finds no sector any more behind a seek over one distance.
+/// A drive that, after a few successes, finds no sector after a seek over one distance.
 struct Lost<'a> {
     drive: SimulatedDrive,
     layout: &'a Layout,
     distance: u32,
-    /// How many more it finds.
+    /// Number of seeks that will still succeed.
     good: &'a Cell<u32>,
-    /// The cylinder of the last read.
+    /// Cylinder of the last read.
     at: Cylinder,
 }
 
@@ -270,8 +269,8 @@ impl Transport for Lost<'_> {
     }
 }
 
-/// Where seeks scatter, three pairs may agree by chance: their distance is no point of the curve,
-/// which says so, and is measured as closely as before elsewhere, be there a bend or none.
+/// If seeks scatter, three pairs may agree by chance: the curve reports and omits this distance,
+/// and is as accurate as before elsewhere, with or without a bend.
 #[test]
 fn a_distance_of_which_little_is_seen_is_left_out() {
     let mut spec = catalogued("hp-c3323a");
@@ -300,7 +299,7 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
         );
         assert_eq!(some.remark, Some(remark));
         let worst = worst(&some, &spec, Op::Read);
-        // Nobody knows how far the curve bends where it was not measured.
+        // The bend of the curve is unknown where it was not measured.
         assert!(distance == 2 || worst <= 1.0, "{worst}");
     }
 }

@@ -1,4 +1,4 @@
-//! Sequential requests take as long on the drive that was found as on the one that was given.
+//! Sequential requests take as long on the measured drive as on the given one.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
@@ -9,10 +9,10 @@ use diskarm_extract::{SimulatedDrive, Transport, mean_sequential_response};
 use crate::timing::{measured, without_times};
 use crate::{HOST, catalogued};
 
-/// Drives on which a little decides between this revolution and the next: two without a command
-/// overhead, whose next request just catches the next sector, and one with a bus that is slower
-/// than the media; two whose tracks are skewed by what a head switch before a write takes, to a
-/// microsecond, and one that settles after a head switch before a request, but not within one.
+/// Drives on which small errors cost or save a revolution: two without a command overhead, whose
+/// next request just catches the next sector; one with a bus slower than the media; two whose track
+/// skew equals a head switch before a write, to a microsecond; and one that settles after a head
+/// switch before a request, but not within one.
 const DRIVES: [&str; 6] = [
     "hp-97560",
     "ibm-lightning",
@@ -22,7 +22,7 @@ const DRIVES: [&str; 6] = [
     "hp-c2247-calibrated",
 ];
 
-/// Asserts that the drive that is measured behind a transport takes as long, within 1 %.
+/// Asserts that the drive measured through a transport takes as long, within 1 %.
 fn check(given: &Spec, drive: &mut dyn Transport, seed: u64) {
     let layout = Layout::new(&given.geometry).unwrap();
     let (timing, ..) = measured(drive, &layout, seed);

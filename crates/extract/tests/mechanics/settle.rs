@@ -1,4 +1,4 @@
-//! A write cache tells how long the arm settles on the track where it is.
+//! The write cache reveals the settling time on the current track.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
@@ -9,14 +9,14 @@ use diskarm_extract::{ObservableTimes, SimulatedDrive, Transport, mean_sequentia
 use crate::timing::{compared, measured, without_times};
 use crate::{HOST, catalogued};
 
-/// Drives with a write cache and a time to settle on the track, on which writes that follow each
-/// other lose a revolution more or less without it.
+/// Drives with a write cache and a settling time on the current track, which decides whether
+/// consecutive writes lose a revolution.
 const DRIVES: [&str; 2] = [
     "quantum-atlas-10k-calibrated",
     "seagate-barracuda-st32171w-calibrated",
 ];
 
-/// The drive as it is found behind a transport.
+/// Returns the specification measured through a transport.
 fn found(given: &Spec, drive: &mut dyn Transport, seed: u64) -> Spec {
     let layout = Layout::new(&given.geometry).unwrap();
     let (timing, ..) = measured(drive, &layout, seed);
@@ -25,8 +25,8 @@ fn found(given: &Spec, drive: &mut dyn Transport, seed: u64) -> Spec {
     found
 }
 
-/// The time to settle is what the given drive has, within 0.02 ms, sums are as they were, and
-/// sequential writes take as long on the found drive, within 1 %.
+/// The settling time is right within 0.02 ms, sums are unchanged, and sequential writes take as
+/// long on the measured drive, within 1 %.
 #[test]
 fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
     for name in DRIVES {
@@ -53,8 +53,7 @@ fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
     }
 }
 
-/// A drive with a write cache whose media wait for `start` sectors, and `delay` longer for all of a
-/// write.
+/// A drive with a write cache; its media wait for `start` sectors, and `delay` longer for all data.
 fn waiting(settle: Span, start: u64, delay: Span) -> Spec {
     let mut given = catalogued("hp-c2247");
     given.buffer.write_cache = WriteCache::Always;
@@ -69,10 +68,9 @@ fn waiting(settle: Span, start: u64, delay: Span) -> Spec {
     given
 }
 
-/// Where the media wait for data and not for the arm, no time to settle is made up of that wait and
-/// what the drive takes to come back to the bus. Where they wait for the arm, the time to settle is
-/// found, and that of coming back may be part of it; writes after writes, whose data come later,
-/// take what they did.
+/// If the media wait for data and not for the arm, this wait and the reconnection time do not
+/// appear as a settling time. If they wait for the arm, the settling time is found and may include
+/// the reconnection; consecutive writes, whose data arrive later, take as long as before.
 #[test]
 fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
     let ms = Span::from_ms;

@@ -1,4 +1,4 @@
-//! Overheads: sums that can be observed, and the services that they give.
+//! Overheads: observable sums, and the resulting service times.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -30,7 +30,7 @@ pub fn without_times(spec: &Spec) -> Spec {
     }
 }
 
-/// All that is measured of a drive, and what it cost: by reads alone, and all.
+/// Measures everything, and its cost: by reads alone, and in total.
 pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let mut timing = timing::measure(&mut disk, layout, Effort::Normal, seed).unwrap();
@@ -40,14 +40,13 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
     (timing, reads, disk.cost())
 }
 
-/// Asserts that what can be observed is the same within `times` 0.02 ms. Returns the largest error
-/// in ms, and of what.
+/// Asserts that sums agree within `times` 0.02 ms. Returns the largest error in ms, and its name.
 pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut max = (0.0, "");
     let sums = |spec| ObservableTimes::new(spec).sums();
     for ((what, a), (_, b)) in sums(given).into_iter().zip(sums(found)) {
         let error = (b - a).as_ms();
-        // A seek before a write is known to 1 % if it has a curve of its own.
+        // A seek before a write is known to 1 % if it has its own curve.
         let own = found.mechanics.write_seek.is_some();
         let allowed = match what {
             "seek and write after read" | "seek and write after write" if own => 0.1,
@@ -98,7 +97,7 @@ fn overheads_are_found() {
     }
 }
 
-/// A drive of the model that serves one request after the other.
+/// A modelled drive that serves one request at a time.
 struct Served {
     drive: Drive,
     now: Instant,
@@ -112,7 +111,7 @@ impl Served {
         }
     }
 
-    /// When a request ends that is sent at `at`.
+    /// Returns the completion time of a request sent at `at`.
     fn serve(&mut self, at: Instant, request: Request) -> Instant {
         while self.drive.advance(at).is_some() {}
         self.drive.submit(at, request).unwrap();
@@ -126,9 +125,9 @@ impl Served {
     }
 }
 
-/// One-sector requests of all kinds at random places take as long on the drive that was found as on
-/// the one that was given. Where seeks or overheads are off by some microseconds, a few requests in
-/// a thousand just catch a sector on the one and just miss it on the other.
+/// Random one-sector requests of all kinds take as long on the measured drive as on the given one.
+/// If seeks or overheads are off by some microseconds, a few requests in a thousand just catch a
+/// sector on one drive and just miss it on the other.
 #[test]
 fn services_of_the_found_drive_are_those_of_the_given_one() {
     let mut generator = Pcg64Mcg::seed_from_u64(1);
@@ -143,7 +142,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
         let (timing, ..) = measured(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
-        // The platters differ by the time after the media, which cannot be observed.
+        // The rotations differ by the time after the media, which cannot be observed.
         let mut request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
         request.force_unit_access = true;
         let first = [&spec, &found]
@@ -156,7 +155,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
         let (mut at, mut is_dirty) = (Instant::START, false);
         for _ in 0..count {
             let op = if below(2) == 0 { Op::Read } else { Op::Write };
-            // Near the last one, or anywhere.
+            // Anywhere, or in the first hundredth of the drive.
             let place = match below(2) {
                 0 => below(layout.sectors().0),
                 _ => below(layout.sectors().0 / 100),
@@ -169,8 +168,8 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
             let turns = (apart / period).round();
             let error = (apart - turns * period).abs() / 1e6;
             missed += u32::from(turns != 0.0 || error > 0.02);
-            // Behind a write that the cache took in, a part of the revolution may be waited for
-            // that its data missed.
+            // After an absorbed write, a request may wait for the part of a revolution that the
+            // write's data missed.
             assert!(
                 error < 0.02 || is_dirty,
                 "{name}: {request:?} off by {error} ms"
@@ -186,7 +185,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
     }
 }
 
-/// Noise of a tenth of a millisecond may make errors three times as large.
+/// Noise of 0.1 ms may triple the errors.
 #[test]
 fn noise_is_averaged_out() {
     for (name, seed) in DRIVES.iter().zip(1..) {

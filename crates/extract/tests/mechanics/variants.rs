@@ -1,4 +1,4 @@
-//! Drives that nobody built: those of the catalogue with other times and habits.
+//! Catalogued drives with other times and habits.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
@@ -149,8 +149,8 @@ fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
     spec
 }
 
-/// Of drives whose read-ahead continues to the end of the sector all but one are seen to do so,
-/// although their zones have nearly as many sectors, and few.
+/// Read-ahead to the end of the sector is detected on all drives except one, although their zones
+/// have nearly equal and small numbers of sectors.
 #[test]
 fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     let mut seen = 0;
@@ -166,8 +166,8 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     assert!(seen >= 15, "{seen} of 16");
 }
 
-/// Where a sector of one zone lasts as long as two or three of another, the arm that continues to
-/// the end of a sector is always as late: it is not taken for one that is free and slower.
+/// If a sector of one zone lasts as long as two or three of another, an arm that continues to the
+/// end of a sector is always equally late, but is not mistaken for a free and slower one.
 #[test]
 fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
     for sectors in [[24, 12], [48, 24], [36, 12], [24, 24]] {
@@ -183,8 +183,8 @@ fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
     }
 }
 
-/// Read-ahead ends where it does also through noise in which one read from the buffer in five ends
-/// where one from the media might.
+/// The end of read-ahead is found despite noise in which one read in five from the buffer ends like
+/// a read from the media.
 #[test]
 fn noise_does_not_end_read_ahead_early() {
     let spec = catalogued("seagate-cheetah-st34501n");
@@ -201,7 +201,7 @@ fn noise_does_not_end_read_ahead_early() {
         let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
         let found = measured(&mut noisy, seed);
-        // An arm that waits less than the noise is long may be taken for one that is free.
+        // If its wait is shorter than the noise, a waiting arm may appear free.
         if found.rest > Span::ZERO {
             assert_eq!(found.ahead, exact.ahead, "seed {seed}");
             looked += 1;

@@ -1,4 +1,4 @@
-//! How the media wait for the data of a write, and the bus rates that this tells.
+//! The media's wait for the data of a write, and the bus rates derived from it.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Spec, WriteStart};
@@ -8,7 +8,7 @@ use diskarm_extract::{Disk, Effort, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
 
-/// What writes tell of the waits of a drive.
+/// Measures the waits of a drive by writes.
 fn waits(spec: &Spec, seed: u64) -> Wait {
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut drive = SimulatedDrive::new(spec, HOST, seed).unwrap();
@@ -18,7 +18,7 @@ fn waits(spec: &Spec, seed: u64) -> Wait {
     found.unwrap().wait
 }
 
-/// A drive with one zone, whose media take 0.1327 ms for a sector.
+/// A drive with one zone, whose media time is 0.1327 ms per sector.
 fn with_bus(sector_us: f64, waits_for: u64) -> Spec {
     let mut spec = catalogued("hp-335h");
     spec.bus.write_sector = Span::from_us(sector_us);
@@ -32,8 +32,8 @@ fn with_bus(sector_us: f64, waits_for: u64) -> Spec {
     spec
 }
 
-/// On one track a bus of 0.2133 ms delays each further sector by 0.0806 ms more than the media
-/// take; so does one of 0.0806 ms if all sectors are waited for.
+/// On one track a bus of 0.2133 ms per sector is 0.0806 ms slower than the media, and so delays
+/// each further sector like a bus of 0.0806 ms whose media wait for all sectors.
 #[test]
 fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
     let least_delay = Span::from_us(400.0);
@@ -47,7 +47,7 @@ fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
             assert_eq!(found.unsure, None, "{case}");
             let sector = found.sector.unwrap();
             let off = sector.value.as_ms() - bus / 1e3;
-            // What a sector takes is the difference of two leads over what they differ in sectors.
+            // The time of a sector is the difference of two leads over their difference in sectors.
             assert!(off.abs() <= sector.uncertainty.as_ms() + 1e-5, "{case}");
             assert!(sector.uncertainty < Span::from_us(6.1), "{case}");
             let late = (found.least_delay - delay).as_ms();
@@ -56,7 +56,7 @@ fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
     }
 }
 
-/// Where the media continue without a pause from track to track, both take as long.
+/// If the media continue without a pause from track to track, both take equally long.
 #[test]
 fn a_slow_bus_that_nothing_tells_from_a_wait_is_not_called_certain() {
     for (bus, sectors) in [(213.3, 1), (80.6, 500)] {
@@ -68,15 +68,15 @@ fn a_slow_bus_that_nothing_tells_from_a_wait_is_not_called_certain() {
     }
 }
 
-/// A drive that waits for more than was written.
+/// A drive that waits for more sectors than were written.
 #[test]
 fn a_wait_without_an_end_is_not_called_certain() {
     let found = waits(&with_bus(40.0, 500), 3);
     assert_eq!(found.unsure, Some(Unsure::More), "{found:?}");
 }
 
-/// A drive with room for one sector takes the next one when that is on the media, and waits a
-/// revolution for its place.
+/// A drive with room for one sector accepts the next one when the first is on the media, and waits
+/// a revolution for its sector to return.
 #[test]
 fn missed_revolutions_are_not_taken_for_a_slow_bus() {
     let mut spec = catalogued("hp-c2247");

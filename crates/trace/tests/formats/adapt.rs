@@ -130,8 +130,7 @@ fn requests_that_do_not_fit_are_refused() {
     assert_eq!(refused(9, Fit::Fold), expected);
 }
 
-/// Responses of 2 and 5 us; the second begins 3 us after the first completes, the third 1 us before
-/// the second completes.
+/// Responses of 2 and 5 us: 3 us of pause before the second, which overlaps the third by 1 us.
 #[test]
 fn pauses_replace_arrivals() {
     let text = "128166372000000000,h,0,Read,0,512,20\n128166372000000050,h,0,Read,0,512,50\n\

@@ -216,9 +216,8 @@ fn other_types_of_the_same_kind_are_read() {
     }
 }
 
-/// Written by pyarrow 26.0.1: `arrival_ns` and `response_ns` of int64 (one response is null), `op`
-/// of strings in a dictionary, `lbn` and `sectors` of int64; no statistics and no Arrow
-/// schema.
+/// Written by pyarrow 26.0.1: int64 `arrival_ns` and `response_ns` (one response is null), `op` as
+/// dictionary strings, int64 `lbn` and `sectors`; no statistics, no Arrow schema.
 #[test]
 fn a_pyarrow_file_is_read() {
     let records = all(include_bytes!("pyarrow.parquet"));

@@ -31,8 +31,7 @@ fn read(bytes: &[u8], format: &str) -> Vec<Record> {
 }
 
 prop_compose! {
-    /// In whole microseconds, which every format holds; one at a time, as the measured format
-    /// needs.
+    /// In whole microseconds, which every format holds; sequential, as the measured format needs.
     fn a_record()(
         gap_us in 0..10_000_000i64,
         response_us in 1..1_000_000i64,

@@ -76,8 +76,8 @@ fn from_zstd(bytes: Vec<u8>) -> Result<Vec<Record>, TraceError> {
     read(std::io::Cursor::new(bytes), "x.zst", None).and_then(Iterator::collect)
 }
 
-/// Frames whose content is larger than their window, and frames that are not for the reader between
-/// and after others (RFC 8878, section 3.1.2).
+/// Frames whose content is larger than their window, with skippable frames between and after them
+/// (RFC 8878, section 3.1.2).
 #[test]
 fn frames_of_zstd() {
     let text = disksim(20_000);
@@ -96,8 +96,7 @@ fn frames_of_zstd() {
     }
 }
 
-/// Content that does not match its checksum is an error, and so is any other damage that is found:
-/// none ends the program, and nothing else is read.
+/// A wrong checksum is an error. Other damage is detected or harmless, and never causes a panic.
 #[test]
 fn damaged_frames_of_zstd() {
     let text = disksim(2_000);
@@ -210,7 +209,7 @@ fn implausible_units_are_reported() {
         assert!(trace.by_ref().all(|record| record.is_ok()));
         trace.notes()
     };
-    // The file ends in the middle of a line, or at the end of one: this cannot be determined.
+    // The file may end in the middle of a line or at its end: the reader cannot distinguish them.
     let cut = "line 24783: found no line end, expected one: the trace may be cut there, in the \
                middle of a number";
     assert_eq!(notes("mqsim"), [cut]);
