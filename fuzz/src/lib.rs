@@ -1,4 +1,4 @@
-//! What the targets of several servers share.
+//! Helpers shared by the targets of several servers.
 
 use std::time::Instant;
 

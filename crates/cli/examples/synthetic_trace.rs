@@ -4,10 +4,9 @@
 //! cargo run --release --example synthetic_trace > examples/synthetic-hp-c2247.csv
 //! ```
 //!
-//! Nothing in it was measured. The response times are those of the project's own model of the
-//! hp-c2247, which here rotates slightly more slowly than in the catalogue, as a real drive does.
-//! So
-//! `diskarm validate --drive hp-c2247` has something small to find: the rotation.
+//! Nothing in it was measured. The response times come from the project's own model of the
+//! hp-c2247, rotating slightly more slowly than in the catalogue, as a real drive does. So `diskarm
+//! validate --drive hp-c2247` has something small to find: the rotation.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,8 +26,7 @@ const ROTATION_RPM: f64 = 5398.2;
 const SEED: u64 = 1;
 const ROWS: u64 = 3000;
 
-/// The validation workload of worthington94 figure 2: half reads; 30 % sequential, 30 % local,
-/// the rest random.
+/// Workload of worthington94 figure 2: half reads; 30 % sequential, 30 % local, the rest random.
 const READS: f64 = 0.5;
 const SEQUENTIAL: f64 = 0.3;
 const LOCAL: f64 = 0.3;

@@ -39,7 +39,7 @@ enum Relation {
 enum Target {
     /// A device, a file or an export.
     Real,
-    /// `sim:NAME`.
+    /// A simulated drive, `sim:NAME`.
     Simulated,
 }
 

@@ -117,7 +117,7 @@ fn format_value(entry: &diskarm_trace::FormatEntry) -> PossibleValue {
     PossibleValue::new(entry.info.name).help(entry.info.summary)
 }
 
-/// Returns the hidden names of formats that this build lacks: the library says how to get them.
+/// Returns the formats that this build lacks, hidden: the library explains how to get them.
 fn missing() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))

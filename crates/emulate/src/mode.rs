@@ -1,9 +1,9 @@
 //! The table of mode pages: the default content of each, the bits that may be changed, and their
 //! effect.
 //!
-//! Of the geometry (worthington96 section 4.1.3), an initiator selects a notch, which is a zone,
-//! with the notch page; it determines the format page and the boundaries in the notch page. Of the
-//! buffer, the ratios of disconnect-reconnect are the watermarks of the model.
+//! An initiator reads the geometry (worthington96 section 4.1.3) by selecting a notch, which is a
+//! zone, with the notch page; this determines the format page and the boundaries in the notch page.
+//! The buffer ratios of the disconnect-reconnect page are the watermarks of the model.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Buffer, ReadAhead, Sparing, Spec, WriteCache};

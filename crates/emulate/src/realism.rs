@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// The reporting of the locations of blocks.
+/// Ways to report the locations of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
@@ -14,7 +14,7 @@ pub enum Places {
     /// As in Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
     /// notches and READ CAPACITY per cylinder.
     Notches,
-    /// Not at all.
+    /// No command reports them.
     Hidden,
 }
 

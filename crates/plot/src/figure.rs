@@ -37,7 +37,7 @@ pub struct Series {
     pub is_reference: bool,
 }
 
-/// A measured value.
+/// A value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,

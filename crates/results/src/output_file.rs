@@ -292,8 +292,7 @@ impl OutputFile {
     /// Writes the whole file.
     ///
     /// # Errors
-    /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
-    /// a pipe.
+    /// If it cannot be written; a regular file there is then unchanged.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let part = self.create()?;
         let written = (&part.file).write_all(bytes);

@@ -1,4 +1,4 @@
-//! The thread that accepts connections and takes them through their pending.
+//! The thread that accepts connections and runs their handshakes.
 
 use std::io;
 use std::sync::Arc;

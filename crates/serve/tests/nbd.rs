@@ -572,8 +572,7 @@ fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
     assert_eq!(client.send(&[0xff; 28]), [Err(InvalidInput)]);
 }
 
-/// A hundred thousand requests, most of them nearly valid: no panic, and each that is not broken
-/// has a reply.
+/// 100,000 requests, most of them nearly valid: no panic, and each well-formed one has a reply.
 #[test]
 fn random_requests_are_answered() {
     let mut numbers = XorShift::new(17);

@@ -26,7 +26,7 @@ use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 use tempfile::TempDir;
 
-/// Returns the conversion between the blocks of a trace and those of a drive.
+/// Returns the conversion between blocks of a trace and of a drive.
 fn blocks(drive: &str) -> BlockConverter {
     let system = System::parse(drive).expect("a drive");
     BlockConverter::new(system.disk(), drive).expect("blocks")

@@ -150,7 +150,7 @@ layout! {
 
     /// Header of a log page. Parameters follow.
     pub struct LogHeader: 4 {
-        /// DS: not saved.
+        /// DS: the parameter is not saved.
         not_saved: bool = FieldPosition::flag(0, 7);
         /// SPF: it has a subpage code.
         has_subpage: bool = FieldPosition::flag(0, 6);
@@ -332,8 +332,7 @@ pub struct VitalPage<'a> {
     /// As in standard INQUIRY data.
     pub device_type: u8,
     pub code: u8,
-    /// The content after the header: page codes, a serial number in ASCII, [`designators`],
-    /// [`BlockLimits`] or [`Characteristics`].
+    /// Page codes, an ASCII serial number, [`designators`], [`BlockLimits`] or [`Characteristics`].
     pub content: &'a [u8],
 }
 

@@ -37,8 +37,8 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
 /// The mean latency that fio measures, and what it may be, in microseconds of a drive that is so
 /// fast. `None` if fio is not installed.
 ///
-/// After its last request fio waits until all have completed, and uses that time as the end of each.
-/// So only requests count that complete before.
+/// After its last request fio waits for all others and uses that time as the end of each, so only
+/// requests that complete earlier count.
 fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
     let [trace, rows, log] = ["spc", "rows", "log"].map(|end| {
         let path = name_of(&format!("fio-{depth}.{end}"));

@@ -322,19 +322,16 @@ echo END
     assert_eq!(between(&shown, "BY BLOCK\n", "END\n"), sums);
 }
 
-/// A drive whose sectors take milliseconds: a command takes between 0.1 and 0.5 ms from the guest
-/// to the drive and back, and sectors can only be distinguished if they take longer than that
-/// varies.
+/// A drive whose sectors take milliseconds: the delay between guest and drive varies from 0.1 to
+/// 0.5 ms a command, and shorter sectors would be indistinguishable.
 const SMALL: &str = include_str!("guest.toml");
 
-/// `diskarm extract` finds a whole specification by SG_IO, through the guest's kernel: where blocks
-/// are exactly, with the defects; how the drive turns, seeks and what reads take about as closely
-/// as commands reach the drive, about 0.1 ms sooner or later than others. Where this machine was so
-/// busy that something was not found, or that the guest saw no hit of the buffer, the same command
-/// measures again.
+/// `diskarm extract` finds a whole specification by SG_IO through the guest's kernel: the block
+/// layout exactly, with the defects; rotation, seeks and read times to about 0.1 ms, by which the
+/// delay of commands varies. If a busy machine hid a value or a buffer hit, it measures again.
 ///
-/// The drive serves in real time, and other work of this machine would look like the drive's own, so
-/// the processes have a real-time priority. That needs root.
+/// The drive serves in real time, and delays by other work of this machine would be measured too,
+/// so the processes get real-time priority, which needs root.
 #[test]
 fn a_guest_measures_the_drive() {
     let Some(parts) = Parts::find() else {

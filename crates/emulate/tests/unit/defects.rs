@@ -190,8 +190,7 @@ fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// SBC-3, extended physical sector address descriptors: MADS begins a run; its last position
-/// follows.
+/// SBC-3, extended physical sector addresses: MADS begins a run; its last position follows.
 #[test]
 fn a_run_of_defects_covers_its_first_to_its_last_position() {
     let spec = catalogued("seagate-st41601n");

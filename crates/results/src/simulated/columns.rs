@@ -176,8 +176,7 @@ impl Load {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// Returns the load in one run or several: of several disks, mean utilisation, and the sum of
-    /// what waits.
+    /// Returns the load of one or more runs: mean utilisation of the disks, and their total queue.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
             cache_hit_rate: runs.mean(Report::cache_hit_fraction),

@@ -309,8 +309,8 @@ impl IscsiTarget {
         id
     }
 
-    /// Drops the responses of these tasks, so that none is mistaken for that of a newer task with
-    /// the same tag. Those that wait for the file keep their slots.
+    /// Drops the responses of these tasks, so that none is taken as the response of a newer task
+    /// with the same tag. Those that wait for the file keep their slots.
     fn drop_responses(&mut self, of: impl Fn(u64, u64) -> bool) {
         self.timeline
             .drop_outputs(|response| of(response.initiator, response.id));

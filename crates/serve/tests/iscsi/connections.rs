@@ -20,8 +20,7 @@ fn joining(tsih: u16, name: u16) -> LoginRequest {
     }
 }
 
-/// A session of two connections: its initiator, with the first, and the number of the second, whose
-/// name is 1.
+/// A session of two connections: its initiator, on the first, and the number of the second (CID 1).
 fn two(target: &mut Target, pairs: &[(&str, &str)]) -> (Initiator, usize) {
     let pairs = [pairs, &[("MaxConnections", "8")]].concat();
     let initiator = target.log_in("a", &pairs);

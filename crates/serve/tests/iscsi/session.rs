@@ -58,8 +58,8 @@ pub fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: b
     }
 }
 
-/// 1024 bytes come with the command, as many unsolicited, and the rest in bursts of 2048 that the
-/// target asks for; they come back in messages of 512.
+/// 1024 bytes come with the command, another 1024 unsolicited, and the rest in solicited bursts of
+/// 2048; they come back in messages of 512.
 #[test]
 fn data_come_in_every_way_and_go_back() {
     let mut target = Target::new("");
@@ -233,8 +233,8 @@ fn ping(target: &mut Target, number: usize) -> NopIn {
     }
 }
 
-/// RFC 7143, "Command Numbering and Acknowledging": commands beyond the largest number that the
-/// target has told are ignored, though they come in order.
+/// RFC 7143, "Command Numbering and Acknowledging": commands beyond the last MaxCmdSN sent by the
+/// target are ignored, even if they come in order.
 #[test]
 fn commands_without_room_in_the_window_are_ignored() {
     let mut target = Target::new("");

@@ -132,8 +132,8 @@ impl Bench {
     }
 }
 
-/// Data of an aborted command must not be mistaken for those of the next: it is flushed, so
-/// that a power cut leaves it alone.
+/// The next command's data must not be confused with an aborted command's: they are flushed, so a
+/// power cut keeps them.
 #[test]
 fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     let commands: [fn(&mut Bench, u64, u8); 2] = [Bench::or_write, Bench::compare_and_write];

@@ -241,8 +241,7 @@ const DRIVES: [(&str, &str); 5] = [
     ("throttle(rate=1000/s, drive=ibm-18es)", "fcfs"),
 ];
 
-/// Checks cuts of drives against the model; returns how many sectors held older data than the
-/// newest.
+/// Checks power cuts against the model; returns the number of sectors that held older data.
 fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));

@@ -64,8 +64,7 @@ impl Model {
         }
     }
 
-    /// The possible contents of a sector after a power cut, the oldest first: from the last safe
-    /// write on.
+    /// Possible contents of a sector after a power cut, oldest first, from the last safe write on.
     pub fn allowed(&self, sector: u64) -> Vec<u8> {
         let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
         for write in self.writes.iter().filter(|write| write.holds(sector)) {
@@ -77,8 +76,7 @@ impl Model {
         allowed
     }
 
-    /// The content of a sector after a power cut if exactly the writes survive that satisfy
-    /// `survives`.
+    /// The content of a sector after a power cut, if `survives` selects the surviving writes.
     pub fn after(&self, sector: u64, survives: impl Fn(&ModelWrite) -> bool) -> u8 {
         let mut writes = self.writes.iter().rev();
         let last = writes.find(|write| write.holds(sector) && survives(write));

@@ -48,8 +48,7 @@ impl Lun {
 
 /// A number of 32 bits that counts messages and wraps around after the largest (RFC 1982).
 ///
-/// Two of them have no order if they are 2^31 apart, so this type does not implement `Ord` but
-/// has [`Self::is_before`].
+/// Two that are 2^31 apart have no order; hence [`Self::is_before`] and not `Ord`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serial(pub u32);
 
@@ -174,8 +173,7 @@ macro_rules! messages {
                 match self { $(Self::$name(_) => $code & OPERATION,)+ }
             }
 
-            /// Encodes the message.
-            /// Panics if a number does not fit its field.
+            /// Encodes the message; panics if a number does not fit its field.
             pub fn emit(&self, lengths: Lengths) -> [u8; Self::LENGTH] {
                 let mut data = match self {
                     $(Self::$name(message) => {

@@ -24,7 +24,7 @@ impl Greeting {
 }
 
 layout! {
-    /// The client's answer.
+    /// The client's answer to the greeting.
     pub struct ClientFlags: 4 {
         /// `NBD_FLAG_C_FIXED_NEWSTYLE`: the client expects an answer to every option.
         fixed_newstyle: bool = FieldPosition::flag(3, 0);

@@ -79,8 +79,8 @@ fn or_dash(cell: Option<impl ToString>) -> String {
     cell.map_or("-".to_owned(), |cell| cell.to_string())
 }
 
-/// Prints the instructions per SPTF decision for several queue lengths: the cost of a request above
-/// that of a request without decisions.
+/// Prints the instructions per SPTF decision for several queue lengths: the extra cost of a request
+/// over one without decisions.
 fn growth(counted: &[(&Case, u64)]) {
     let plain = counted
         .iter()
