@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Nothing in it was measured. The response times come from the project's own model of the
-//! hp-c2247, rotating slightly more slowly than in the catalogue, as a real drive does. So `diskarm
-//! validate --drive hp-c2247` has something small to find: the rotation.
+//! hp-c2247, rotating slightly more slowly than in the catalogue, as a real drive does. This gives
+//! `diskarm validate --drive hp-c2247` something small to find: the rotation.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -68,7 +68,7 @@ struct PageEntry {
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
-/// Returns the entry of a page of which nothing may be changed.
+/// Returns the entry of an unchangeable page.
 const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
     PageEntry {
         code,

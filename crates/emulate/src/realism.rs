@@ -25,7 +25,7 @@ pub struct Recalibration {
     pub lasts: Span,
 }
 
-/// A drive that is slower when it was idle.
+/// A drive that is slower after being idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     pub idle: Span,
@@ -47,7 +47,7 @@ pub struct Realism {
     /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
-    /// Seed of what is random.
+    /// Random seed.
     pub seed: u64,
 }
 

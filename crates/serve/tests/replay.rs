@@ -1,4 +1,4 @@
-//! Recordings, replayed: the response times of the replay are those that were served.
+//! Replays of recordings have the response times that were served.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -112,7 +112,7 @@ fn served(recording: &Recording) -> Vec<Row> {
     done.map(|completion| row(&completion)).collect()
 }
 
-/// The beginning of a connection in the oldest way.
+/// Connects by the oldest form of the handshake.
 fn client(path: &PathBuf) -> UnixStream {
     let mut stream = UnixStream::connect(path).expect("a server that listens");
     // A server that hangs must not let the test hang.
@@ -362,7 +362,7 @@ fn every_format_holds_a_recording() {
                 }
             }
         }
-        // It has not ended when the device goes.
+        // It is still in progress when the device is dropped.
         device
             .submit(now, Asked::new(100, Op::Read, Lbn(0), SectorCount(8)))
             .expect("an idle drive");
@@ -386,7 +386,7 @@ fn every_format_holds_a_recording() {
     }
 }
 
-/// Files of some formats cannot say that time began before the first request.
+/// Some formats cannot represent that time began before the first request.
 #[test]
 fn a_late_first_request_is_noted_where_the_format_loses_it() {
     let model = System::parse(DRIVE).expect("a drive");

@@ -1,4 +1,4 @@
-//! Devices in front of a drive: `diskarm devices`, and towers as drives.
+//! Devices in front of a drive: `diskarm devices`, and device stacks as drives.
 
 use diskarm_simulate::devices::infos;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! A whole machine uses a served drive: a guest of QEMU, without hardware support, whose Linux
-//! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, asks it
+//! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, tests it
 //! with sg3_utils and fio, and measures it with `diskarm extract`.
 //!
 //! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into the folder
@@ -46,7 +46,7 @@ mount -t devtmpfs dev /dev
 /// One guest at a time: its measurements are exact only if this machine has time for it.
 static GUEST: Mutex<()> = Mutex::new(());
 
-/// Seconds after which a guest is given up.
+/// Timeout of a guest, in seconds.
 const LIMIT: &str = "420";
 
 fn found(program: &str) -> Option<PathBuf> {
@@ -112,7 +112,7 @@ impl Parts {
     }
 
     /// Boots a guest that has the disk at `uri`, these programs and their libraries, and runs
-    /// `script`; what its console shows. `front` is in front of the command line.
+    /// `script`; returns its console output. `front` precedes the command line.
     fn boot(&self, front: &[&str], uri: &str, programs: &[PathBuf], script: &str) -> String {
         let _alone = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
         let name = uri.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -184,7 +184,7 @@ impl Parts {
     }
 }
 
-/// The shared libraries of a program, and what loads them.
+/// The shared libraries of a program, and their loader.
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -379,7 +379,7 @@ echo END
     assert!(compared.reads.mean < Span::from_ms(0.3), "{shown}");
     // On a busy machine the guest may see no hit, and reports that.
     let has_hits = !shown.contains("overheads.read_hit_after_read, ");
-    // The way to the drive and back is part of what reads take.
+    // Read times include the way to the drive and back.
     for (name, [given, found]) in &compared.sums {
         let (min, max) = match *name {
             "read hit after read" if !has_hits => continue,

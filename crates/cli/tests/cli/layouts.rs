@@ -29,7 +29,7 @@ impl Measured {
         }
     }
 
-    /// The pairs, with where the first ends and the second begins.
+    /// The pairs, with the end of the first and the start of the second.
     fn pairs(&self) -> impl Iterator<Item = (&Record, &Record, Extent, Extent)> {
         self.rows.windows(2).map(|two| {
             let last = Lbn(two[0].end().0 - 1);

@@ -190,8 +190,8 @@ fn measured_drives_are_predicted_in_the_same_revolution() {
     assert_eq!(report["clock"], "broken", "its pauses are nominal");
 }
 
-/// A figure of the first half of a drive's trace, its specification as the catalogue has it and
-/// with lines changed: (before, after).
+/// A figure of the first half of a drive's trace, with its specification as in the catalogue and
+/// with lines changed (before, after).
 fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> (f64, f64) {
     let trace = measured(drive);
     let judge = |drive: &str| {

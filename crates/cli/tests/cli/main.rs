@@ -76,8 +76,8 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
         .collect()
 }
 
-/// Says that a test checks nothing here, and why: past the test runner, which keeps the output of
-/// tests that pass to itself.
+/// Reports that a test was skipped, and why, past the test runner, which hides the output of
+/// passing tests.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

@@ -13,7 +13,7 @@ use crate::bench::{PACE, setting};
 /// Unusually large: the maximum of 512-byte blocks of a command is less than a session may have.
 const SECTOR: usize = 4096;
 
-/// The sense data of READ(16) or WRITE(16) of blocks from the first on, unless it ends well.
+/// The sense data of READ(16) or WRITE(16) from the first block on; `None` on success.
 fn run(session: &mut Session, is_write: bool, data: &mut [u8]) -> Option<Sense> {
     let blocks = Blocks {
         at: 0,

@@ -18,7 +18,7 @@ const SECTORS: u64 = 64;
 /// The block that all commands change.
 const AT: u64 = 10;
 
-/// A drive that takes nothing more while its gate is shut.
+/// A drive that accepts no requests while its gate is shut.
 struct Gated {
     drive: Box<dyn Device>,
     is_shut: Arc<AtomicBool>,
@@ -95,7 +95,7 @@ impl Bench {
         self.submit(id, &command, &data);
     }
 
-    /// Runs the unit without further input; returns what has ended.
+    /// Runs the unit without further input; returns the completed commands.
     fn ended(&mut self) -> Vec<(u64, Status)> {
         let mut all = Vec::new();
         while let Some(next) = self.unit.next_event() {
@@ -153,8 +153,8 @@ fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     }
 }
 
-/// Two commands change the same block and the second is aborted: it is its change that
-/// stays, whatever becomes of the first.
+/// Two commands change the same block and the second is aborted: its change stays, whatever happens
+/// to the first.
 #[test]
 fn of_two_that_wait_the_aborted_one_is_left_over() {
     let mut bench = Bench::new();

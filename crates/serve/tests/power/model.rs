@@ -30,7 +30,7 @@ impl ModelWrite {
     }
 }
 
-/// All writes since the last power cut, and what sectors held then.
+/// All writes since the last power cut, and the content of the sectors then.
 #[derive(Default)]
 pub struct Model {
     pub base: BTreeMap<u64, u8>,
@@ -51,7 +51,7 @@ impl Model {
         self.writes.len() - 1
     }
 
-    /// Blocks get to the media, each of the first write for which it has not.
+    /// Blocks reach the media, each from the first write whose block has not.
     pub fn persisted(&mut self, persisted: &[Persisted]) {
         for run in persisted {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
@@ -84,7 +84,7 @@ impl Model {
         last.map_or_else(base, |write| write.fill)
     }
 
-    /// After a power cut in which only what is on the media as a whole survives.
+    /// After a power cut survived only by writes that are entirely on the media.
     pub fn after_plain(&self, sector: u64) -> u8 {
         self.after(sector, |write| write.is_on_media() || write.is_safe)
     }
