@@ -1,5 +1,5 @@
-//! Any bytes are a command block, sense data or a list, or are refused; a command block comes back
-//! bit by bit.
+//! Arbitrary bytes are a command block, sense data or a list, or are refused; command blocks
+//! round-trip to the bit.
 
 #![no_main]
 

@@ -106,8 +106,8 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// The drawing for a place where nothing responds to a reader: it looks the same, without the
-    /// numbers of points that have no mark.
+    /// The drawing for non-interactive use: it looks the same, without the numbers of points that
+    /// have no mark.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }

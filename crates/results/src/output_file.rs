@@ -263,8 +263,8 @@ impl OutputFile {
         }
     }
 
-    /// The file itself, with what is in it, for an output that is written over several runs. It is
-    /// made if there is none, and locked while it is open.
+    /// The file itself with its content, for an output that is written over several runs. Created
+    /// if it does not exist, and locked while it is open.
     ///
     /// # Errors
     /// If it cannot be written there, is not a regular file, or is written by another process.

@@ -295,7 +295,7 @@ fn requests_of_a_client_that_is_gone_are_taken_back() {
         .flat_map(|cookie| request(Command::Read, cookie, (cookie * 50 * 1024, 1024)))
         .collect();
     stream.write_all(&reads).expect("sent");
-    // The server has them when it answers one that takes no time.
+    // The server has received them when it answers a later request that takes no time.
     stream
         .write_all(&request(Command::Trim, 99, (0, 512)))
         .expect("sent");

@@ -1,5 +1,4 @@
-//! Messages of NBD: bytes laid out by hand from the protocol document, and random values that come
-//! back.
+//! NBD messages: bytes laid out by hand from the protocol document, and random round trips.
 
 use diskarm_wire::nbd::message::{self, Chunk, Failure, kind};
 use diskarm_wire::nbd::option::{self, Choice, Context, ListedExport, Queries, answer, code, info};

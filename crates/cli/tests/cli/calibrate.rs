@@ -43,8 +43,7 @@ impl Folder {
         path
     }
 
-    /// The error line of a calibration into `output`, which must leave all files unchanged and
-    /// create none.
+    /// The error line of a calibration into `output`, which must change and create no files.
     fn refused(&self, trace: &str, output: &str, more: &[&str]) -> String {
         let before = self.contents();
         let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];

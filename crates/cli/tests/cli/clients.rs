@@ -167,8 +167,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A file system is made and read without mounting it, through the file by which nbdfuse shows the
-/// disk.
+/// A file system is made and read without mounting it, through the file of nbdfuse for the disk.
 #[test]
 fn debugfs_reads_a_file_system_through_nbdfuse() {
     let content = name_of("fuse-content");

@@ -66,7 +66,7 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
         for format in FORMATS {
             assert_eq!(grown(&mut bench, format).len(), 1);
         }
-        // A spare that fails too; a track of the RZ26 has but one.
+        // A spare that fails too; a track of the RZ26 has only one.
         if name == "dec-rz26" {
             assert_eq!(reassign(&mut bench, block as u32), Status::CheckCondition);
             continue;

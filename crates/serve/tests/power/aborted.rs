@@ -153,8 +153,7 @@ fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     }
 }
 
-/// Two commands change the same block and the second is aborted: its change stays, whatever happens
-/// to the first.
+/// Two commands change the same block and the second is aborted: its change stays in any case.
 #[test]
 fn of_two_that_wait_the_aborted_one_is_left_over() {
     let mut bench = Bench::new();

@@ -37,8 +37,7 @@ pub fn maker(drive: &str, policy: &str) -> Make {
     with_changes(drive, policy, Vec::new())
 }
 
-/// A drive whose cache of `room` sectors chooses what to destage, and may do so in the gaps between
-/// commands.
+/// A drive whose cache of `room` sectors chooses what to destage, perhaps between commands too.
 pub fn deferring(room: u64, in_gaps: bool) -> Make {
     let changes = [
         "buffer.write_cache=deferred".to_owned(),

@@ -295,8 +295,7 @@ const DRIVES: [(&str, &str); 3] = [
     ("sata-4tb-7200", "fcfs"),
 ];
 
-/// Checks power cuts against the model; returns the numbers of sectors with older data and of
-/// aborted commands.
+/// Checks power cuts; returns the numbers of sectors with older data and of aborted commands.
 fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
