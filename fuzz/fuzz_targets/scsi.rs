@@ -1,5 +1,4 @@
-//! Arbitrary bytes are a command block, sense data or a list, or are refused; command blocks
-//! round-trip to the bit.
+//! Arbitrary bytes are a command block, sense data or a list, or are refused; blocks round-trip.
 
 #![no_main]
 

@@ -205,8 +205,7 @@ impl Adapt {
     /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without the
-    /// size of the disk.
+    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without a disk size.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
         let adapted = || -> Result<Box<dyn Notes>, TraceError> {

@@ -1,5 +1,4 @@
-//! The table of mode pages: the default content of each, the bits that may be changed, and their
-//! effect.
+//! The table of mode pages: their default content, changeable bits, and effects.
 //!
 //! An initiator reads the geometry (worthington96 section 4.1.3) by selecting a notch, which is a
 //! zone, with the notch page; this determines the format page and the boundaries in the notch page.
@@ -476,9 +475,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache. A drive that has room for dirty data chooses when to destage them. If
-/// it was measured without write cache, the overheads of absorbed writes are unknown; those of
-/// media writes are assumed.
+/// Switches the write cache. A drive with room for dirty data chooses when to destage them. If it
+/// was measured without write cache, absorbed writes get the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {
@@ -526,8 +524,7 @@ fn disconnect([buffer_full_ratio, buffer_empty_ratio]: [u8; 2]) -> Disconnect {
     }
 }
 
-/// Changes the watermarks. A ratio equal to the rounded fraction leaves the fraction unchanged,
-/// since it may be finer.
+/// Changes the watermarks. A ratio equal to the rounded fraction keeps the fraction, perhaps finer.
 fn apply_ratios(page: &Disconnect, buffer: &mut Buffer) {
     let [full, empty] = buffer_ratios(buffer);
     if page.buffer_full_ratio != full {

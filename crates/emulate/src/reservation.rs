@@ -40,8 +40,7 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity in READ FULL STATUS. Initiators without a port are numbers, which are
-    /// reported as SAS addresses.
+    /// Returns the identity in READ FULL STATUS; without a port, the number as a SAS address.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),

@@ -106,8 +106,7 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// The drawing for non-interactive use: it looks the same, without the numbers of points that
-    /// have no mark.
+    /// The non-interactive drawing: it looks the same, without the numbers of unmarked points.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }

@@ -335,8 +335,7 @@ fn initiate(url: &str) {
     }
 }
 
-/// The same in every format that can be written, with arrivals that the test chooses: rounding must
-/// not depend on when it runs.
+/// The same in every writable format, with fixed arrivals, so that rounding never varies.
 #[test]
 fn every_format_holds_a_recording() {
     let model = System::parse(DRIVE).expect("a drive");
@@ -409,8 +408,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
     }
 }
 
-/// The traces in `examples/` were recorded from databases on a served disk. The model still gives
-/// the times that were served.
+/// The model still gives the served times of the traces in `examples/`, recorded from databases.
 #[test]
 fn recorded_examples_are_replayed_to_the_served_times() {
     for (name, requests) in [("sqlite", 884), ("postgresql", 1578)] {

@@ -481,8 +481,7 @@ commands! {
         immediate: bool = flag(1, 1);
     }
 
-    /// Writes the data of one block to many (SBC-3). Without data, which only [`Size::Sixteen`]
-    /// allows, it writes zeros.
+    /// Writes one block's data to many (SBC-3), or zeros without data ([`Size::Sixteen`] only).
     WriteSame: [0x41 | 0x93] {
         size: Size = CODE;
         blocks: Blocks = ADDRESS;

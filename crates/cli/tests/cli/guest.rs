@@ -2,9 +2,8 @@
 //! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, tests it
 //! with sg3_utils and fio, and measures it with `diskarm extract`.
 //!
-//! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into the folder
-//! `guest-kernel` of the target folder, as `.ci/run` does. Without it a test prints a line and
-//! passes.
+//! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into `guest-kernel`
+//! in the target folder, as by `.ci/run`. Without it a test prints a line and passes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -89,8 +88,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Returns `None` and prints a line without a kernel. The files that come with the kernel and, in
-    /// CI, the programs must exist.
+    /// Returns `None` and prints a line without a kernel. The files that come with the kernel and,
+    /// in CI, the programs must exist.
     fn find() -> Option<Self> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
         let kernel = target.join("guest-kernel");
@@ -130,8 +129,7 @@ impl Parts {
             .arg("-initrd")
             .arg(&initial)
             .args(["-append", "console=ttyS0 quiet panic=-1"])
-            // A thread of its own that watches for commands and answers saves wake-ups, whose times
-            // vary.
+            // A thread of its own for commands and answers saves wake-ups of varying duration.
             .args(["-object", "iothread,id=watcher,poll-max-ns=50000000"])
             .args(["-device", "virtio-scsi-pci,iothread=watcher"])
             .args(["-drive", &disk])

@@ -75,8 +75,7 @@ fn rows_before_the_range_are_history() {
         (2000.0, 1000.0)
     );
     assert_eq!(number(&rest, "unlocked"), 0.0);
-    // Neither predictor looks ahead or forgets: the counts of the parts add up to the
-    // counts of the whole.
+    // Neither predictor looks ahead or forgets: the counts of the parts sum to those of the whole.
     let both = |path: &dyn Fn(&Value) -> &Value| {
         let hits = |part: &Value| {
             let rate = number(path(part), "within_0_25ms_rate");

@@ -61,8 +61,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns the output of a client if it is installed and succeeds. It may run for five minutes, as
-/// the machine may be busy.
+/// Returns the output of a client if it is installed and succeeds within five minutes.
 pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
     let output = output(package, arguments)?;
     let text = String::from_utf8(output.stdout).expect("text");

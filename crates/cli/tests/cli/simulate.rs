@@ -249,8 +249,7 @@ fn the_table_says_the_same_within_a_terminal_s_width() {
     assert!(line.contains(&mean), "{line} {mean}");
 }
 
-/// Work of over a second, the point from which a terminal would see a bar: [`printed`] refuses
-/// anything on standard error.
+/// Work of over a second would show a bar on a terminal: [`printed`] refuses any standard error.
 #[test]
 fn nothing_moves_when_piped() {
     let fixed = [

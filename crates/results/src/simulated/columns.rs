@@ -1,5 +1,4 @@
-//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load,
-//! and the parts of a device.
+//! Parts of simulation results: table lines, times of request classes, load, and device parts.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};

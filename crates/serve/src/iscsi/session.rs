@@ -1,5 +1,4 @@
-//! A session: an initiator's commands, which may arrive by several connections, with their data and
-//! the window that limits them.
+//! A session: an initiator's commands, perhaps by several connections, their data and their window.
 
 use diskarm_emulate::Attribute;
 use diskarm_wire::Sense;

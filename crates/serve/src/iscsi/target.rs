@@ -1,7 +1,7 @@
 //! The iSCSI target of an export: the sessions of all initiators over one logical unit.
 //!
-//! Without power there is no target: sessions end, and new sessions end after their login, like
-//! those of a disk whose port has no power.
+//! Without power the target is absent: sessions end, and new ones end after their login, as with a
+//! disk whose port has no power.
 
 mod messages;
 

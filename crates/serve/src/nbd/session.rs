@@ -1,5 +1,4 @@
-//! A connection after the handshake: parses requests, and queues and formats replies. It acts on
-//! nothing.
+//! A connection after the handshake: parses requests, queues and formats replies; executes nothing.
 
 use std::collections::VecDeque;
 use std::io;

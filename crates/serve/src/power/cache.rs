@@ -461,8 +461,7 @@ impl CachedWrite {
     }
 }
 
-/// Index of the first planned version of a sector. A sector can have thousands of others, so the
-/// search starts at the end.
+/// Index of a sector's first planned version, searched from the end: thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
     let is_there = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));

@@ -243,8 +243,7 @@ impl Target {
         initiator
     }
 
-    /// Logs in with a single request; returns the target's part of the session id and the
-    /// connection.
+    /// Logs in by one request; returns the target's part of the session id, and the connection.
     ///
     /// # Errors
     /// The result of the login, if it fails.

@@ -132,8 +132,7 @@ impl Bench {
     }
 }
 
-/// The next command's data must not be confused with an aborted command's: they are flushed, so a
-/// power cut keeps them.
+/// An aborted command's data must not pass for the next one's, which are flushed and survive a cut.
 #[test]
 fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     let commands: [fn(&mut Bench, u64, u8); 2] = [Bench::or_write, Bench::compare_and_write];

@@ -162,8 +162,7 @@ impl Initiator {
     }
 }
 
-/// On a drive with a write cache, exactly the writes listed as pending are lost, unless they reach
-/// the media before the cut.
+/// With a write cache exactly the listed writes are lost, except any written before the cut.
 #[test]
 fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
     const ROUNDS: u64 = 12;
