@@ -324,7 +324,6 @@ impl Breakdown {
 /// device may continue after the last request of a run, with a rebuild or with destages;
 /// [`Observer::all_completed`] marks the completion of the last request.
 ///
-/// [`Device::components`]: super::Device::components
 /// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentReport {
