@@ -1,4 +1,4 @@
-//! Any bytes are messages of iSCSI, or are refused; a message comes back, and so does text.
+//! Arbitrary bytes are iSCSI messages or are refused; messages and text round-trip.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are messages of NBD, or are refused; a message comes back.
+//! Arbitrary bytes are NBD messages or are refused; messages round-trip.
 
 #![no_main]
 

@@ -17,7 +17,7 @@ use diskarm_wire::nbd::Headers;
 use diskarm_wire::nbd::message::{Chunk, Simple};
 use libfuzzer_sys::fuzz_target;
 
-/// So few that a reply of all of them fits into what a session sends at once.
+/// Few enough that a reply with all of them fits into a session's output buffer.
 const SECTORS: u64 = 1 << 8;
 /// Number of connections.
 const COUNT: usize = 2;
@@ -65,7 +65,7 @@ fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<
     None
 }
 
-/// All of the bytes are replies, with the chunks that these headers have. Those without chunks do
+/// Checks that all bytes are replies, with the chunks of these headers. Replies without chunks do
 /// not state the length of their data.
 fn check(mut bytes: &[u8], headers: Headers) {
     while !bytes.is_empty() {
@@ -83,7 +83,7 @@ fn check(mut bytes: &[u8], headers: Headers) {
     }
 }
 
-/// Sends requests by two connections, whose headers are these if that is known.
+/// Sends requests by two connections, with these headers if given.
 fn serve(
     mut data: &[u8],
     facts: Facts,

@@ -1,5 +1,5 @@
 //! Any text is a policy or an error of one line; a policy is printed as it was written, except for
-//! capitals of its name, and reads back so.
+//! capitals in its name, and round-trips.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is a quantity within its range or none; what can be printed reads back.
+//! Any text is a quantity within its range or none; printed quantities read back.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Values set in any TOML read back as they were set, and setting them again changes nothing.
+//! Values set in any TOML read back unchanged, and setting them again changes nothing.
 //!
 //! The first line of an input is the text that is set; the rest is the file.
 

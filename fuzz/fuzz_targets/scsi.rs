@@ -1,5 +1,4 @@
-//! Any bytes are a command block, sense data or a list, or are refused; a command block comes back
-//! bit by bit.
+//! Arbitrary bytes are a command block, sense data or a list, or are refused; blocks round-trip.
 
 #![no_main]
 

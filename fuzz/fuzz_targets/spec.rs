@@ -12,8 +12,7 @@ use diskarm_core::spec;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount};
 use libfuzzer_sys::fuzz_target;
 
-/// Larger drives are valid too, but the tables of their seek times take as long as thousands of
-/// small ones.
+/// Larger drives are valid too, but their seek tables take as long as thousands of small drives.
 const MAX_CYLINDERS: u32 = 10_000;
 /// Requests larger than a segment are simulated sector by sector.
 const MAX_SECTORS: u64 = 1_000;

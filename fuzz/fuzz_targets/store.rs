@@ -1,5 +1,4 @@
-//! Any text is a study's store or an error of one line; opening it again changes nothing, and a run
-//! that was kept reads back.
+//! Any text is a study's store or an error of one line; reopening changes nothing; runs read back.
 //!
 //! If an input begins with a space, the head of a store is put before the rest.
 

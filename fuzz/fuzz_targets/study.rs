@@ -1,4 +1,4 @@
-//! Any text is a study or an error of one line; what is read once reads again, in both forms.
+//! Any text is a study or an error of one line; a study round-trips in both forms.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is a stack of devices or an error of one line; a stack reads back as it is printed.
+//! Any text is a device stack or an error of one line; a printed stack reads back.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use diskarm_simulate::System;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // A name that ends so is read as a file.
+    // Names with this ending are read as files.
     if text.contains(".toml") {
         return;
     }

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         }
         ended
     };
-    // Who and how, the lengths of the command block and of the data, then these.
+    // Initiator and attributes, the lengths of the command block and of the data, then these.
     while let [who, block, length, ..] = *rest {
         rest = &rest[3..];
         let command = take(&mut rest, usize::from(block % 17));

@@ -1,10 +1,10 @@
-//! What the targets of several servers share.
+//! Helpers shared by the targets of several servers.
 
 use std::time::Instant;
 
 use diskarm_serve::Clients;
 
-/// Connections to a server by their numbers, those that are open.
+/// The open connections to a server, by their numbers.
 pub struct Connections<S, const N: usize>(pub [Option<Box<S>>; N]);
 
 impl<S, const N: usize> Clients<S> for Connections<S, N> {

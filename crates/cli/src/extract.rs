@@ -287,8 +287,7 @@ impl CheckpointWriter {
         self.file.as_ref().map(|(path, _)| path.as_str())
     }
 
-    /// Reads the checkpoint of a run to continue, without its failed measurements; returns `fresh`
-    /// if there is none.
+    /// Reads the checkpoint to continue, without failed measurements; `fresh` if there is none.
     pub fn load_or(&self, fresh: Checkpoint) -> Result<Checkpoint, Error> {
         let Some(path) = self.path() else {
             return Ok(fresh);

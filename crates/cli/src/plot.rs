@@ -508,8 +508,7 @@ mod tests {
 
     #[test]
     fn bars_are_parts_of_a_revolution_and_of_all_requests() {
-        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half of all
-        // outside.
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

@@ -39,7 +39,7 @@ enum Relation {
 enum Target {
     /// A device, a file or an export.
     Real,
-    /// `sim:NAME`.
+    /// A simulated drive, `sim:NAME`.
     Simulated,
 }
 
@@ -311,7 +311,7 @@ fn names(command: &Command, ids: &[&str]) -> String {
     }
 }
 
-/// Returns what is wrong with a parsed command line, as a sentence.
+/// Returns the error in a parsed command line, as a sentence.
 pub fn check(program: &Command, matches: &ArgMatches) -> Result<(), String> {
     let (mut command, mut matches, mut path) = (program, matches, Vec::new());
     while let Some((name, inner)) = matches.subcommand() {

@@ -36,8 +36,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// any track that can be reached until the first sector of the request passes, until all blocks of
 /// the drive have been read. Then the same requests are served without the scan, to print the
 /// slowdown.
-// Without the conflict clap would not complain: it waives a requirement that conflicts with a flag
-// given.
+// Without the conflict clap would waive the requirement, as it conflicts with a given flag.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {

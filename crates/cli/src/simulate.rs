@@ -361,8 +361,8 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// The positions in the help of options that a command adds to those of [`Settings`], which count
-/// from 2. (After all of these they would get the heading of the last one.)
+/// Positions in the help of options that a command adds to [`Settings`], whose own count from 2.
+/// (Options after all of these would get the heading of the last one.)
 pub const AFTER_DRIVE: usize = 2;
 const AFTER_WINDOW: usize = 12;
 pub const AFTER_PLOT: usize = 13;

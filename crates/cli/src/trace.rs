@@ -117,7 +117,7 @@ fn format_value(entry: &diskarm_trace::FormatEntry) -> PossibleValue {
     PossibleValue::new(entry.info.name).help(entry.info.summary)
 }
 
-/// Returns the hidden names of formats that this build lacks: the library says how to get them.
+/// Returns the formats that this build lacks, hidden: the library explains how to get them.
 fn missing() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))
@@ -205,8 +205,7 @@ impl Adapt {
     /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without the
-    /// size of the disk.
+    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without a disk size.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
         let adapted = || -> Result<Box<dyn Notes>, TraceError> {

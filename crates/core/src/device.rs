@@ -21,13 +21,13 @@ pub trait Device: Send {
     /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
 
-    /// Returns the size of a block.
+    /// Size of a block.
     fn sector_size(&self) -> Bytes;
 
     /// Checks that the device can serve `request`, now or later.
     ///
     /// # Errors
-    /// The reason why it cannot serve the request.
+    /// Returns the reason why it cannot serve the request.
     #[inline]
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         check(request, self.capacity())
@@ -42,7 +42,7 @@ pub trait Device: Send {
         self.has_room()
     }
 
-    /// Submits a request, whose completion [`advance`](Self::advance) will return.
+    /// Submits a request.
     ///
     /// # Errors
     /// If the device does not accept the request; its state is then unchanged.
@@ -324,7 +324,6 @@ impl Breakdown {
 /// device may continue after the last request of a run, with a rebuild or with destages;
 /// [`Observer::all_completed`] marks the completion of the last request.
 ///
-/// [`Device::components`]: super::Device::components
 /// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentReport {
@@ -342,7 +341,8 @@ pub enum Work {
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
-    /// Buffer of a drive with [`WriteCache::Deferred`](crate::spec::WriteCache::Deferred).
+    /// The buffer of a drive whose write cache chooses what it destages
+    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),
@@ -474,7 +474,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total time projected from the progress until the last completion of a request.
+    /// Total time projected from the progress until the last completion of a request, if any.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

@@ -104,7 +104,7 @@ impl Backing for Single {
 
 /// Holds the data of blocks. Blocks that were never written are zeros.
 pub trait Store: Send {
-    /// Fills `data`, whole blocks that are zeros, with those from `at` on.
+    /// Fills `data`, which is zeros, with whole blocks from `at` on.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Stores `data`, whole blocks, at `at`.

@@ -25,7 +25,7 @@ pub(crate) enum Concurrency {
     Immediate,
     /// Is one request to the device, which orders it.
     Transfer,
-    /// Takes several steps.
+    /// Several requests to the device, one after another.
     Chain,
     /// Excludes all other commands.
     Alone,

@@ -1,9 +1,8 @@
-//! The table of mode pages: the default content of each, the bits that may be changed, and their
-//! effect.
+//! The table of mode pages: their default content, changeable bits, and effects.
 //!
-//! Of the geometry (worthington96 section 4.1.3), an initiator selects a notch, which is a zone,
-//! with the notch page; it determines the format page and the boundaries in the notch page. Of the
-//! buffer, the ratios of disconnect-reconnect are the watermarks of the model.
+//! An initiator reads the geometry (worthington96 section 4.1.3) by selecting a notch, which is a
+//! zone, with the notch page; this determines the format page and the boundaries in the notch page.
+//! The buffer ratios of the disconnect-reconnect page are the watermarks of the model.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Buffer, ReadAhead, Sparing, Spec, WriteCache};
@@ -68,7 +67,7 @@ struct PageEntry {
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
-/// Returns the entry of a page of which nothing may be changed.
+/// Returns the entry of an unchangeable page.
 const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
     PageEntry {
         code,
@@ -476,9 +475,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache. A drive that has room for dirty data chooses when to destage them. If
-/// it was measured without write cache, the overheads of absorbed writes are unknown; those of
-/// media writes are assumed.
+/// Switches the write cache. A drive with room for dirty data chooses when to destage them. If it
+/// was measured without write cache, absorbed writes get the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {
@@ -526,8 +524,7 @@ fn disconnect([buffer_full_ratio, buffer_empty_ratio]: [u8; 2]) -> Disconnect {
     }
 }
 
-/// Changes the watermarks. A ratio equal to the rounded fraction leaves the fraction unchanged,
-/// since it may be finer.
+/// Changes the watermarks. A ratio equal to the rounded fraction keeps the fraction, perhaps finer.
 fn apply_ratios(page: &Disconnect, buffer: &mut Buffer) {
     let [full, empty] = buffer_ratios(buffer);
     if page.buffer_full_ratio != full {

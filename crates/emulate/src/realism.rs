@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// The reporting of the locations of blocks.
+/// Ways to report the locations of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
@@ -14,7 +14,7 @@ pub enum Places {
     /// As in Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
     /// notches and READ CAPACITY per cylinder.
     Notches,
-    /// Not at all.
+    /// No command reports them.
     Hidden,
 }
 
@@ -25,7 +25,7 @@ pub struct Recalibration {
     pub lasts: Span,
 }
 
-/// A drive that is slower when it was idle.
+/// A drive that is slower after being idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     pub idle: Span,
@@ -47,7 +47,7 @@ pub struct Realism {
     /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
-    /// Seed of what is random.
+    /// Random seed.
     pub seed: u64,
 }
 

@@ -40,8 +40,7 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity in READ FULL STATUS. Initiators without a port are numbers, which are
-    /// reported as SAS addresses.
+    /// Returns the identity in READ FULL STATUS; without a port, the number as a SAS address.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),
@@ -233,8 +232,7 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if it is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators; `None` if no registration
-    /// matches.
+    /// reservation with type `kind`. Returns the removed initiators, `None` if there are none.
     pub fn preempt(
         &mut self,
         nexus: usize,

@@ -20,11 +20,11 @@ use crate::reservation::{Access, Nexus, Reservations};
 /// The identity of a unit; longer text is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Vendor: eight characters.
+    /// At most 8 characters.
     pub vendor: String,
-    /// Product: sixteen characters.
+    /// At most 16 characters.
     pub product: String,
-    /// Its firmware: four characters.
+    /// The firmware: at most 4 characters.
     pub revision: String,
     pub serial: String,
 }

@@ -37,7 +37,7 @@ pub struct Series {
     pub is_reference: bool,
 }
 
-/// A measured value.
+/// A value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -106,8 +106,7 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// The drawing for a place where nothing responds to a reader: it looks the same, without the
-    /// numbers of points that have no mark.
+    /// The non-interactive drawing: it looks the same, without the numbers of unmarked points.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }

@@ -39,7 +39,7 @@ const DARK_COLOURS: [RGBColor; 12] = [
     RGBColor(0x9a, 0x9a, 0x9a),
 ];
 
-/// Paper, ink and other colours that are not of lines, and what they are on a dark page.
+/// Paper, ink and other colours that lines do not use, with their variants for a dark page.
 const DARK_PAPER: RGBColor = RGBColor(0x17, 0x18, 0x1a);
 const DARK_OTHERS: [(RGBColor, RGBColor); 4] = [
     (WHITE, DARK_PAPER),

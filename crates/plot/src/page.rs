@@ -1,7 +1,6 @@
 //! The page of a drawing: SVG output, text and its font, and conversion to PNG.
 //!
-//! The drawing library has integer coordinates only. A unit is a tenth of a pixel here, so that
-//! curves stay smooth.
+//! The drawing library has integer coordinates, so a unit is a tenth of a pixel, for smooth curves.
 
 use std::sync::{Arc, LazyLock};
 use std::{fmt, io};
@@ -221,8 +220,7 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// The width of a line of text in pixels, at a font size in pixels. A character that the font lacks
-/// counts as one em.
+/// The width of a line of text in pixels, at a size in pixels. Missing characters count as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
@@ -235,8 +233,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// The stretch of text in a viewer that has none of [`FAMILIES`] and uses, say, DejaVu Sans.
-/// Layouts reserve this much.
+/// Reserved stretch of text in a viewer that has none of [`FAMILIES`] and uses, say, DejaVu Sans.
 const MAX_STRETCH: f64 = 1.15;
 
 /// Returns true for control characters and those that XML does not allow.
@@ -245,8 +242,7 @@ fn is_control(c: char) -> bool {
 }
 
 /// Wraps a text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces,
-/// or within a word that is wider. Control characters become spaces. Returns at least one line
-/// unless the text is empty.
+/// or within a wider word. Control characters become spaces. Only an empty text gives no line.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");

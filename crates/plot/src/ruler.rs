@@ -15,8 +15,7 @@ pub struct Axis {
     pub scale: Scale,
     /// The maximum end of the axis; values beyond it are clipped.
     pub max: Option<f64>,
-    /// The values that determine the axis, instead of those in the figure: the values of all
-    /// figures that share the axis.
+    /// The values of all figures that share the axis, in place of the figure's own.
     pub shared: Option<Vec<f64>>,
 }
 

@@ -223,7 +223,7 @@ fn a_line_of_many_points_has_marks_at_intervals() {
     // a mark comes each 70 of them, or up to two points later.
     let marks = drawing.marks(BLUE, &mark) - 1;
     assert!((7..=13).contains(&marks), "{marks}");
-    // Where nothing responds, the others are left out, and nothing looks different.
+    // The non-interactive form leaves out the others, and looks the same.
     let [responding, still] = [figure.svg(), figure.still_svg()];
     let points = |svg: &str| svg.matches("class=\"point\"").count();
     assert_eq!((points(&responding), points(&still)), (400, marks));

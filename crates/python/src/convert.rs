@@ -118,8 +118,7 @@ fn raise(
     }
 }
 
-/// Returns the exception class, which is defined in Python so that its attributes have type
-/// annotations.
+/// Returns the exception class, defined in Python so that its attributes have type annotations.
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "diskarm._error", "Error")

@@ -31,8 +31,7 @@ use crate::requests::microseconds;
 /// policy orders the host's queue, FCFS by default; `seed` determines all random choices.
 #[pyclass(module = "diskarm")]
 pub struct Device {
-    /// Never locked, because every method has an exclusive reference; the mutex only makes the type
-    /// `Sync`.
+    /// Never locked, as every method has `&mut self`; the mutex only makes the type `Sync`.
     device: Mutex<Box<dyn diskarm_core::device::Device>>,
     system: Arc<System>,
     policy: GivenPolicy,
@@ -192,9 +191,8 @@ impl Device {
         &mut **device.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances the device and keeps its completions. Once a policy in Python has raised an
-    /// exception, the order of the queue has no meaning, and the same exception is raised each
-    /// time.
+    /// Advances the device and keeps its completions. After an exception in a Python policy, the
+    /// queue order is meaningless, and every call raises the same exception.
     fn advance_to(&mut self, py: Python<'_>, now: Instant) -> PyResult<()> {
         while let Some(ended) = self.device().advance(now) {
             self.ready.push_back(ended);

@@ -17,7 +17,7 @@ use pyo3::types::{PyList, PyString};
 use crate::convert::{py_error, python, wrong_type};
 use crate::requests::microseconds;
 
-/// A policy argument.
+/// A policy given by name or as a Python object.
 pub enum GivenPolicy {
     Named(PolicyConfig),
     Python(PythonPolicy),

@@ -25,8 +25,7 @@ const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
 /// The directions, by code.
 const OPS: [&str; 2] = ["R", "W"];
 
-/// Columns that grow by one row per request; the same columns as in `diskarm simulate
-/// --per-request`.
+/// The columns of `diskarm simulate --per-request`, which grow by one row per request.
 #[derive(Default)]
 pub struct Columns {
     id: Vec<u64>,

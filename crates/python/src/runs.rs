@@ -100,8 +100,7 @@ struct Arguments {
 struct Outcome {
     metrics: Value,
     is_saturated: bool,
-    /// The quantiles 0, 0.001 up to 0.999 of the responses, in milliseconds; none if no response
-    /// was counted.
+    /// Quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty if no response counted.
     response_ms_quantiles: Vec<f64>,
     requests: Option<Columns>,
 }

@@ -11,8 +11,7 @@ use pyo3::prelude::*;
 const SIGNALS: Duration = Duration::from_millis(25);
 
 /// Runs `work` on another thread, without the GIL. If a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set to stop `work`, and the exception is raised once it has
-/// stopped.
+/// KeyboardInterrupt, the flag is set, and the exception is raised once `work` has stopped.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     py.detach(|| {

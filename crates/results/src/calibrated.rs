@@ -180,7 +180,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-/// Compares both drives on the rows that were held back, and says what follows.
+/// Compares both drives on the held-back rows and states the conclusion.
 fn held_back(text: &mut String, held: &Held) {
     let rows = format!("last {} rows, which this fit had not seen", held.rows);
     *text += &prose::labelled("held back", &rows, LABEL);

@@ -116,8 +116,7 @@ fn style() -> String {
     format!("{styles}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n")
 }
 
-/// The script that makes charts interactive. Pages are also valid XML, in which `<` and `&` would
-/// start markup outside CDATA.
+/// The script for interactive charts, in CDATA: pages are XML too, in which `<` and `&` are markup.
 fn script() -> Html {
     let script = include_str!("script.js");
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))

@@ -1,5 +1,5 @@
-//! Results: the JSON and tables that commands print, and the same as values for other languages, so
-//! that names and numbers agree everywhere.
+//! Results: the JSON and tables that commands print, also as values for other languages, so that
+//! names and numbers agree everywhere.
 //!
 //! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are
 //! in the notes of its results.

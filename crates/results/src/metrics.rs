@@ -1,5 +1,4 @@
-//! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
-//! studies.
+//! The metrics of a run: one list for JSON, tables for people, and columns of studies.
 
 use diskarm_core::device::Breakdown;
 use diskarm_core::report::{Report, RequestTotals};

@@ -263,8 +263,8 @@ impl OutputFile {
         }
     }
 
-    /// The file itself, with what is in it, for an output that is written over several runs. It is
-    /// made if there is none, and locked while it is open.
+    /// The file itself with its content, for an output that is written over several runs. Created
+    /// if it does not exist, and locked while it is open.
     ///
     /// # Errors
     /// If it cannot be written there, is not a regular file, or is written by another process.
@@ -292,8 +292,7 @@ impl OutputFile {
     /// Writes the whole file.
     ///
     /// # Errors
-    /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
-    /// a pipe.
+    /// If it cannot be written; a regular file there is then unchanged.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let part = self.create()?;
         let written = (&part.file).write_all(bytes);

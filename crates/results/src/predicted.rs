@@ -64,8 +64,7 @@ fn side(judged: &Judged) -> Value {
     ])
 }
 
-/// Returns the accuracy as JSON. Median and percentile are null if no error is below half a
-/// revolution.
+/// Returns JSON. Median and percentile are null if no error is below half a revolution.
 fn accuracy(accuracy: &Accuracy) -> Value {
     json!({
         "same_revolution_rate": accuracy.same_revolution_fraction,

@@ -29,7 +29,7 @@ pub fn labelled(label: &str, text: &str, indent: usize) -> String {
     format!("{label:<indent$}{}", text.trim_start())
 }
 
-/// A time in the unit that people use for it: `603631.884` seconds are 167.68 h.
+/// A time in its customary unit: `603631.884` seconds are 167.68 h.
 pub fn time(seconds: f64) -> (f64, &'static str) {
     match seconds {
         ..3_600.0 => (seconds, "s"),

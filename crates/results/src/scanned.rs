@@ -159,7 +159,7 @@ impl ScanResults {
         };
         let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
         let foreground = &ran.foreground;
-        // A scan of a real device may have been stopped before it was served once more.
+        // A scan of a real device may have been stopped before the foreground ran alone.
         let alone = Some(&ran.alone).filter(|alone| alone.requests == foreground.requests);
         let alone = alone.filter(|alone| alone.requests > 0);
         let foreground_mb_per_s = |foreground: &ForegroundReport| {
@@ -438,7 +438,7 @@ mod tests {
 
     use super::*;
 
-    /// One that was stopped before its foreground was served once more has nothing to compare.
+    /// A scan that was stopped before its foreground ran alone has nothing to compare.
     #[test]
     fn a_slowdown_needs_the_same_requests_without_the_scan() {
         let text = include_str!("../../scan/tests/scan/small.toml");

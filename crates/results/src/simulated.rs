@@ -184,8 +184,7 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// Formats the inputs that policies have in common, and with `same_requests` the number of
-    /// requests counted.
+    /// Formats the inputs common to all policies; with `same_requests`, also the requests counted.
     pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();
         t.text("drive", drives);

@@ -66,8 +66,7 @@ pub trait PowerControl {
 
     fn statistics(&mut self) -> &mut Statistics;
 
-    /// Cuts the power.
-    /// Fails if the store fails; then some writes that should be lost survive.
+    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
     fn cut_power(&mut self, cut: &PowerCut) -> Result<Reply, String> {
         let losses = self.revert_writes(cut);
         self.switch()
@@ -86,7 +85,7 @@ pub trait PowerControl {
         !self.switch().is_on()
     }
 
-    /// Executes a command.
+    /// Executes a command of the control socket.
     ///
     /// # Errors
     /// A message for the client.
@@ -272,7 +271,7 @@ pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
 pub enum Command {
     /// `power-cut(torn=yes, worst=yes, seed=N)`
     PowerCut(PowerCut),
-    /// `power-restore`
+    /// `power-restore`: switches the power on again.
     PowerRestore,
     /// `pending`: lists writes that have not reached the media.
     Pending,

@@ -178,7 +178,7 @@ impl ExportSpec {
         })
     }
 
-    /// The number of sectors: as specified, or that of the file, or that of the drive.
+    /// The number of sectors: as specified, or else the file's, or the drive's.
     fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
         let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);

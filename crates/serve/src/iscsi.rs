@@ -1,9 +1,8 @@
 //! An iSCSI target without sockets: turns the bytes of initiators into replies.
 //!
 //! Each export is a target with one logical unit. A connection starts with a [`Login`]; then it is
-//! a [`Connection`] of a session, whose commands the unit executes. Sessions negotiate (RFC 7143)
-//! up to [`MAX_CONNECTIONS`] connections, no error recovery, and one outstanding data request for
-//! each command.
+//! a [`Connection`] of a session, whose commands the unit executes. Sessions (RFC 7143) negotiate
+//! up to [`MAX_CONNECTIONS`] connections, no error recovery, and one outstanding R2T per command.
 
 mod connection;
 mod frame;

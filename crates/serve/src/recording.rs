@@ -1,9 +1,8 @@
 //! Records the requests of clients and the completions of a device as a trace.
 //!
 //! A [`Tap`] observes the device. It passes each request, in order of arrival, once it and all
-//! before it have completed, to the thread of a [`Recorder`], which writes the trace. Times are
-//! drive times, which start with the first request, so a replay on an equal device takes the same
-//! times.
+//! before it have completed, to the thread of a [`Recorder`], which writes the trace. Drive times
+//! start with the first request, so a replay on an equal device takes the same times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

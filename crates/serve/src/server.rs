@@ -1,4 +1,4 @@
-//! The thread that accepts connections and takes them through their pending.
+//! The thread that accepts connections and runs their handshakes.
 
 use std::io;
 use std::sync::Arc;
@@ -66,8 +66,7 @@ pub trait Handshake: Send + 'static {
 pub enum HandshakeStep<S> {
     /// It needs more input, or its output must be sent first.
     Wait,
-    /// The client has chosen the export with this index. The session holds the input and output
-    /// that the handshake has left.
+    /// The index of the chosen export, and the session with the remaining input and output.
     Chosen(usize, Box<S>),
     /// TLS starts once the output has been sent.
     StartTls,
@@ -213,8 +212,7 @@ impl<P: Protocol> Acceptor<P> {
             let now = Instant::now();
             self.handshakes.retain(|pending| pending.until > now);
             for number in ready.listeners {
-                // A connection that cannot be accepted for lack of descriptors stays in the
-                // backlog.
+                // Without free descriptors a connection stays in the backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
                     self.accept(stream);
                 } else {

@@ -14,7 +14,7 @@ use crate::tls::{Tls, TlsSession};
 pub enum Address {
     /// The addresses of `HOST:PORT`.
     Tcp(Vec<SocketAddr>),
-    /// `unix:PATH`.
+    /// A socket file, `unix:PATH`.
     Unix(PathBuf),
 }
 

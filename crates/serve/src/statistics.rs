@@ -128,11 +128,8 @@ pub struct ExportStatistics {
 pub struct Lateness {
     pub replies: u64,
     pub mean_us: f64,
-    /// Median.
     pub p50_us: f64,
-    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9th percentile.
     pub p999_us: f64,
     pub max_us: f64,
     /// The limit of the 99th percentile.

@@ -248,8 +248,7 @@ const CHUNK: u64 = 1 << 16;
 
 /// A store in memory over zeroes or a read-only file: the chunks that were written, and the base.
 ///
-/// Cost: memory for the written chunks, at most the size of the export, and a lookup for each chunk
-/// that a request touches.
+/// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
 pub struct SparseStore {
     bytes: u64,
     /// The content of chunks that were not written; zeroes without a file.

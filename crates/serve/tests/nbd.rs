@@ -250,7 +250,7 @@ struct Client {
     headers: Headers,
 }
 
-/// A reply as it comes: its error, and its data by offset or its extents.
+/// A reply: its error, and its data by offset or its extents.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Got {
     error: Option<Error>,
@@ -412,7 +412,7 @@ impl Client {
 
 const HEADERS: [Headers; 3] = [Headers::Simple, Headers::Structured, Headers::Extended];
 
-/// The flag that says that data follow, in the requests that need it.
+/// The flag that announces data, for headers that require it.
 fn payload(headers: Headers) -> u16 {
     if headers == Headers::Extended {
         0x20
@@ -484,11 +484,11 @@ fn requests_are_refused_with_their_errors() {
             assert_eq!(got.data, b"");
         }
     }
-    // Where nothing takes time, zeroes are fast.
+    // If requests take no time, zeroes are fast.
     let mut client = Client::new("", Headers::Simple);
     let fast = client.request(Command::WriteZeroes, 0x10, (0, 512), b"");
     assert_eq!(fast, Got::default());
-    // The data of a write that is refused are skipped, and not written.
+    // The data of a refused write are skipped.
     let mut client = Client::new("", Headers::Structured);
     let got = client.request(Command::Write, 0, (BYTES - 512, 1024), &[9; 1024]);
     assert_eq!(got.error, Some(Error::NoSpace));
@@ -572,8 +572,7 @@ fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
     assert_eq!(client.send(&[0xff; 28]), [Err(InvalidInput)]);
 }
 
-/// A hundred thousand requests, most of them nearly valid: no panic, and each that is not broken
-/// has a reply.
+/// 100,000 requests, most of them nearly valid: no panic, and each well-formed one has a reply.
 #[test]
 fn random_requests_are_answered() {
     let mut numbers = XorShift::new(17);

@@ -1,4 +1,4 @@
-//! Recordings, replayed: the response times of the replay are those that were served.
+//! Replays of recordings have the response times that were served.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 use tempfile::TempDir;
 
-/// Returns the conversion between the blocks of a trace and those of a drive.
+/// Returns the conversion between blocks of a trace and of a drive.
 fn blocks(drive: &str) -> BlockConverter {
     let system = System::parse(drive).expect("a drive");
     BlockConverter::new(system.disk(), drive).expect("blocks")
@@ -112,7 +112,7 @@ fn served(recording: &Recording) -> Vec<Row> {
     done.map(|completion| row(&completion)).collect()
 }
 
-/// The beginning of a connection in the oldest way.
+/// Connects by the oldest form of the handshake.
 fn client(path: &PathBuf) -> UnixStream {
     let mut stream = UnixStream::connect(path).expect("a server that listens");
     // A server that hangs must not let the test hang.
@@ -335,8 +335,7 @@ fn initiate(url: &str) {
     }
 }
 
-/// The same in every format that can be written, with arrivals that the test chooses: rounding must
-/// not depend on when it runs.
+/// The same in every writable format, with fixed arrivals, so that rounding never varies.
 #[test]
 fn every_format_holds_a_recording() {
     let model = System::parse(DRIVE).expect("a drive");
@@ -362,7 +361,7 @@ fn every_format_holds_a_recording() {
                 }
             }
         }
-        // It has not ended when the device goes.
+        // It is still in progress when the device is dropped.
         device
             .submit(now, Asked::new(100, Op::Read, Lbn(0), SectorCount(8)))
             .expect("an idle drive");
@@ -386,7 +385,7 @@ fn every_format_holds_a_recording() {
     }
 }
 
-/// Files of some formats cannot say that time began before the first request.
+/// Some formats cannot represent that time began before the first request.
 #[test]
 fn a_late_first_request_is_noted_where_the_format_loses_it() {
     let model = System::parse(DRIVE).expect("a drive");
@@ -409,8 +408,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
     }
 }
 
-/// The traces in `examples/` were recorded from databases on a served disk. The model still gives
-/// the times that were served.
+/// The model still gives the served times of the traces in `examples/`, recorded from databases.
 #[test]
 fn recorded_examples_are_replayed_to_the_served_times() {
     for (name, requests) in [("sqlite", 884), ("postgresql", 1578)] {

@@ -1,4 +1,4 @@
-//! Servers over Unix sockets: what one client does to others, and how a server ends.
+//! Servers over Unix sockets: isolation of clients, and shutdown.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -62,7 +62,7 @@ impl Running {
         served
     }
 
-    /// A connection on which nothing has been said.
+    /// A connection before its handshake.
     fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.path).expect("a server that listens");
         // A server that hangs must not let the test hang.
@@ -217,7 +217,7 @@ fn a_request_that_the_drive_fails_has_an_error() {
 #[test]
 fn no_client_holds_others_up() {
     let running = started("slow", None, StoreSpec::Memory, 4);
-    // More handshakes than may be under way, of which nothing comes.
+    // More idle handshakes than the limit.
     let half_open: Vec<UnixStream> = (0..70).map(|_| running.connect()).collect();
     // One that never finishes a write, and one that takes no replies.
     let mut slow = running.client();
@@ -231,7 +231,7 @@ fn no_client_holds_others_up() {
     assert!(has_ended(&mut lost));
     works(&mut running.client());
     drop(half_open);
-    // Once it listens again it gets everything.
+    // Once it reads again it receives everything.
     for _ in 0..200 {
         let (cookie, error, data) = reply(&mut deaf, SIZE as usize);
         assert_eq!((cookie, error, data.len()), (1, None, SIZE as usize));
@@ -295,7 +295,7 @@ fn requests_of_a_client_that_is_gone_are_taken_back() {
         .flat_map(|cookie| request(Command::Read, cookie, (cookie * 50 * 1024, 1024)))
         .collect();
     stream.write_all(&reads).expect("sent");
-    // The server has them when it answers one that takes no time.
+    // The server has received them when it answers a later request that takes no time.
     stream
         .write_all(&request(Command::Trim, 99, (0, 512)))
         .expect("sent");

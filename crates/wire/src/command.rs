@@ -141,7 +141,7 @@ impl<T: Field> CommandField for T {
     }
 }
 
-/// The size is that of the block, whose operation code has been written for it.
+/// Follows from the operation code, which is already in the block.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
         Ok(Self::from_block(block))
@@ -193,8 +193,7 @@ impl CommandField for Caching {
     }
 }
 
-/// A page code in byte 2, which is zero without its flag (EVPD of INQUIRY, PCV of RECEIVE
-/// DIAGNOSTIC RESULTS).
+/// A page code in byte 2, zero without its flag: EVPD (INQUIRY), PCV (RECEIVE DIAGNOSTIC RESULTS).
 impl CommandField for Option<u8> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         match (CommandField::read(block, positions)?, block[2]) {
@@ -482,8 +481,7 @@ commands! {
         immediate: bool = flag(1, 1);
     }
 
-    /// Writes the data of one block to many (SBC-3). Without data, which only [`Size::Sixteen`]
-    /// allows, it writes zeros.
+    /// Writes one block's data to many (SBC-3), or zeros without data ([`Size::Sixteen`] only).
     WriteSame: [0x41 | 0x93] {
         size: Size = CODE;
         blocks: Blocks = ADDRESS;
@@ -575,7 +573,7 @@ commands! {
         interleave: u16 = bytes(3, 2);
     }
 
-    /// Reassigns blocks (SBC-3).
+    /// Replaces defective blocks by spares (SBC-3).
     ReassignBlocks: [0x07] {
         long_addresses: bool = flag(1, 1);
         long_list: bool = flag(1, 0);
@@ -601,8 +599,7 @@ commands! {
         length: u16 = bytes(3, 2);
     }
 
-    /// Returns a diagnostic page (SPC-4): the requested one, or the answer to the last SEND
-    /// DIAGNOSTIC.
+    /// Returns the requested diagnostic page, or the answer to the last SEND DIAGNOSTIC (SPC-4).
     ReceiveDiagnosticResults: [0x1c] {
         page: Option<u8> = flag(1, 0);
         length: u16 = bytes(3, 2);
@@ -654,7 +651,7 @@ impl Command {
         length
     }
 
-    /// Returns the operation.
+    /// Returns the entry in the table of operations.
     ///
     /// # Panics
     /// Like [`Command::emit`].

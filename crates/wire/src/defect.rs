@@ -171,7 +171,7 @@ layout! {
         length: u16 = FieldPosition::bytes(2, 2);
     }
 
-    /// The header with LONGLIST, whose flags are those of [`FormatHeader`].
+    /// The header with LONGLIST; its flags are the same as in [`FormatHeader`].
     pub struct LongFormatHeader: 8 {
         length: u32 = FieldPosition::bytes(4, 4);
     }

@@ -157,13 +157,13 @@ pages! {
         buffer_full_ratio: u8 = bytes(2, 1);
         /// Free part of the buffer at which a write reconnects, in parts of 256.
         buffer_empty_ratio: u8 = bytes(3, 1);
-        /// In 100 us.
+        /// In units of 100 us.
         bus_inactivity_limit: u16 = bytes(4, 2);
-        /// In 100 us.
+        /// In units of 100 us.
         disconnect_time_limit: u16 = bytes(6, 2);
-        /// In 100 us.
+        /// In units of 100 us.
         connect_time_limit: u16 = bytes(8, 2);
-        /// In 512 bytes.
+        /// In units of 512 bytes.
         maximum_burst: u16 = bytes(10, 2);
         /// DTDC: no disconnection once data are transferred.
         data_transfer_disconnect: u8 = bits(12, 1, 0);
@@ -271,9 +271,8 @@ pages! {
         write_protect: bool = flag(4, 3);
         /// TAS: commands aborted by other initiators end with TASK ABORTED.
         task_aborted_status: bool = flag(5, 6);
-        /// In 100 ms.
+        /// In units of 100 ms.
         busy_timeout: u16 = bytes(8, 2);
-        /// In seconds.
         self_test_time_s: u16 = bytes(10, 2);
     }
 
@@ -309,7 +308,7 @@ pages! {
         logged: bool = flag(2, 0);
         /// MRIE: the method of reporting.
         method: u8 = bits(3, 3, 0);
-        /// In 100 ms.
+        /// In units of 100 ms.
         interval: u32 = bytes(4, 4);
         /// Maximum number of reports; 0 means unlimited.
         reports: u32 = bytes(8, 4);

@@ -129,8 +129,7 @@ impl Operation {
     /// Finds the operation of a command block and checks its length and reserved bits.
     ///
     /// # Errors
-    /// Returns the violation; for several nonzero reserved bits, the most significant one in the
-    /// first byte.
+    /// The violation; of several nonzero reserved bits, the most significant in the first byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.

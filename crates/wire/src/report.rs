@@ -1,7 +1,6 @@
 //! Lists and records that a unit returns: its operations (SPC-4, REPORT SUPPORTED OPERATION CODES),
-//! its units (REPORT LUNS), its logs (SPC-4, LOG SENSE), its capacity (SBC-3, READ CAPACITY), and
-//! its identity (SPC-4, INQUIRY: standard data, with the bits of SCSI-2 in byte 7, and vital
-//! product data).
+//! units (REPORT LUNS), logs (SPC-4, LOG SENSE), capacity (SBC-3, READ CAPACITY), and identity
+//! (SPC-4, INQUIRY: standard data, with the bits of SCSI-2 in byte 7, and vital product data).
 
 use crate::layout::{FieldPosition, Short, number, put};
 use crate::operation::Operation;
@@ -150,7 +149,7 @@ layout! {
 
     /// Header of a log page. Parameters follow.
     pub struct LogHeader: 4 {
-        /// DS: not saved.
+        /// DS: the parameters are not saved.
         not_saved: bool = FieldPosition::flag(0, 7);
         /// SPF: it has a subpage code.
         has_subpage: bool = FieldPosition::flag(0, 6);
@@ -332,8 +331,7 @@ pub struct VitalPage<'a> {
     /// As in standard INQUIRY data.
     pub device_type: u8,
     pub code: u8,
-    /// The content after the header: page codes, a serial number in ASCII, [`designators`],
-    /// [`BlockLimits`] or [`Characteristics`].
+    /// Page codes, an ASCII serial number, [`designators`], [`BlockLimits`] or [`Characteristics`].
     pub content: &'a [u8],
 }
 

@@ -26,7 +26,7 @@ layout! {
 
     /// Data of REPORT CAPABILITIES.
     pub struct Capabilities: 8 {
-        /// 8.
+        /// Always 8, in bytes.
         length: u16 = FieldPosition::bytes(0, 2);
         /// CRH: RESERVE and RELEASE work for holders.
         compatible: bool = FieldPosition::flag(2, 4);
@@ -92,9 +92,9 @@ layout! {
         all_ports: bool = FieldPosition::flag(12, 1);
         /// It holds the reservation.
         holder: bool = FieldPosition::flag(12, 0);
-        /// The type of the reservation that it holds.
+        /// The scope of the held reservation.
         scope: u8 = FieldPosition::bits(13, 7, 4);
-        /// The scope of the reservation that it holds.
+        /// The type of the held reservation.
         kind: u8 = FieldPosition::bits(13, 3, 0);
         /// Relative target port identifier.
         port: u16 = FieldPosition::bytes(18, 2);

@@ -141,8 +141,7 @@ pub struct Sense {
     pub deferred: bool,
     pub key: Key,
     pub code: Code,
-    /// For disks: the first block with the error; with [`Key::Miscompare`] the first byte
-    /// that differs.
+    /// On disks, the first bad block; with [`Key::Miscompare`], the first differing byte.
     pub information: Option<u64>,
     pub specific: Option<Specific>,
 }

@@ -204,7 +204,7 @@ fn valid_bits() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Every bit that may be set means something: a block that is parsed comes back bit by bit.
+    /// Every bit that may be set has a meaning: a parsed block comes back bit by bit.
     #[test]
     fn blocks_come_back_as_they_were(block in valid_bits()) {
         match Command::parse(&block) {

@@ -1,4 +1,4 @@
-//! Messages of iSCSI: bytes laid out by hand from RFC 7143, and random values that come back.
+//! iSCSI messages: bytes laid out by hand from RFC 7143, and random values that round-trip.
 
 use diskarm_wire::iscsi::segment::{self, CutOff, Segment, kind};
 use diskarm_wire::iscsi::text::{self, BadText, Full, Hexadecimal, Writer};

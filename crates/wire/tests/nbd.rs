@@ -1,5 +1,4 @@
-//! Messages of NBD: bytes laid out by hand from the protocol document, and random values that come
-//! back.
+//! NBD messages: bytes laid out by hand from the protocol document, and random round trips.
 
 use diskarm_wire::nbd::message::{self, Chunk, Failure, kind};
 use diskarm_wire::nbd::option::{self, Choice, Context, ListedExport, Queries, answer, code, info};
@@ -96,8 +95,7 @@ fn options() {
     assert_eq!(&data[..length], b"\0\0\0\x01base:allocation");
 }
 
-/// A name that is longer than its option, one that is not UTF-8, one with a NUL, and data left
-/// over.
+/// A name longer than its option, one that is not UTF-8, one with a NUL, and excess data.
 #[test]
 fn options_that_are_refused() {
     assert_eq!(Choice::parse(b"\0\0\0\x05disk\0\0"), None);

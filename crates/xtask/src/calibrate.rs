@@ -1,5 +1,4 @@
-//! `cargo xtask calibrate`: fits the measured drives of the catalogue to the first halves of their
-//! traces.
+//! `cargo xtask calibrate`: fits the measured drives to the first halves of their traces.
 //!
 //! The command line does the fitting, so each variant is what a user would get. The second halves
 //! are not used; `cargo xtask docs` validates the variants on them.

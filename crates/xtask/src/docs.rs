@@ -1,6 +1,5 @@
-//! `cargo xtask docs [PAGE]`: generates pages of the book. All numbers are what the command line
-//! prints with `--json`, by the commands that the pages show, or come from data files beside the
-//! generators.
+//! `cargo xtask docs [PAGE]`: generates pages of the book. All numbers are the output of the shown
+//! commands with `--json`, or come from data files next to the generators.
 
 mod extraction;
 mod papers;

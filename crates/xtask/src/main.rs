@@ -19,7 +19,6 @@ struct Command {
     run: fn(&[String]) -> Result<(), Error>,
 }
 
-/// A failed command.
 enum Error {
     InvalidArguments,
     Failed(String),

@@ -32,8 +32,7 @@ pub fn build() -> Result<PathBuf, String> {
         .clone()
 }
 
-/// Builds a package, or an example of it (`--example` and its name), and returns the folder of the
-/// programs.
+/// Builds a package, or an example of it (`--example NAME`); returns the folder of the programs.
 pub fn build_package(package: &[&str]) -> Result<PathBuf, String> {
     let root = crate::root();
     let built = cargo(&root)
@@ -83,8 +82,7 @@ pub fn calibrated(drive: &str) -> String {
     format!("{drive}-calibrated")
 }
 
-/// Returns the row at which the second half of a drive's trace begins: half of the rows, rounded
-/// down.
+/// Returns the first row of the second half of a drive's trace: half the rows, rounded down.
 pub fn middle(root: &Path, drive: &str) -> Result<u64, String> {
     /// The used part of `diskarm trace info --json`.
     #[derive(Deserialize)]

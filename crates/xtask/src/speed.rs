@@ -27,8 +27,7 @@ struct Case {
     target_mreq_per_s: Option<f64>,
     /// The maximum number of instructions per request.
     target_instructions: Option<u64>,
-    /// The speed of DiskSim 4.0, optimised build, on a similar machine, in million requests per
-    /// second.
+    /// Million requests per second of DiskSim 4.0, optimised build, on a similar machine.
     disksim_mreq_per_s: Option<f64>,
 }
 
@@ -106,7 +105,7 @@ const CASES: &[Case] = &[
 /// The case without decisions. The SPTF cases show how the time per decision grows with the queue.
 const WITHOUT_DECISION: &str = "fcfs-closed-64";
 
-/// A single disk with as many outstanding requests as each disk of [`PAIR`] has.
+/// A single disk with the queue depth of each disk of [`PAIR`].
 const SINGLE: Case = closed("satf-closed-16", PLAIN, "satf", "16");
 
 /// A pair with a shared queue.
@@ -151,7 +150,7 @@ const RECORDED: &str = "raid0-2 raid0-1000 raid10-100 raid5-100 chained-24";
 const GENERATED_TARGET_MREQ_PER_S: f64 = 20.0;
 
 /// Workloads that are generated and not served, by their names in tables and in the file of
-/// recorded counts: those of the papers, and the most expensive generators.
+/// recorded counts: the papers' workloads, and the most expensive generators.
 const GENERATED: &[(&str, &str)] = &[
     ("draw-random", "poisson(mean=31.2ms)"),
     (
@@ -197,8 +196,7 @@ impl Programs {
         self.0.join("diskarm")
     }
 
-    /// `generate` generates workloads, `queue` serves requests through a queue, and `readers` reads
-    /// traces.
+    /// `generate` makes workloads, `queue` serves requests from a queue, `readers` reads traces.
     fn example(&self, name: &str) -> PathBuf {
         self.0.join("examples").join(name)
     }

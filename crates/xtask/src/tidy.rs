@@ -29,7 +29,7 @@ struct Finding {
     /// The file, from the root of the workspace.
     path: String,
     line: usize,
-    /// What is wrong there and what to do.
+    /// The fault, and how to fix it.
     message: String,
 }
 

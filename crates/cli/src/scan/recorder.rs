@@ -1,5 +1,4 @@
-//! Records the blocks that a scan has read, in a thread of its own: their account, an image and a
-//! checkpoint.
+//! Records the blocks of a scan in a thread of its own: their account, an image and a checkpoint.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

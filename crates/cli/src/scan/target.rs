@@ -176,8 +176,7 @@ impl Reader for Connection {
             let read = self.transport.execute(&block[..length], Data::In(room));
             let reply = read.map_err(to_lost)?;
             // A deferred error does not matter to a scan, but the read was not executed. If the
-            // parameters of the disk have changed, its blocks may have another size: it is opened
-            // again.
+            // disk's parameters have changed, so may its block size: it is opened again.
             let pause = if is_deferred(&reply) {
                 Some(Span::ZERO)
             } else {

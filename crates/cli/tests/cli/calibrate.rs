@@ -43,8 +43,7 @@ impl Folder {
         path
     }
 
-    /// The one line of the error that a calibration into `output` ends with. It leaves all files
-    /// unchanged and creates none.
+    /// The error line of a calibration into `output`, which must change and create no files.
     fn refused(&self, trace: &str, output: &str, more: &[&str]) -> String {
         let before = self.contents();
         let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];
@@ -81,7 +80,7 @@ impl Folder {
     }
 }
 
-/// The first rows of the synthetic trace, with responses made of theirs in microseconds.
+/// The first rows of the synthetic trace, with responses changed by `response_us`.
 fn rows(count: usize, response_us: impl Fn(usize, f64) -> f64) -> String {
     let text = fs::read_to_string(SYNTHETIC).unwrap_or_else(|error| panic!("{error}"));
     let mut made = HEADER.to_owned();
@@ -310,7 +309,7 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
     assert_eq!(fs::read_to_string(&drive).unwrap(), given);
 }
 
-/// Fewer rows than make a good fit: this is of what is written and printed, not of what is found.
+/// Too few rows for a good fit: this tests what is written and printed, not the fit.
 #[test]
 fn a_good_run_writes_a_drive_and_says_what_it_found() {
     let folder = Folder::new("good");

@@ -34,11 +34,11 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
     panic!("the mean is not in the range: {found:?} us");
 }
 
-/// The mean latency that fio measures, and what it may be, in microseconds of a drive that is so
-/// fast. `None` if fio is not installed.
+/// The mean latency measured by fio and its allowed range, in microseconds, for a drive at this
+/// speed. `None` if fio is not installed.
 ///
-/// After its last request fio waits until all have completed, and uses that time as the end of each.
-/// So only requests count that complete before.
+/// After its last request fio waits for all others and uses that time as the end of each, so only
+/// requests that complete earlier count.
 fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
     let [trace, rows, log] = ["spc", "rows", "log"].map(|end| {
         let path = name_of(&format!("fio-{depth}.{end}"));
@@ -121,7 +121,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// `None`, with a line that says why, if this machine cannot do that.
+    /// Returns `None` and prints the reason if this machine cannot do that.
     fn new(folder: &Path, uri: &str) -> Option<Self> {
         if !Path::new("/dev/fuse").exists() {
             skip("there is no /dev/fuse");
@@ -167,8 +167,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A file system that was made without mounting it, read without mounting it, by way of the file
-/// that nbdfuse makes of the disk.
+/// A file system is made and read without mounting it, through the file of nbdfuse for the disk.
 #[test]
 fn debugfs_reads_a_file_system_through_nbdfuse() {
     let content = name_of("fuse-content");

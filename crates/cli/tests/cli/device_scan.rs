@@ -30,14 +30,14 @@ fn contents() -> Vec<u8> {
     (0..BLOCKS).flat_map(block).collect()
 }
 
-/// A path of this test alone, at which nothing is.
+/// An unused path unique to this test.
 fn free(name: &str) -> String {
     let path = name_of(name);
     let _ = fs::remove_file(&path);
     path.into_os_string().into_string().expect("UTF-8")
 }
 
-/// An NBD server with one bad block, which does something of its own before each reply.
+/// An NBD server with one bad block, which calls a function before each reply.
 struct Export {
     uri: String,
     path: String,

@@ -1,4 +1,4 @@
-//! Devices in front of a drive: `diskarm devices`, and towers as drives.
+//! Devices in front of a drive: `diskarm devices`, and device stacks as drives.
 
 use diskarm_simulate::devices::infos;
 use serde_json::Value;
@@ -131,8 +131,7 @@ fn the_disks_of_an_array_are_reported() {
     assert!(count(0, "reading") > 0.0 && count(0, "reading") < 1.0);
 }
 
-/// Two disks fail within the run and one long after it: 2,000 requests, 30 a second, take about
-/// 67 s.
+/// Two disks fail during the run and one long after it (2,000 requests at 30 a second: about 67 s).
 #[test]
 fn lost_data_and_failures_after_the_last_request_are_noted() {
     let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, failed=2@900s, drive=hp-c2247)";

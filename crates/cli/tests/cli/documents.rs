@@ -6,9 +6,8 @@
 //! and any text otherwise. A block with `file=NAME` is first appended to that file, after earlier
 //! blocks of the same name.
 //!
-//! Commands that cannot run here are in `sh` blocks: those that build the program, or need a
-//! device. The tests of the Python module run `python` blocks; the Rust code of the README is a doc
-//! test.
+//! Commands that cannot run here, because they build the program or need a device, are in `sh`
+//! blocks. Tests of the Python module run `python` blocks; the README's Rust code is a doc test.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

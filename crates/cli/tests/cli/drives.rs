@@ -25,8 +25,8 @@ fn the_list_has_every_drive_with_its_published_capacity() {
             .eq(CATALOGUE.iter().map(|entry| entry.name))
     );
     assert!(names.iter().all(|name| list.contains(name)));
-    // worthington94 table A.1: 2,054,864 sectors of 512 bytes on 13 surfaces of 2051 cylinders
-    // in 8 zones, 5400 rpm.
+    // worthington94 table A.1: 2,054,864 sectors of 512 bytes, 13 surfaces, 2051 cylinders, 8
+    // zones, 5400 rpm.
     let c2247 = &rows[names.iter().position(|name| *name == "hp-c2247").unwrap()];
     assert_eq!(c2247["capacity_bytes"], 2_054_864_u64 * 512);
     assert_eq!(c2247["rotation_rpm"], 5400.0);

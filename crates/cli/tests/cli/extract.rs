@@ -24,7 +24,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The one line of the error that a command ends with.
+/// The only line of a command's error.
 fn refused(arguments: &[&str], code: i32) -> String {
     let ended = diskarm(arguments);
     let message = String::from_utf8(ended.stderr).unwrap();
@@ -284,7 +284,7 @@ fn a_run_continues_from_its_checkpoint() {
     fs::write(&partial, simulating(&begun, "hp-c2247")).unwrap();
     let arguments = [&arguments[..], &[text(&output)]].concat();
     let ended = diskarm(&arguments);
-    // What failed is measured again.
+    // Failed measurements are repeated.
     assert_eq!(ended.status.code(), Some(0));
     let shown = String::from_utf8(ended.stdout).unwrap();
     assert!(!shown.contains("it was Tuesday"), "{shown}");
@@ -309,7 +309,7 @@ fn a_run_continues_from_its_checkpoint() {
         error.contains("found.toml.partial: not a checkpoint"),
         "{error}"
     );
-    // A file that is not understood is not lost.
+    // A file that cannot be parsed is kept.
     assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
 }
 
@@ -409,7 +409,7 @@ fn what_cannot_be_measured_is_refused() {
         let error = of(url);
         assert!(error.contains("expected iscsi://HOST"), "{error}");
     }
-    // Nobody listens at the discard port.
+    // Nothing listens on the discard port.
     let error = of("iscsi://127.0.0.1:9/t/0");
     assert!(error.contains("Connection refused"), "{error}");
     for url in ["/dev/null", "/dev/sg-no-such"] {

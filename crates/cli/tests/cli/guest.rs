@@ -1,10 +1,9 @@
 //! A whole machine uses a served drive: a guest of QEMU, without hardware support, whose Linux
-//! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, asks it
+//! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, tests it
 //! with sg3_utils and fio, and measures it with `diskarm extract`.
 //!
-//! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into the folder
-//! `guest-kernel` of the target folder, as `.ci/run` does. Without it a test prints a line and
-//! passes.
+//! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into `guest-kernel`
+//! in the target folder, as by `.ci/run`. Without it a test prints a line and passes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -46,7 +45,7 @@ mount -t devtmpfs dev /dev
 /// One guest at a time: its measurements are exact only if this machine has time for it.
 static GUEST: Mutex<()> = Mutex::new(());
 
-/// Seconds after which a guest is given up.
+/// Timeout of a guest, in seconds.
 const LIMIT: &str = "420";
 
 fn found(program: &str) -> Option<PathBuf> {
@@ -89,8 +88,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Returns `None` and prints a line without a kernel. The files that come with the kernel and, in
-    /// CI, the programs must exist.
+    /// Returns `None` and prints a line without a kernel. The files that come with the kernel and,
+    /// in CI, the programs must exist.
     fn find() -> Option<Self> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
         let kernel = target.join("guest-kernel");
@@ -112,7 +111,7 @@ impl Parts {
     }
 
     /// Boots a guest that has the disk at `uri`, these programs and their libraries, and runs
-    /// `script`; what its console shows. `front` is in front of the command line.
+    /// `script`; returns its console output. `front` precedes the command line.
     fn boot(&self, front: &[&str], uri: &str, programs: &[PathBuf], script: &str) -> String {
         let _alone = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
         let name = uri.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -130,8 +129,7 @@ impl Parts {
             .arg("-initrd")
             .arg(&initial)
             .args(["-append", "console=ttyS0 quiet panic=-1"])
-            // A thread of its own that watches for commands and answers saves wake-ups, whose times
-            // vary.
+            // A thread of its own for commands and answers saves wake-ups of varying duration.
             .args(["-object", "iothread,id=watcher,poll-max-ns=50000000"])
             .args(["-device", "virtio-scsi-pci,iothread=watcher"])
             .args(["-drive", &disk])
@@ -184,7 +182,7 @@ impl Parts {
     }
 }
 
-/// The shared libraries of a program, and what loads them.
+/// The shared libraries of a program, and their loader.
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -322,19 +320,16 @@ echo END
     assert_eq!(between(&shown, "BY BLOCK\n", "END\n"), sums);
 }
 
-/// A drive whose sectors take milliseconds: a command takes between 0.1 and 0.5 ms from the guest
-/// to the drive and back, and sectors can only be distinguished if they take longer than that
-/// varies.
+/// A drive whose sectors take milliseconds: the delay between guest and drive varies from 0.1 to
+/// 0.5 ms a command, and shorter sectors would be indistinguishable.
 const SMALL: &str = include_str!("guest.toml");
 
-/// `diskarm extract` finds a whole specification by SG_IO, through the guest's kernel: where blocks
-/// are exactly, with the defects; how the drive turns, seeks and what reads take about as closely
-/// as commands reach the drive, about 0.1 ms sooner or later than others. Where this machine was so
-/// busy that something was not found, or that the guest saw no hit of the buffer, the same command
-/// measures again.
+/// `diskarm extract` finds a whole specification by SG_IO through the guest's kernel: the block
+/// layout exactly, with the defects; rotation, seeks and read times to about 0.1 ms, by which the
+/// delay of commands varies. If a busy machine hid a value or a buffer hit, it measures again.
 ///
-/// The drive serves in real time, and other work of this machine would look like the drive's own, so
-/// the processes have a real-time priority. That needs root.
+/// The drive serves in real time, and delays by other work of this machine would be measured too,
+/// so the processes get real-time priority, which needs root.
 #[test]
 fn a_guest_measures_the_drive() {
     let Some(parts) = Parts::find() else {
@@ -382,7 +377,7 @@ echo END
     assert!(compared.reads.mean < Span::from_ms(0.3), "{shown}");
     // On a busy machine the guest may see no hit, and reports that.
     let has_hits = !shown.contains("overheads.read_hit_after_read, ");
-    // The way to the drive and back is part of what reads take.
+    // Read times include the way to the drive and back.
     for (name, [given, found]) in &compared.sums {
         let (min, max) = match *name {
             "read hit after read" if !has_hits => continue,

@@ -21,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves what `arguments` say, at a port that is free.
+    /// Starts a server with `arguments` on a free port.
     pub fn start(arguments: &[&str]) -> Self {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_diskarm")), arguments)
     }
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-/// A file that its owner alone may read.
+/// A file that only its owner may read.
 fn secret_file_of(name: &str, text: &str) -> String {
     let path = file_of(name, text);
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("a file");
@@ -104,7 +104,7 @@ fn libiscsi_reads_what_targets_are() {
     );
 }
 
-/// The drive answers some hundred reads of a second at most.
+/// The drive answers at most a few hundred reads a second.
 #[test]
 fn iscsi_perf_reads_in_the_time_of_the_drive() {
     let server = Server::start(&["--drive", "hp-c2247", "--policy", "sptf"]);

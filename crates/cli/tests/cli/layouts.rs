@@ -29,7 +29,7 @@ impl Measured {
         }
     }
 
-    /// The pairs, with where the first ends and the second begins.
+    /// The pairs, with the end of the first and the start of the second.
     fn pairs(&self) -> impl Iterator<Item = (&Record, &Record, Extent, Extent)> {
         self.rows.windows(2).map(|two| {
             let last = Lbn(two[0].end().0 - 1);
@@ -92,9 +92,8 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
     }
 }
 
-/// The second of two reads in a row may find all in the buffer: where the first crossed to
-/// another track it does, on that track and on into the next one; where it did not, it does so on
-/// its track alone.
+/// If the first of two consecutive reads crossed to another track, the second may find all of that
+/// track and the next in the buffer; otherwise only its own track.
 #[test]
 fn the_rz26_reads_ahead_by_the_tracks_of_a_read() {
     let rz26 = Measured::read("dec-rz26");

@@ -75,8 +75,7 @@ fn rows_before_the_range_are_history() {
         (2000.0, 1000.0)
     );
     assert_eq!(number(&rest, "unlocked"), 0.0);
-    // Neither predictor looks ahead or forgets: the counts of the parts add up to the
-    // counts of the whole.
+    // Neither predictor looks ahead or forgets: the counts of the parts sum to those of the whole.
     let both = |path: &dyn Fn(&Value) -> &Value| {
         let hits = |part: &Value| {
             let rate = number(path(part), "within_0_25ms_rate");
@@ -190,8 +189,8 @@ fn measured_drives_are_predicted_in_the_same_revolution() {
     assert_eq!(report["clock"], "broken", "its pauses are nominal");
 }
 
-/// A figure of the first half of a drive's trace, its specification as the catalogue has it and
-/// with lines changed: (before, after).
+/// A figure of the first half of a drive's trace, with its specification as in the catalogue and
+/// with lines changed (before, after).
 fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> (f64, f64) {
     let trace = measured(drive);
     let judge = |drive: &str| {

@@ -76,13 +76,12 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
         .collect()
 }
 
-/// Says that a test checks nothing here, and why: past the test runner, which keeps the output of
-/// tests that pass to itself.
+/// Reports why a test was skipped, past the test runner, which hides the output of passing tests.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// A temporary file that no other process uses.
+/// A temporary file unique to this process.
 fn file_of(name: &str, text: &str) -> String {
     let name = format!("diskarm-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! Commands to a server that runs.
+//! Commands to a running server.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ impl Drop for Server {
     }
 }
 
-/// Commands, and what they print.
+/// Commands and their output.
 const CASES: [(&[&str], &str); 9] = [
     (
         &["pending"],
@@ -104,7 +104,7 @@ fn a_server_takes_commands_at_its_control_socket() {
 /// Faults are injected only into the given, existing sectors.
 fn check_ranges(control: &str) {
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", control], arguments].concat());
-    // Some would come to sectors that are there, others never.
+    // Some would reach existing sectors, others none.
     for (range, found) in [
         (&["--first", "2047", "--sectors", "2"][..], "2047 to 2048"),
         (&["--first", "2048"], "2048"),
@@ -138,7 +138,7 @@ fn check_ranges(control: &str) {
     );
 }
 
-/// QEMU flushes when it closes a disk. Without power it tries to log in again until it can.
+/// QEMU flushes when it closes a disk. Without power it retries its login until it succeeds.
 #[test]
 fn qemu_logs_in_again_after_a_power_cut() {
     let control = name_of("qemu-control").display().to_string();

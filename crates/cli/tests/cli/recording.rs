@@ -1,11 +1,11 @@
-//! `diskarm serve --record`: what real clients do, replayed.
+//! `diskarm serve --record`: requests of real clients, replayed.
 
 use std::fs;
 
 use crate::serve::{Server, client, name_of, output};
 use crate::{diskarm, iscsi, json, skip};
 
-/// Reads and writes at several depths; the last are under way when the server gets SIGTERM.
+/// Reads and writes at several depths; the last are in progress when the server gets SIGTERM.
 const SCRIPT: &str = "
 import os, signal
 for n in range(8):
@@ -25,7 +25,7 @@ except nbd.Error:
     pass
 ";
 
-/// All that was answered is in the file, with the answers' times, which a replay finds again.
+/// The file has all answered requests with their response times, which a replay reproduces.
 #[test]
 fn a_recording_holds_all_that_was_served() {
     let [text, answers] = ["r.spc", "r.csv"].map(|name| {
@@ -74,7 +74,7 @@ fn a_recording_holds_all_that_was_served() {
         "simulate", "--drive", "hp-c2247", "--policy", "look", "--trace", &text, "--json",
     ];
     assert_eq!(json(&replay)["requests"], count);
-    // Nothing came to the other export: its file is there all the same.
+    // The other export received nothing, but its file exists.
     assert_eq!(fs::read(&answers).expect("a file"), b"");
     for file in [text, answers] {
         fs::remove_file(file).expect("a file");
@@ -163,7 +163,7 @@ fn a_recording_of_nothing_leaves_an_earlier_one() {
     let path = name_of("kept.spc").to_str().expect("UTF-8").to_owned();
     let arguments = ["--drive", "hp-c2247", "--record", &path];
     let end = || Server::start("kept", &arguments).stop()["recording"].clone();
-    // The first makes the file, which is empty; a further one may replace that.
+    // The first creates an empty file, which a later one may replace.
     for _ in 0..2 {
         let recording = end();
         assert_eq!(recording["notes"].as_array().map(Vec::len), Some(0));

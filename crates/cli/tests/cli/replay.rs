@@ -214,7 +214,7 @@ fn measured_pauses_are_replayed_with_or_without_the_flag() {
     }
 }
 
-/// The notes of `arguments` in JSON, and what is printed on standard error.
+/// The notes of `arguments` in JSON, and the standard error.
 fn notes(arguments: &[&str]) -> (Vec<String>, String) {
     let output = diskarm(&[arguments, &["--json", "--on-error", "skip"]].concat());
     let said = String::from_utf8(output.stderr).unwrap();

@@ -72,8 +72,7 @@ fn replications_repeat_to_the_bit() {
     assert_eq!(run(), run());
 }
 
-/// As DiskSim 4.0 (64-bit port) was run: five streams of 250,000 requests, which gave 48.47 ms and
-/// a half width of 0.30 ms.
+/// DiskSim 4.0 (64-bit port): five streams of 250,000 requests gave 48.47 ms, half width 0.30 ms.
 #[test]
 fn an_interval_over_five_streams_is_as_wide_as_disksim_s() {
     let flags = ["--requests", "250000", "--replications", "5"];

@@ -13,7 +13,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `program`, and waits until it says that it serves.
+    /// Starts `program`, and waits until it reports that it serves.
     pub fn start(program: &mut Command) -> Self {
         let program = program.stdin(Stdio::null()).stdout(Stdio::piped());
         let child = program.stderr(Stdio::piped()).spawn();

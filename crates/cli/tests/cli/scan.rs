@@ -55,7 +55,7 @@ fn a_drive_with_faults_is_one_drive() {
     );
 }
 
-/// The scheduler may believe something else of the drive.
+/// The scheduler may have another model of the drive.
 #[test]
 fn a_wrong_model_is_said_to_be_wrong() {
     let url = small("believed");
@@ -79,8 +79,8 @@ fn a_wrong_model_is_said_to_be_wrong() {
     assert!(right(&arguments) < right(&itself) - 0.02);
 }
 
-/// The platter of the model turns faster, so that nothing is where it is believed to be, or its
-/// commands take longer, so that little is when.
+/// The platter of the model turns faster, so that nothing is at its predicted position, or its
+/// commands take longer, so that little is on time.
 #[test]
 fn a_model_that_predicts_nothing_is_pointed_out() {
     let url = small("understood");

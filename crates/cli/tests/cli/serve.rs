@@ -15,14 +15,14 @@ pub struct Server {
     socket: PathBuf,
 }
 
-/// A name for files of this test alone.
+/// A file name unique to this test.
 pub fn name_of(name: &str) -> PathBuf {
     let name = format!("diskarm-{}-serve-{name}", std::process::id());
     std::env::temp_dir().join(name)
 }
 
 impl Server {
-    /// Serves what `arguments` say, over a Unix socket.
+    /// Starts a server with `arguments` on a Unix socket.
     pub fn start(name: &str, arguments: &[&str]) -> Self {
         let socket = name_of(name);
         let mut program = Command::new(env!("CARGO_BIN_EXE_diskarm"));
@@ -61,8 +61,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns the output of a client if it is installed and succeeds. It may run for five minutes, as
-/// the machine may be busy.
+/// Returns the output of a client if it is installed and succeeds within five minutes.
 pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
     let output = output(package, arguments)?;
     let text = String::from_utf8(output.stdout).expect("text");
@@ -73,7 +72,7 @@ pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
 
 /// Returns the output of a client if it is installed, however it ends.
 pub fn output(package: &str, arguments: &[&str]) -> Option<Output> {
-    // The system's Python has the modules of its packages, whatever other there is.
+    // The system's Python has the modules of its packages; another Python may not.
     let path = format!("/usr/bin:{}", std::env::var("PATH").unwrap_or_default());
     let (program, _) = arguments.split_first().expect("a program");
     let version = Command::new(program)

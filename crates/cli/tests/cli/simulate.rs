@@ -1,4 +1,4 @@
-//! `simulate`: its figures, and that they are reproducible.
+//! `simulate`: its figures, and their reproducibility.
 
 use crate::{assert_narrow, file_of, json, keys, printed};
 use serde_json::Value;
@@ -249,8 +249,7 @@ fn the_table_says_the_same_within_a_terminal_s_width() {
     assert!(line.contains(&mean), "{line} {mean}");
 }
 
-/// Work of over a second, the point from which a terminal would see a bar: [`printed`] refuses
-/// anything on standard error.
+/// Work of over a second would show a bar on a terminal: [`printed`] refuses any standard error.
 #[test]
 fn nothing_moves_when_piped() {
     let fixed = [
@@ -305,7 +304,7 @@ fn numbers_and_names_as_people_type_them() {
     assert_eq!(run(typed), run(exact));
 }
 
-/// The policy named is in the host's queue, which a drive with its own queue leaves empty.
+/// The given policy is in the host's queue, which a drive with its own queue leaves empty.
 #[test]
 fn a_note_says_that_the_drive_orders_requests_itself() {
     let notes = |more: &[&str]| {

@@ -145,7 +145,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     let expected = "why: our reading, conjecture: the other way round";
     assert!(text.contains(expected), "{text}");
     assert!(!place.printed("run").contains("  fails "), "no news");
-    // Figures outside its bounds are news.
+    // Figures outside its bounds are reported.
     known("at_least = 8.0\nat_most = 9.0");
     let text = place.printed("run");
     assert!(text.contains("why: not for the known reason"), "{text}");
@@ -215,7 +215,7 @@ name = "requests"
 values = [1500, 1600, 50_000_000]
 "#;
 
-/// Ctrl-C while a long cell is at work.
+/// Ctrl-C during a long cell.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_study_reports_what_is_kept() {
@@ -433,7 +433,7 @@ fn the_studies_that_come_along_are_listed() {
     assert!(fig3["cells"].as_u64() > fig3["quick_cells"].as_u64());
 }
 
-/// `--quick` runs what the list says.
+/// `--quick` runs what the list states.
 #[test]
 fn the_list_says_which_studies_have_a_short_form() {
     let text = printed(&["study", "list"]);

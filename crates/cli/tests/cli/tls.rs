@@ -16,7 +16,7 @@ use certificates::Authority;
 /// A server at a port of this machine.
 struct Server {
     running: Running,
-    /// As it says, which ends with a slash.
+    /// The printed URI, which ends with a slash.
     uri: String,
 }
 

@@ -25,7 +25,7 @@ fn json(arguments: &[&str]) -> Value {
     crate::json(&[&["validate"], arguments, &["--json"]].concat())
 }
 
-/// The one line of an error.
+/// The only line of an error.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();

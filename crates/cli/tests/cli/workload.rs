@@ -121,8 +121,7 @@ fn directions_and_streams_add_up_to_all() {
         assert_eq!(a.0 + b.0, whole.0);
         assert!(((a.1 + b.1) / whole.1 - 1.0).abs() < 1e-7);
     }
-    // Half of three in seven: 3000 * 3/14 = 643, within four deviations of 22.5: once in 16,000
-    // times it is not.
+    // Half of three in seven: 3000 * 3/14 = 643; four deviations of 22.5 fail once in 16,000 times.
     let writes = figures["writes"]["requests"].as_f64().unwrap();
     assert!((writes - 643.0).abs() < 90.0, "{writes}");
 }

@@ -1,7 +1,6 @@
 //! RESERVE and RELEASE of the whole unit (SCSI-2), and PERSISTENT RESERVE IN and OUT (SPC-4).
 //!
-//! Registrations are lost at power-off, and initiators register only for themselves: REGISTER AND
-//! MOVE is not supported.
+//! Registrations end at power-off. REGISTER AND MOVE, which registers others, is not supported.
 
 use diskarm_wire::command::{ReserveIn, ReserveOut};
 use diskarm_wire::reservation::{

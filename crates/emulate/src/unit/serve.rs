@@ -233,8 +233,7 @@ fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lb
     device.set_buffer(now, &spec);
 }
 
-/// Returns the fraction of a read that must be in the buffer so that the bus, if faster than the
-/// media, finishes with them.
+/// Returns the fraction of a read to buffer so that a faster bus finishes with the media.
 fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

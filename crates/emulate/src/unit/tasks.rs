@@ -1,5 +1,4 @@
-//! The order in which tasks start and how they end, and task management (SAM-5): aborting tasks and
-//! resetting the unit.
+//! The start order and end of tasks, and task management (SAM-5): aborts and resets.
 
 use diskarm_core::units::Instant;
 use diskarm_wire::Sense;

@@ -64,7 +64,7 @@ fn below(random: &mut Pcg64Mcg, end: u64) -> u64 {
     random.next_u64() % end
 }
 
-/// One page of those that may be changed, most of it zeros, or the values of a drive.
+/// A changeable page, most of it zeros, or the values of a drive.
 fn mode_select(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
     let pages: [(u8, usize); 6] = [
         (1, 10),
@@ -154,7 +154,7 @@ pub const FORMATS: [AddressFormat; 6] = [
     AddressFormat::ExtendedPhysicalSector,
 ];
 
-/// Some addresses, one after the other.
+/// A list of addresses.
 fn addresses(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Vec<u8> {
     let mut list = Vec::new();
     for _ in 0..below(random, 4) {
@@ -238,7 +238,7 @@ pub fn realism() -> Realism {
     }
 }
 
-/// The status that aborted tasks would end with if they got one (SAM-5).
+/// The status of aborted tasks, which get no response (SAM-5).
 const TASK_ABORTED: usize = 0x40;
 
 /// Longer than the formatting of any drive.
@@ -307,7 +307,7 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
         if drains {
             // Otherwise a reservation would exclude all others forever.
             unit.reset(now);
-            // Otherwise continued formatting would.
+            // So would formatting, which continues after a reset.
             now += HOURS;
         }
     }

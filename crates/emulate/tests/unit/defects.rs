@@ -66,7 +66,7 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
         for format in FORMATS {
             assert_eq!(grown(&mut bench, format).len(), 1);
         }
-        // A spare that fails too; a track of the RZ26 has but one.
+        // A spare that fails too; a track of the RZ26 has only one.
         if name == "dec-rz26" {
             assert_eq!(reassign(&mut bench, block as u32), Status::CheckCondition);
             continue;
@@ -190,8 +190,7 @@ fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// SBC-3, extended physical sector address descriptors: MADS begins a run; its last position
-/// follows.
+/// SBC-3, extended physical sector addresses: MADS begins a run; its last position follows.
 #[test]
 fn a_run_of_defects_covers_its_first_to_its_last_position() {
     let spec = catalogued("seagate-st41601n");

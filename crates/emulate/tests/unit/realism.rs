@@ -116,7 +116,7 @@ fn the_arm_is_away_every_so_often() {
         reads(Realism::default(), Span::ZERO, 400),
     );
     let seconds = now.last().unwrap().0.as_s().floor();
-    // Every one costs its time, to a revolution and a seek.
+    // Each costs its time, to within a revolution and a seek.
     let longer = (now.last().unwrap().0 - usual.last().unwrap().0).as_s();
     assert!(
         (longer - 0.3 * seconds).abs() < 0.03 * seconds,

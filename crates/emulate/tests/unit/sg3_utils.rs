@@ -1,6 +1,5 @@
-//! Data from the unit, decoded by the programs of sg3_utils and by sdparm. If they are not
-//! installed, the tests print that and pass. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12
-//! read devices only.)
+//! Data from the unit, decoded by sg3_utils and sdparm. If they are not installed, the tests print
+//! that and pass. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read devices only.)
 
 use std::fmt::Write;
 use std::process::Command as Program;

@@ -209,8 +209,7 @@ fn clearing_a_task_set_notifies_the_others() {
     assert_eq!(sense(&mut bench, 2), Some(Code::COMMANDS_CLEARED));
 }
 
-/// A lost initiator leaves no task and no SCSI-2 reservation, and is forgotten; a registration for
-/// persistent reservations stays.
+/// A lost initiator is forgotten, with its tasks and SCSI-2 reservation; its registration stays.
 #[test]
 fn lost_initiators_are_forgotten_unless_registered() {
     let mut bench = bench();

@@ -1,5 +1,4 @@
-//! The pieces of the results of a simulation: lines of a table, times of a class of requests, load,
-//! and the parts of a device.
+//! Parts of simulation results: table lines, times of request classes, load, and device parts.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
@@ -176,8 +175,7 @@ impl Load {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// Returns the load in one run or several: of several disks, mean utilisation, and the sum of
-    /// what waits.
+    /// Returns the load of one or more runs: mean utilisation of the disks, and their total queue.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
             cache_hit_rate: runs.mean(Report::cache_hit_fraction),

@@ -88,7 +88,7 @@ impl Connection {
                 Ok(None) => return Ok(None),
                 Err(FrameError::Corrupt) => return Err(ConnectionError),
                 Err(FrameError::DataDigest(header)) => {
-                    // There is no error recovery, so the session ends.
+                    // Error recovery is not supported, so the session ends.
                     self.reject(reject_reason::DATA_DIGEST, header);
                     self.is_ending = true;
                     return Ok(None);

@@ -203,7 +203,7 @@ impl Login {
         let register = &self.settings.register;
         let member = match self.joins {
             None => register.start(name, self.connection, self.parameters),
-            // DiscoverySession sessions cannot be joined.
+            // Discovery sessions cannot be joined.
             Some(_) if self.is_discovery => return Err(login_status::NO_SESSION),
             Some(tsih) => {
                 let joined = register.join(tsih.get(), name, self.connection);

@@ -229,8 +229,7 @@ impl Security {
                 let mut data = [0; MAX_CHALLENGE];
                 let length = text::binary(theirs, &mut data).ok_or(failed)?;
                 let theirs = &data[..length];
-                // An initiator that returns the target's challenge wants the target to answer
-                // itself.
+                // A returned challenge would make the target answer itself.
                 let (Some(id), Some(target)) = (id, &accounts.target) else {
                     return Err(failed);
                 };

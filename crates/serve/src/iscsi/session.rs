@@ -1,5 +1,4 @@
-//! A session: an initiator's commands, which may arrive by several connections, with their data and
-//! the window that limits them.
+//! A session: an initiator's commands, perhaps by several connections, their data and their window.
 
 use diskarm_emulate::Attribute;
 use diskarm_wire::Sense;
@@ -200,8 +199,8 @@ impl Session {
         self.tasks.iter_mut().find(|task| task.tag == tag)
     }
 
-    /// The next task that may start. Tasks start in order of arrival as far as their attributes
-    /// require: a simple task may overtake one whose data are arriving.
+    /// The next task that may start. Tasks start in order of arrival where their attributes require
+    /// it: a simple task may overtake one whose data are arriving.
     pub fn next_to_start(&mut self) -> Option<&mut Task> {
         let (mut is_any, mut is_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
@@ -398,8 +397,7 @@ impl Task {
         Ok(self.next_step())
     }
 
-    /// Handles further data.
-    /// Fails if they are unexpected.
+    /// Handles further data; fails if they are unexpected.
     pub fn receive(
         &mut self,
         message: &DataOut,

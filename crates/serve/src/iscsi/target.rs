@@ -1,7 +1,7 @@
 //! The iSCSI target of an export: the sessions of all initiators over one logical unit.
 //!
-//! Without power there is no target: sessions end, and new sessions end after their login, like
-//! those of a disk whose port has no power.
+//! Without power the target is absent: sessions end, and new ones end after their login, as with a
+//! disk whose port has no power.
 
 mod messages;
 
@@ -309,8 +309,8 @@ impl IscsiTarget {
         id
     }
 
-    /// Drops the responses of these tasks, so that none is mistaken for that of a newer task with
-    /// the same tag. Those that wait for the file keep their slots.
+    /// Drops the responses of these tasks, so that none is taken as the response of a newer task
+    /// with the same tag. Those that wait for the file keep their slots.
     fn drop_responses(&mut self, of: impl Fn(u64, u64) -> bool) {
         self.timeline
             .drop_outputs(|response| of(response.initiator, response.id));

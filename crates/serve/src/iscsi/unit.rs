@@ -209,8 +209,7 @@ impl UnitStore {
         })))
     }
 
-    /// Cuts the power.
-    /// Fails if the store fails; then some writes that should be lost survive.
+    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
     pub fn cut(&self, cut: &PowerCut) -> io::Result<Losses> {
         let mut unit = self.lock();
         unit.active.clear();

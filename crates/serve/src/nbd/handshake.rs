@@ -27,13 +27,13 @@ pub struct NbdHandshake {
 /// Encryption of a connection (section "TLS support").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// Not available.
+    /// The server does not offer it.
     Off,
     /// Available when the client asks for it.
     Offered,
     /// The client must start TLS before anything else.
     Required,
-    /// Active.
+    /// The connection is encrypted.
     On,
 }
 

@@ -1,5 +1,4 @@
-//! A connection after the handshake: parses requests, and queues and formats replies. It acts on
-//! nothing.
+//! A connection after the handshake: parses requests, queues and formats replies; executes nothing.
 
 use std::collections::VecDeque;
 use std::io;
@@ -246,7 +245,7 @@ impl worker::Session for NbdSession {
     }
 }
 
-/// Returns true if the length of an extended request is that of data which follow.
+/// Returns true if an extended request has data, whose length is then its length.
 fn has_payload(request: &Request) -> bool {
     let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)

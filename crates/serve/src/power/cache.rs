@@ -269,7 +269,7 @@ impl Cache {
         }
     }
 
-    /// The mark to pass to [`Self::flushed`] for a flush that arrives now.
+    /// The mark to pass to [`Self::complete_flush`] for a flush that arrives now.
     pub fn flush_mark(&self) -> u64 {
         self.acknowledged
     }
@@ -301,7 +301,7 @@ impl Cache {
         }
     }
 
-    /// Drops the versions of a sector up to that of `write`, and the trims that follow.
+    /// Drops the versions of a sector up to the one by `write`, and the trims that follow.
     fn drop_versions(&mut self, sector: u64, write: u64) {
         let Some(versions) = self.sectors.get_mut(&sector) else {
             return;
@@ -461,8 +461,7 @@ impl CachedWrite {
     }
 }
 
-/// Index of the first planned version of a sector. A sector can have thousands of others, so the
-/// search starts at the end.
+/// Index of a sector's first planned version, searched from the end: thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
     let is_there = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));

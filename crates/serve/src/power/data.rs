@@ -99,8 +99,7 @@ pub trait DataPath: Store {
         Vec::new()
     }
 
-    /// Cuts the power.
-    /// Fails if the store fails; then some writes that should be lost survive.
+    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
     fn cut(&mut self, _cut: &PowerCut) -> io::Result<Losses> {
         Ok(Losses::default())
     }
@@ -109,7 +108,7 @@ pub trait DataPath: Store {
 impl DataPath for Box<dyn Store> {}
 
 /// The path to `store`, which has sectors of this size. A power cut can revert writes if
-/// `capacity`, that of the drive's buffer, is given; see [`VolatileStore::new`].
+/// `capacity`, the size of the drive's buffer, is given; see [`VolatileStore::new`].
 pub(crate) fn data_path(
     store: Box<dyn Store>,
     sector: Bytes,
@@ -125,7 +124,7 @@ pub(crate) fn data_path(
 /// Limit of the sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
 const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
 
-/// A store behind a write cache that loses its content when the power is cut.
+/// A store with a write cache that loses its content when the power is cut.
 pub struct VolatileStore {
     store: Box<dyn Store>,
     sector: u64,
@@ -133,7 +132,7 @@ pub struct VolatileStore {
 }
 
 impl VolatileStore {
-    /// The data in `store`, with sectors of this size, behind a buffer of `capacity`. With
+    /// The data in `store`, with sectors of this size, cached in a buffer of `capacity`. With
     /// `is_timed`, [`DataPath::mark_persisted`] reports what has reached the media.
     pub fn new(
         store: Box<dyn Store>,

@@ -47,7 +47,7 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `side`; returns true if the power first_failure now.
+    /// Counts a request that has reached `side`; returns true if the power fails now.
     pub fn pass(&mut self, side: TriggerSide, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;

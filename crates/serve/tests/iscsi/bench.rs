@@ -107,7 +107,7 @@ pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// A login under way.
+/// A login in progress.
 pub struct Entering {
     pub login: Login,
     pub facts: Vec<Facts>,
@@ -133,7 +133,7 @@ impl Entering {
         }
     }
 
-    /// Sends bytes; returns what the target says.
+    /// Sends bytes; returns the target's messages.
     pub fn send(&mut self, data: &[u8], is_full: bool) -> Vec<Said> {
         self.login.received(data);
         let mut output = Vec::new();
@@ -199,14 +199,14 @@ pub struct Target {
     pub iscsi: Iscsi,
     pub service: IscsiTarget,
     pub sessions: Sessions,
-    /// Connections for which there was something to do.
+    /// Connections with work to do.
     touched: Vec<usize>,
     _woken: WakeReceiver,
 }
 
 /// The initiator's side of a session.
 pub struct Initiator {
-    /// The target's part of the name of the session.
+    /// The target's part of the session id.
     pub tsih: u16,
     /// The number of the first connection.
     pub number: usize,
@@ -228,7 +228,7 @@ impl Target {
         }
     }
 
-    /// Logs in with what the initiator wants; its first command takes the unit attention.
+    /// Logs in with the keys `pairs`; the first command clears the unit attention.
     pub fn log_in(&mut self, initiator: &str, pairs: &[(&str, &str)]) -> Initiator {
         let request = login_request(stage::OPERATIONAL, Some(stage::FULL_FEATURE));
         let (tsih, number) = self.enter(request, initiator, pairs).expect("a session");
@@ -243,8 +243,7 @@ impl Target {
         initiator
     }
 
-    /// Sends a request that is all of a login; returns the target's part of the session's name, and
-    /// the number of the connection.
+    /// Logs in by one request; returns the target's part of the session id, and the connection.
     ///
     /// # Errors
     /// The result of the login, if it fails.
@@ -291,7 +290,7 @@ impl Target {
         self.sessions.get_mut(number).expect("a session")
     }
 
-    /// Sends bytes; returns what the target says to this session. `None` if it closes it.
+    /// Sends bytes; returns the messages to this connection, or `None` if the target closes it.
     pub fn exchange(&mut self, number: usize, data: &[u8]) -> Option<Vec<u8>> {
         let mut output = Vec::new();
         // A session has a buffer of a bounded size.
@@ -320,7 +319,7 @@ impl Target {
         Some(output)
     }
 
-    /// The messages of the target to a connection that has not just sent something.
+    /// The target's unprompted messages to a connection.
     pub fn heard(&mut self, number: usize) -> Vec<Said> {
         assert!(
             self.touched.contains(&number),

@@ -1,5 +1,4 @@
-//! Sessions of several connections (RFC 7143): how they join, whose answer goes where, and what is
-//! left when one of them ends.
+//! Sessions of several connections (RFC 7143): joining, routing of answers, and lost connections.
 
 use diskarm_serve::control::PowerControl as _;
 use diskarm_wire::iscsi::{
@@ -20,8 +19,7 @@ fn joining(tsih: u16, name: u16) -> LoginRequest {
     }
 }
 
-/// A session of two connections: its initiator, with the first, and the number of the second, whose
-/// name is 1.
+/// A session of two connections: its initiator, on the first, and the number of the second (CID 1).
 fn two(target: &mut Target, pairs: &[(&str, &str)]) -> (Initiator, usize) {
     let pairs = [pairs, &[("MaxConnections", "8")]].concat();
     let initiator = target.log_in("a", &pairs);
@@ -64,8 +62,8 @@ fn connections_join_as_far_as_was_negotiated() {
     assert_eq!(target.enter(joining(first.tsih, 3), "a", &[]), full);
 }
 
-/// The session's parameters apply to all its connections; the longest data of a message that
-/// the initiator takes are each connection's own.
+/// The session's parameters apply to all its connections, except the maximum length of a message's
+/// data, which each connection negotiates for itself.
 #[test]
 fn a_connection_that_joins_has_the_keys_of_the_session() {
     let mut target = Target::new("");
@@ -87,7 +85,7 @@ fn a_connection_that_joins_has_the_keys_of_the_session() {
 }
 
 /// Commands are executed in the order of their numbers, whichever connection is faster; each is
-/// answered where it came from, and the window is one.
+/// answered on its own connection, and all share one window.
 #[test]
 fn commands_of_all_connections_are_in_one_order() {
     let mut target = Target::new("");
@@ -101,7 +99,7 @@ fn commands_of_all_connections_are_in_one_order() {
     let (two, two_sent) = write(&mut initiator, 2);
     let (three, three_sent) = write(&mut initiator, 3);
     assert!(target.send(second, &three_sent).is_empty());
-    // The same once more is ignored, as it would be after its turn.
+    // A duplicate is ignored, as it would be after its turn.
     assert!(target.send(second, &three_sent).is_empty());
     assert!(target.send(first, &two_sent).is_empty());
     let said = target.send(first, &one_sent);
@@ -163,7 +161,7 @@ fn early_data_are_bounded() {
     assert!(target.send(initiator.number, &ready(late)).is_empty());
 }
 
-/// Data go where the command came from, and only data that come there are its own.
+/// A command and its data use the same connection; data on another one are not its own.
 #[test]
 fn data_of_a_command_keep_to_its_connection() {
     let mut target = Target::new("");
@@ -217,7 +215,7 @@ fn memory_is_the_sessions() {
     }
     let said = write(&mut target, second, true);
     assert_eq!(answered(&said).1, status::TASK_SET_FULL);
-    // What is lost with a connection takes no more memory.
+    // The loss of a connection frees the memory of its commands.
     target.close(second);
     let said = write(&mut target, 0, true);
     assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
@@ -232,7 +230,7 @@ fn the_loss_of_a_connection_leaves_the_others() {
     let mut waits = initiator.command(&transfer(READ, 0, 1), 512, false);
     waits.attribute = diskarm_wire::iscsi::attribute::ORDERED;
     assert!(target.send(initiator.number, &ready(waits)).is_empty());
-    // What waited for data that do not come continues when their connection is gone.
+    // Commands that waited for data of the lost connection continue.
     target.close(second);
     let said = target.send(initiator.number, &[]);
     let [(Message::DataIn(read), _)] = said[..] else {
@@ -242,7 +240,7 @@ fn the_loss_of_a_connection_leaves_the_others() {
     assert_eq!(read.max_command.since(read.expected_command), 63);
     assert_eq!(target.service.statistics().counts.writes, 1);
     assert_eq!(target.service.statistics().counts.written_bytes, 0);
-    // Another may join in its place, and the last one ends the session.
+    // Another connection may take its place; the end of the last one ends the session.
     let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
     let (_, third) = joined.expect("a connection");
     target.close(initiator.number);
@@ -253,7 +251,7 @@ fn the_loss_of_a_connection_leaves_the_others() {
     assert_eq!(gone, Err(login_status::NO_SESSION));
 }
 
-/// A login with the name of a connection takes its place.
+/// A login with the id of a connection replaces it.
 #[test]
 fn a_connection_that_comes_again_replaces_the_old_one() {
     let mut target = Target::new("");
@@ -263,7 +261,7 @@ fn a_connection_that_comes_again_replaces_the_old_one() {
     let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
     let (_, again) = joined.expect("a connection");
     assert!(!target.is_open(second) && target.is_open(again));
-    // Its commands are gone with it: their names are free.
+    // Its commands are dropped, and their tags are free.
     let mut command = initiator.command(&[0; 6], 0, false);
     command.tag = lost.tag;
     let said = target.send(again, &ready(command));
@@ -326,7 +324,7 @@ fn logouts_end_a_connection_or_all() {
     assert!(!target.is_open(first) && !target.is_open(fourth));
 }
 
-/// Tasks are aborted by any connection, also those that have not come yet.
+/// Any connection can abort tasks, including those that have not arrived.
 #[test]
 fn commands_are_aborted_before_they_come() {
     let mut target = Target::new("");
@@ -348,7 +346,7 @@ fn commands_are_aborted_before_they_come() {
     let late = initiator.command(&[0; 6], 0, false);
     let said = target.send(initiator.number, &abort(&late));
     assert_eq!(managed(&said), task_response::COMPLETE);
-    // It comes after all, and the next one continues in its place.
+    // It arrives after all, and the next one continues in its place.
     assert!(target.send(second, &ready(late)).is_empty());
     let next = initiator.command(&[0; 6], 0, false);
     let said = target.send(second, &ready(next));

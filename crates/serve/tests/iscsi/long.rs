@@ -10,11 +10,10 @@ use diskarm_wire::sense::{Code, Key};
 
 use crate::bench::{PACE, setting};
 
-/// Larger than that of most drives: as many blocks of 512 bytes as a command may have are less than
-/// a session may have.
+/// Unusually large: the maximum of 512-byte blocks of a command is less than a session may have.
 const SECTOR: usize = 4096;
 
-/// The sense data of READ(16) or WRITE(16) of blocks from the first on, unless it ends well.
+/// The sense data of READ(16) or WRITE(16) from the first block on; `None` on success.
 fn run(session: &mut Session, is_write: bool, data: &mut [u8]) -> Option<Sense> {
     let blocks = Blocks {
         at: 0,

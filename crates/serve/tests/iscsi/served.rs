@@ -78,7 +78,7 @@ fn connections_join_and_end_over_sockets() {
     assert_eq!((login.result, login.tsih), (login_status::SUCCESS, tsih));
     assert_eq!(ready(&mut first, 1), Some(status::CHECK_CONDITION));
     assert_eq!(ready(&mut second, 2), Some(status::GOOD));
-    // A connection that comes again, and with it as many as are allowed.
+    // A reconnection, and with it the maximum number of connections.
     let (mut again, login) = enter(at, tsih, 1);
     assert_eq!(login.result, login_status::SUCCESS);
     assert_eq!(ready(&mut again, 3), Some(status::GOOD));
@@ -87,12 +87,12 @@ fn connections_join_and_end_over_sockets() {
     assert_eq!(login.result, login_status::SUCCESS);
     let full = enter(at, tsih, 3).1.result;
     assert_eq!(full, login_status::OUT_OF_RESOURCES);
-    // One is lost, without a word.
+    // One is lost without a logout.
     drop(again);
     assert_eq!(ready(&mut first, 4), Some(status::GOOD));
     assert_eq!(ready(&mut third, 5), Some(status::GOOD));
     drop(third);
-    // A session that comes again.
+    // A session that is reinstated.
     let mut login = enter(at, 0, 0);
     while login.1.result == login_status::OUT_OF_RESOURCES {
         // The server has not noticed the end.

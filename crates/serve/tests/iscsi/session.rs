@@ -18,7 +18,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 7) as u8).collect()
 }
 
-/// The response that is all that was said.
+/// The only message, which is a response.
 pub fn response(said: &[Said]) -> (Response, Option<Sense>) {
     let [(Message::Response(response), data)] = said else {
         panic!("{said:?}");
@@ -58,8 +58,8 @@ pub fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: b
     }
 }
 
-/// 1024 bytes come with the command, as many unsolicited, and the rest in bursts of 2048 that the
-/// target asks for; they come back in messages of 512.
+/// 1024 bytes come with the command, another 1024 unsolicited, and the rest in solicited bursts of
+/// 2048; they come back in messages of 512.
 #[test]
 fn data_come_in_every_way_and_go_back() {
     let mut target = Target::new("");
@@ -144,7 +144,7 @@ fn residual_counts_say_what_was_not_transferred() {
         let found = (response.overflow, response.underflow, response.residual);
         assert_eq!(found, (overflow, !overflow, residual), "{length}");
     }
-    // Of six bytes whose count would be zero, which is 256, nothing is written.
+    // A six-byte command shortened to zero blocks, which would mean 256, writes nothing.
     let six = initiator.command(&[0x0a, 0, 0, 0, 2, 0], 0, true);
     let said = target.send(number, &bytes(&Message::Command(six), &[]));
     let (response, sense) = response(&said);
@@ -233,8 +233,8 @@ fn ping(target: &mut Target, number: usize) -> NopIn {
     }
 }
 
-/// RFC 7143, "Command Numbering and Acknowledging": commands beyond the largest number that the
-/// target has told are ignored, though they come in order.
+/// RFC 7143, "Command Numbering and Acknowledging": commands beyond the last MaxCmdSN sent by the
+/// target are ignored, even if they come in order.
 #[test]
 fn commands_without_room_in_the_window_are_ignored() {
     let mut target = Target::new("");
@@ -242,7 +242,7 @@ fn commands_without_room_in_the_window_are_ignored() {
     let number = initiator.number;
     let before = ping(&mut target, number);
     for _ in 0..200 {
-        // Data are to come, and never do.
+        // Its data never arrive.
         let mut command = initiator.command(&[0; 6], 512, true);
         command.is_final = false;
         let said = target.send(number, &bytes(&Message::Command(command), &[]));
@@ -305,7 +305,7 @@ fn the_memory_that_commands_of_an_initiator_take_is_bounded() {
     assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
 }
 
-/// An initiator that takes long messages asks for more than the target sends in one.
+/// An initiator allows more data in a message than the target sends.
 #[test]
 fn text_with_an_answer_that_is_too_long_is_rejected() {
     let mut target = Target::new("");
@@ -487,7 +487,7 @@ fn pings_logouts_and_what_is_not_supported() {
     assert!(target.session(number).has_ended());
 }
 
-/// A second login of the same session takes the place of the first; persistent reservations last.
+/// A second login of the same session replaces the first; persistent reservations survive.
 #[test]
 fn a_session_that_comes_again_replaces_the_old_one() {
     let mut target = Target::new("");
@@ -506,7 +506,7 @@ fn a_session_that_comes_again_replaces_the_old_one() {
         read(&said, 8192),
         [0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]
     );
-    // READ FULL STATUS says who that is, as initiator ports of iSCSI are written.
+    // READ FULL STATUS names the registrant by its iSCSI initiator port.
     let said = target.run(&mut again, &[0x5e, 3, 0, 0, 0, 0, 0, 0, 255, 0], 255);
     let data = read(&said, 8192);
     let (_, content) = reservation::content(&data).expect("registrations");
@@ -519,7 +519,7 @@ fn a_session_that_comes_again_replaces_the_old_one() {
     assert_eq!(session, "800000000001");
 }
 
-/// A write beyond the end, and one that ends with a mistake of its data, have written nothing.
+/// A write beyond the end and one with faulty data write nothing.
 #[test]
 fn refused_writes_are_no_bytes_written() {
     let mut target = Target::new("");

@@ -18,7 +18,7 @@ const SECTORS: u64 = 64;
 /// The block that all commands change.
 const AT: u64 = 10;
 
-/// A drive that takes nothing more while its gate is shut.
+/// A drive that accepts no requests while its gate is shut.
 struct Gated {
     drive: Box<dyn Device>,
     is_shut: Arc<AtomicBool>,
@@ -95,7 +95,7 @@ impl Bench {
         self.submit(id, &command, &data);
     }
 
-    /// Runs the unit without further input; returns what has ended.
+    /// Runs the unit without further input; returns the completed commands.
     fn ended(&mut self) -> Vec<(u64, Status)> {
         let mut all = Vec::new();
         while let Some(next) = self.unit.next_event() {
@@ -132,8 +132,7 @@ impl Bench {
     }
 }
 
-/// Data of an aborted command must not be mistaken for those of the next: it is flushed, so
-/// that a power cut leaves it alone.
+/// An aborted command's data must not pass for the next one's, which are flushed and survive a cut.
 #[test]
 fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     let commands: [fn(&mut Bench, u64, u8); 2] = [Bench::or_write, Bench::compare_and_write];
@@ -153,8 +152,7 @@ fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     }
 }
 
-/// Two commands change the same block and the second is aborted: it is its change that
-/// stays, whatever becomes of the first.
+/// Two commands change the same block and the second is aborted: its change stays in any case.
 #[test]
 fn of_two_that_wait_the_aborted_one_is_left_over() {
     let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! A client of NBD that waits for each reply, and a server for it.
+//! An NBD client that waits for each reply, and a server for it.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ pub struct Running {
     control: PathBuf,
 }
 
-/// A name for files of this test alone.
+/// A file name unique to this test.
 pub fn name_of(name: &str) -> PathBuf {
     let name = format!("diskarm-{}-power-{name}", std::process::id());
     std::env::temp_dir().join(name)

@@ -18,10 +18,10 @@ use super::model::Model;
 const SECTOR: u64 = 512;
 /// Few sectors, so that many requests overlap.
 const SECTORS: u64 = 96;
-/// Room for all that a run writes.
+/// Capacity for everything that a run writes.
 const CAPACITY: SectorCount = SectorCount(1 << 20);
 
-/// A request under way.
+/// A request in progress.
 struct Under {
     write: WriteId,
     number: usize,
@@ -32,13 +32,12 @@ struct Under {
 
 pub type Make = Rc<dyn Fn() -> Box<dyn Device>>;
 
-/// Makes a drive again and again.
+/// Returns a function that builds equal drives.
 pub fn maker(drive: &str, policy: &str) -> Make {
     with_changes(drive, policy, Vec::new())
 }
 
-/// A drive whose cache chooses among what it holds, with room for this many sectors, and may write
-/// in the gaps of commands.
+/// A drive whose cache of `room` sectors chooses what to destage, perhaps between commands too.
 pub fn deferring(room: u64, in_gaps: bool) -> Make {
     let changes = [
         "buffer.write_cache=deferred".to_owned(),
@@ -63,7 +62,7 @@ fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
     Rc::new(make)
 }
 
-/// A drive, its data, and the model that watches them.
+/// A drive, its data, and the model of them.
 struct Bench {
     make: Make,
     device: Box<dyn Device>,
@@ -73,7 +72,7 @@ struct Bench {
     now: Instant,
     chance: Pcg64Mcg,
     next: u64,
-    /// Writes of the same sectors are under way at once.
+    /// Concurrent writes may overlap.
     overlaps: bool,
 }
 
@@ -204,7 +203,7 @@ impl Bench {
         }
     }
 
-    /// Cuts the power; returns what every sector holds.
+    /// Cuts the power; returns the content of every sector.
     fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.data.cut(cut).expect("memory");
         assert_eq!(self.data.version_count(), 0);
@@ -224,7 +223,7 @@ impl Bench {
         sectors.map(fill).collect()
     }
 
-    /// Continues from what every sector holds.
+    /// Continues with this content of the sectors.
     fn restart(&mut self, held: &[u8]) {
         self.model = Model::default();
         self.model.base = (0..).zip(held.iter().copied()).collect();
@@ -241,8 +240,7 @@ const DRIVES: [(&str, &str); 5] = [
     ("throttle(rate=1000/s, drive=ibm-18es)", "fcfs"),
 ];
 
-/// Checks cuts of drives against the model; returns how many sectors held older data than the
-/// newest.
+/// Checks power cuts against the model; returns the number of sectors that held older data.
 fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));

@@ -33,7 +33,7 @@ impl Running {
         Self::start_so(name, drive, speed, |export| export)
     }
 
-    /// The same with an export that `change` has changed.
+    /// Like [`Self::start`], with an export modified by `change`.
     pub fn start_so(
         name: &str,
         drive: &str,
@@ -162,14 +162,13 @@ impl Initiator {
     }
 }
 
-/// The drive has a cache for writes. What the list says is not on the media is lost, unless it gets
-/// there before the cut; all else is there.
+/// With a write cache exactly the listed writes are lost, except any written before the cut.
 #[test]
 fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
     const ROUNDS: u64 = 12;
     const WRITES: u64 = 4;
     let running = Running::start("listed", DRIVE, Some(0.05));
-    // Blocks far from each other, of 1 to 8, and a byte of their own.
+    // Distant writes of 1 to 8 blocks, each with its own byte.
     let place = |n: u64| (n * 1117 % 2000, 1 + (n % 8) as u32, 1 + n as u8);
     let mut reverted = 0;
     for round in 0..ROUNDS {
@@ -220,7 +219,7 @@ fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
     assert_eq!(initiator.write(8, 1, 3, true), Ok(None));
     assert_eq!(initiator.write(16, 2, 4, false), Ok(None));
     cut_with_two_writes_pending(|line| running.ask(line));
-    // Without power sessions end, also new ones.
+    // Without power all sessions end, including new ones.
     assert!(initiator.flush().is_err());
     let off = Session::open(&running.place, None);
     let ready = |mut session: Session| session.execute(&[0; 6], Data::None).is_ok();
@@ -256,7 +255,7 @@ fn triggers_fire_before_or_after_a_command() {
         running.ask("power-restore(export=db)");
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[1, 2]), [3, 4]);
-        // What the drive did not get is not there.
+        // Data that never reached the drive are absent.
         running.ask("trigger(export=db, before=write)");
         assert!(initiator.write(0, 1, 5, true).is_err());
         running.ask("power-restore(export=db)");
@@ -286,7 +285,7 @@ fn blocks_of_a_target_fail_until_they_are_healed() {
         running.ask("inject(export=db, first=100, sectors=1, affects=writes)");
         let sense = initiator.write(100, 1, 1, false).expect("a reply");
         assert_eq!(sense.map(|sense| sense.key), Some(Key::MediumError));
-        // Bad blocks are bad after a power cut, too.
+        // Bad blocks survive a power cut.
         running.ask("power-cut(export=db)");
         running.ask("power-restore(export=db)");
         let mut initiator = running.log_in();

@@ -7,7 +7,7 @@ use super::client::{Client, name_of, serve};
 
 const SOCKET: &str = "DISKARM_TEST_SOCKET";
 
-/// Serves for another process if that asks for it, and else does nothing.
+/// Serves if started by another test process; otherwise does nothing.
 #[test]
 fn serves_for_another_process() {
     let Ok(name) = env::var(SOCKET) else { return };

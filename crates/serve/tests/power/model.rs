@@ -30,7 +30,7 @@ impl ModelWrite {
     }
 }
 
-/// All writes since the last power cut, and what sectors held then.
+/// All writes since the last power cut, and the content of the sectors then.
 #[derive(Default)]
 pub struct Model {
     pub base: BTreeMap<u64, u8>,
@@ -51,7 +51,7 @@ impl Model {
         self.writes.len() - 1
     }
 
-    /// Blocks get to the media, each of the first write for which it has not.
+    /// Blocks reach the media, each from the first write whose block has not.
     pub fn persisted(&mut self, persisted: &[Persisted]) {
         for run in persisted {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
@@ -64,8 +64,7 @@ impl Model {
         }
     }
 
-    /// The possible contents of a sector after a power cut, the oldest first: from the last safe
-    /// write on.
+    /// Possible contents of a sector after a power cut, oldest first, from the last safe write on.
     pub fn allowed(&self, sector: u64) -> Vec<u8> {
         let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
         for write in self.writes.iter().filter(|write| write.holds(sector)) {
@@ -77,8 +76,7 @@ impl Model {
         allowed
     }
 
-    /// The content of a sector after a power cut if exactly the writes survive that satisfy
-    /// `survives`.
+    /// The content of a sector after a power cut, if `survives` selects the surviving writes.
     pub fn after(&self, sector: u64, survives: impl Fn(&ModelWrite) -> bool) -> u8 {
         let mut writes = self.writes.iter().rev();
         let last = writes.find(|write| write.holds(sector) && survives(write));
@@ -86,7 +84,7 @@ impl Model {
         last.map_or_else(base, |write| write.fill)
     }
 
-    /// After a power cut in which only what is on the media as a whole survives.
+    /// After a power cut survived only by writes that are entirely on the media.
     pub fn after_plain(&self, sector: u64) -> u8 {
         self.after(sector, |write| write.is_on_media() || write.is_safe)
     }

@@ -25,7 +25,7 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     client.write(4096, &[3; 512], true).expect("a reply");
     client.write(8192, &[4; 1024], false).expect("a reply");
     let lost = cut_with_two_writes_pending(|line| running.ask(line));
-    // Without power there is nothing to talk to.
+    // Without power the server does not answer.
     assert!(client.flush().is_err());
     let off = Client::connect(&running.socket);
     assert!(off.and_then(|mut off| off.read(0, 512)).is_err());
@@ -99,7 +99,7 @@ fn triggers_fire_before_or_after_a_request() {
         running.ask("power-restore(export=db)");
         let mut client = running.client();
         assert_eq!(bytes(&mut client, &[512, 1024]), [3, 4]);
-        // What the drive did not get is not there.
+        // Data that never reached the drive are absent.
         running.ask("trigger(export=db, before=write)");
         assert!(client.write(0, &[5; 512], true).is_err());
         running.ask("power-restore(export=db)");

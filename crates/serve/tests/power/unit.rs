@@ -42,7 +42,7 @@ impl Device for ReportingDevice {
 enum Under {
     /// It writes: the model's number, and whether no power cut undoes it once it is answered.
     Writes(usize, bool),
-    /// It makes these safe that had been answered when it came.
+    /// It makes safe the writes that were answered when it arrived.
     Flushes(Vec<usize>),
     Reads,
 }
@@ -191,7 +191,7 @@ impl Bench {
         self.aborted += 1;
         self.pass(self.now);
         if self.unit.tasks() > self.under.len() {
-            // What the drive has begun of it ends before anything else comes.
+            // The drive finishes what it has begun before the next command.
             self.pass(self.now + Span::from_s(1.0));
         }
         self.model.writes.pop();
@@ -229,7 +229,7 @@ impl Bench {
     fn ended(&mut self, id: u64, status: Status) {
         let under = self.under.remove(&id).expect("under way");
         if status == Status::CheckCondition {
-            // The unit attention of the power on.
+            // The unit attention for the power-on.
             assert!(matches!(under, Under::Reads));
             return;
         }
@@ -248,7 +248,7 @@ impl Bench {
         }
     }
 
-    /// Takes the unit attention of a power on, and lets random commands arrive for a while.
+    /// Clears the unit attention for the power-on, and submits random commands.
     fn run(&mut self, commands: u64, longest_us: u64) {
         self.under.insert(self.next, Under::Reads);
         self.send(self.next, &Command::TestUnitReady, &[]);
@@ -260,7 +260,7 @@ impl Bench {
         }
     }
 
-    /// Cuts the power; returns what every sector holds.
+    /// Cuts the power; returns the content of every sector.
     fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.unit.follow(self.now);
         self.blocks.cut(cut).expect("memory");
@@ -295,8 +295,7 @@ const DRIVES: [(&str, &str); 3] = [
     ("sata-4tb-7200", "fcfs"),
 ];
 
-/// Checks cuts of units against the model; returns how many sectors held older data than the
-/// newest, and how many commands were aborted.
+/// Checks power cuts; returns the numbers of sectors with older data and of aborted commands.
 fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));

@@ -2,7 +2,7 @@
 //!
 //! It keeps a number on each of a few pages. A transaction changes two of them: it writes a record
 //! of two blocks to a log, flushes, and is committed. From time to time the pages are written, and
-//! the header says from where on the log counts.
+//! the header states where the valid log begins.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -11,21 +11,21 @@ use super::client::{Client, Running};
 
 const BLOCK: usize = 4096;
 const PAGES: usize = 8;
-/// Two headers, of which the older is written, as a power cut may leave only a part.
+/// Two headers, of which the older is overwritten, as a power cut may leave it incomplete.
 const HEADERS: [u64; 2] = [0, 1 + PAGES as u64];
 /// Start of the log, in blocks.
 const LOG: u64 = 16;
-/// Records that the log has room for, and after how many the pages are written.
+/// Capacity of the log, in records, after which the pages are written.
 const RECORDS: u64 = 16;
 const CHECKPOINT: u64 = 6;
 
-/// A flush that is left out.
+/// An omitted flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     None,
-    /// That of the log, before a transaction is committed.
+    /// The flush of the log before a commit.
     Commit,
-    /// That of the pages, before the header leaves out the log.
+    /// The flush of the pages before the header drops the log.
     Checkpoint,
 }
 
@@ -150,7 +150,7 @@ impl Database {
         self.write(header, &[number], true)
     }
 
-    /// Commits transactions until the power goes; returns how many.
+    /// Commits transactions until the power fails; returns their number.
     fn run(&mut self, load: &mut Load) -> u64 {
         for number in 1.. {
             if self.commit(number, load.next()).is_err() {
@@ -197,7 +197,7 @@ impl Database {
     }
 }
 
-/// Runs a seed: what is wrong after recovery, if anything is.
+/// Runs a seed; returns an error if the recovered state is wrong.
 fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     let mut database = Database::format(running.client(), bug).expect("a disk with power");
     let nth = 1 + seed * 7 % 60;
@@ -227,7 +227,7 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     }
 }
 
-/// The seeds of which something is wrong.
+/// The failing seeds.
 fn failing(running: &Running, bug: Bug, seeds: u64) -> Vec<u64> {
     let fails = |seed: &u64| round(running, bug, *seed).is_err();
     (0..seeds).filter(fails).collect()
@@ -246,7 +246,7 @@ fn a_log_that_flushes_loses_nothing_and_one_that_forgets_it_is_found() {
         let found = failing(&running, bug, 100);
         eprintln!("{bug:?}: {} of 100 seeds find it", found.len());
         assert!(!found.is_empty(), "{bug:?}");
-        // A seed that finds it does so again.
+        // A failing seed fails again.
         assert!(round(&running, bug, found[0]).is_err());
     }
     running.stop();

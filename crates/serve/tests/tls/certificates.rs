@@ -1,4 +1,4 @@
-//! Authorities and certificates, made for a test.
+//! Authorities and certificates for a test.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! TLS: what a server does with clients that use it, and with those that misuse it.
+//! TLS: clients that use it, and clients that misuse it.
 
 mod certificates;
 mod misuse;

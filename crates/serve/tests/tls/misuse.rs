@@ -84,17 +84,17 @@ fn garbage_among_requests_ends_the_connection() {
 fn handshakes_that_stop_hold_nobody_up() {
     let running = Running::start(false);
     let mut open = Vec::new();
-    // More than may be under way.
+    // More handshakes than the limit.
     for count in 0..70 {
         let mut stream = running.begun();
         if count % 2 == 0 {
-            // A record of 200 bytes, of which one comes.
+            // A record of 200 bytes, of which one is sent.
             stream.write_all(&[22, 3, 1, 0, 200, 1]).expect("sent");
         }
         open.push(stream);
     }
     works(&mut running.client());
-    // The oldest had to make room.
+    // The oldest was evicted.
     assert!(ends(&mut open[0]));
     drop(open);
     works(&mut running.client());
@@ -127,7 +127,7 @@ fn certificates_of_others_are_refused() {
     for version in [&TLS12, &TLS13] {
         for issued in [None, Some(other.issue("client"))] {
             let mut stream = encrypted(running.begun(), &running.authority, &[version], issued);
-            // With TLS 1.3 the client learns of it when it reads.
+            // With TLS 1.3 the client only notices when it reads.
             let sent = stream.write_all(&option(code::GO, &choice()));
             assert!(sent.is_err() || stream.read(&mut [0; 1]).is_err());
         }

@@ -52,7 +52,7 @@ fn greeted(encryption: Encryption) -> NbdHandshake {
     flagged(encryption, 3).0
 }
 
-/// The last answer to an option, and what becomes of the handshake.
+/// The last answer to an option, and the state of the handshake.
 fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);

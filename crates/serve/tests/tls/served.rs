@@ -25,14 +25,14 @@ use crate::options::{choice, option};
 
 const SIZE: u64 = 1 << 20;
 
-/// A server, its socket, and who has issued its certificate.
+/// A server, its socket, and the issuer of its certificate.
 pub struct Running {
     server: Server,
     path: PathBuf,
     pub authority: Authority,
 }
 
-/// A connection that is encrypted.
+/// An encrypted connection.
 pub type Encrypted = StreamOwned<ClientConnection, UnixStream>;
 
 impl Running {
@@ -85,7 +85,7 @@ impl Running {
         stream
     }
 
-    /// A connection whose TLS may begin.
+    /// A connection that can start TLS.
     pub fn begun(&self) -> UnixStream {
         let mut stream = self.connect();
         let begun = ask(&mut stream, code::START_TLS, b"");
@@ -205,7 +205,7 @@ fn data_pass_through_each_version() {
         let write = [request(Command::Write, 1, (0, SIZE)), data.clone()].concat();
         stream.write_all(&write).expect("sent");
         reply(&mut stream, 1, 0);
-        // More requests than there is room for in the answers' buffers.
+        // More requests than the output buffer holds answers for.
         let reads: Vec<u8> = (0..200)
             .flat_map(|cookie| request(Command::Read, cookie, (0, SIZE)))
             .collect();
@@ -215,7 +215,7 @@ fn data_pass_through_each_version() {
         }
         let end = request(Command::Disconnect, 0, (0, 0));
         stream.write_all(&end).expect("sent");
-        // It says that it ends, which the library would miss.
+        // The server announces the end; without that the library would return an error.
         assert_eq!(stream.read(&mut [0; 1]).expect("an end"), 0);
     }
     let counts = running.stop().counts;
@@ -226,7 +226,7 @@ fn data_pass_through_each_version() {
 fn many_requests_in_one_record_are_all_answered() {
     let running = Running::start(false);
     let mut stream = running.client();
-    // 16 KiB are one record: more requests than may be unanswered.
+    // 16 KiB are one record, with more requests than the limit of unanswered ones.
     let reads: Vec<u8> = (0..2000)
         .flat_map(|cookie| request(Command::Read, cookie, (0, 512)))
         .collect();
@@ -246,7 +246,7 @@ fn a_client_that_reads_late_gets_everything() {
     for length in (64..=512).map(|kib| kib << 10).step_by(8) {
         let read = request(Command::Read, 1, (0, length));
         late.write_all(&read).expect("sent");
-        // By its answer the server has done what it can for the first.
+        // When it answers, the server has done all it can for the first.
         works(&mut other);
         reply(&mut late, 1, length as usize);
     }

@@ -48,8 +48,7 @@ impl Lun {
 
 /// A number of 32 bits that counts messages and wraps around after the largest (RFC 1982).
 ///
-/// Two of them have no order if they are 2^31 apart, so this type does not implement `Ord` but
-/// has [`Self::is_before`].
+/// Two that are 2^31 apart have no order; hence [`Self::is_before`] and not `Ord`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serial(pub u32);
 
@@ -174,8 +173,7 @@ macro_rules! messages {
                 match self { $(Self::$name(_) => $code & OPERATION,)+ }
             }
 
-            /// Encodes the message.
-            /// Panics if a number does not fit its field.
+            /// Encodes the message; panics if a number does not fit its field.
             pub fn emit(&self, lengths: Lengths) -> [u8; Self::LENGTH] {
                 let mut data = match self {
                     $(Self::$name(message) => {
@@ -196,15 +194,15 @@ macro_rules! messages {
 }
 
 messages! {
-    /// An initiator asks whether the target is there, or answers it.
+    /// A ping of the initiator, or its answer to one.
     NopOut = 0x00, 0x80 {
         /// It has no number of its own; answers never have one.
         immediate: bool = FieldPosition::flag(0, 6);
-        /// That of the [`NopIn`] which it answers.
+        /// Copied from the [`NopIn`] that it answers.
         lun: Lun = FieldPosition::bytes(8, 8);
         /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the [`NopIn`] which it answers; else [`Tag::NONE`].
+        /// Copied from the [`NopIn`] that it answers; else [`Tag::NONE`].
         transfer: Tag = FieldPosition::bytes(20, 4);
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
@@ -272,11 +270,11 @@ messages! {
         immediate: bool = FieldPosition::flag(0, 6);
         is_final: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
-        /// As the target wants it.
+        /// Copied from the previous response.
         lun: Lun = FieldPosition::bytes(8, 8);
         /// Equal in all requests of an exchange.
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the response before; [`Tag::NONE`] at the beginning.
+        /// Copied from the previous response; [`Tag::NONE`] at the beginning.
         transfer: Tag = FieldPosition::bytes(20, 4);
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
@@ -286,10 +284,10 @@ messages! {
     DataOut = 0x05, 0x00 {
         /// The last of the unsolicited data, or of those that a [`ReadyToTransfer`] requested.
         is_final: bool = FieldPosition::flag(1, 7);
-        /// That of the [`ReadyToTransfer`]; reserved in unsolicited data.
+        /// Copied from the [`ReadyToTransfer`]; reserved in unsolicited data.
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the [`ReadyToTransfer`]; [`Tag::NONE`] in unsolicited data.
+        /// Copied from the [`ReadyToTransfer`]; [`Tag::NONE`] in unsolicited data.
         transfer: Tag = FieldPosition::bytes(20, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
         /// Counts the messages of a sequence.
@@ -317,7 +315,7 @@ messages! {
         lun: Lun = FieldPosition::bytes(8, 8);
         /// The task's; else [`Tag::NONE`].
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// That of the response, or of the [`super::DataIn`] that is acknowledged.
+        /// Copied from the response, or from the acknowledged [`super::DataIn`].
         transfer: Tag = FieldPosition::bytes(20, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
         first: Serial = FieldPosition::bytes(40, 4);
@@ -325,11 +323,11 @@ messages! {
         count: u32 = FieldPosition::bytes(44, 4);
     }
 
-    /// A target asks whether the initiator is there, or answers it.
+    /// A ping of the target, or its answer to one.
     NopIn = 0x20, 0x80 {
         /// The logical unit, to be sent back.
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// That of the [`NopOut`] which it answers; else [`Tag::NONE`].
+        /// Copied from the [`NopOut`] that it answers; else [`Tag::NONE`].
         tag: Tag = FieldPosition::bytes(16, 4);
         /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
         transfer: Tag = FieldPosition::bytes(20, 4);
@@ -414,7 +412,7 @@ messages! {
     DataIn = 0x25, 0x00 {
         /// The last of a sequence.
         is_final: bool = FieldPosition::flag(1, 7);
-        /// The target wants to know that they have arrived.
+        /// The target requests an acknowledgement.
         acknowledge: bool = FieldPosition::flag(1, 6);
         /// More would have been read than was expected; with a status only.
         overflow: bool = FieldPosition::flag(1, 2);
@@ -453,11 +451,11 @@ messages! {
         retain_s: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// A target wants data (R2T).
+    /// A target requests data (R2T).
     ReadyToTransfer = 0x31, 0x80 {
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// The data are to have it, too.
+        /// To be copied to the data.
         transfer: Tag = FieldPosition::bytes(20, 4);
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
@@ -468,7 +466,7 @@ messages! {
         length: u32 = FieldPosition::bytes(44, 4);
     }
 
-    /// Something has happened at the target.
+    /// An event at the target.
     AsyncMessage = 0x32, 0x80 {
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
@@ -486,7 +484,7 @@ messages! {
         third: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// A target does not take a message, whose header is in the data.
+    /// A target rejects a message, whose header is in the data.
     Reject = 0x3f, 0x80 {
         /// A number of [`reject_reason`].
         reason: u8 = FieldPosition::bytes(2, 1);
@@ -547,7 +545,7 @@ pub mod attribute {
     pub const SIMPLE: u8 = 1;
     /// After all older tasks and before all newer ones.
     pub const ORDERED: u8 = 2;
-    /// Before all tasks that wait.
+    /// Before all waiting tasks.
     pub const HEAD_OF_QUEUE: u8 = 3;
     /// While an auto contingent allegiance lasts.
     pub const ACA: u8 = 4;
@@ -612,7 +610,7 @@ pub mod reject_reason {
     pub const SNACK: u8 = 0x03;
     pub const PROTOCOL_ERROR: u8 = 0x04;
     pub const NOT_SUPPORTED: u8 = 0x05;
-    /// The target takes no more immediate commands now.
+    /// The target accepts no more immediate commands now.
     pub const IMMEDIATE: u8 = 0x06;
     pub const TASK_IN_PROGRESS: u8 = 0x07;
     pub const INVALID_FIELD: u8 = 0x09;

@@ -4,7 +4,7 @@ use core::fmt::{self, Display, Write};
 
 /// The longest key, in bytes (section "Text Format").
 pub const MAX_KEY: usize = 63;
-/// The longest value, in bytes, where nothing else is said (section "Text Format").
+/// The longest value, in bytes, unless specified otherwise (section "Text Format").
 pub const MAX_VALUE: usize = 8192;
 
 /// The answer to an unknown key.
@@ -84,7 +84,7 @@ impl Write for Writer<'_> {
     }
 }
 
-/// The number that a value is: decimal, or hexadecimal after `0x`.
+/// Parses a number: decimal, or hexadecimal after `0x`.
 pub fn number(value: &str) -> Option<u32> {
     let is_sound = |digits: &str| !digits.starts_with('+');
     match value.strip_prefix("0x").or(value.strip_prefix("0X")) {
@@ -94,8 +94,8 @@ pub fn number(value: &str) -> Option<u32> {
     }
 }
 
-/// The bytes that a value is, hexadecimal after `0x` or in base 64 after `0b`, at the beginning of
-/// `data`; returns how many. `None` if it is neither, or there is too little room.
+/// Decodes bytes, hexadecimal after `0x` or base 64 after `0b`, to the beginning of `data`; returns
+/// their number. `None` if the value is neither, or there is too little room.
 pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
     let (kind, digits) = value.split_at_checked(2)?;
     match kind {

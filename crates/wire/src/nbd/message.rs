@@ -174,8 +174,7 @@ impl Request {
         }
     }
 
-    /// Parses a request.
-    /// Fails if its magic number is wrong or it is too short.
+    /// Parses a request; fails if its magic number is wrong or it is too short.
     pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
         let header = header(data, Self::header_length(headers), Self::magic(headers))?;
         Ok(Self {
@@ -241,8 +240,7 @@ errors! {
     Io = 5, "input or output error";
     /// `NBD_ENOMEM`.
     NoMemory = 12, "out of memory";
-    /// `NBD_EINVAL`: an unknown command or flag, or a range that is not aligned or ends beyond the
-    /// export.
+    /// `NBD_EINVAL`: an unknown command or flag, or a range unaligned or beyond the end.
     Invalid = 22, "invalid request";
     /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
     NoSpace = 28, "no space left";
@@ -285,8 +283,7 @@ pub mod kind {
     pub const DATA: u16 = 1;
     /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, and each [`super::Extent`].
     pub const STATUS: u16 = 5;
-    /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: a context and the number of extents in four bytes each,
-    /// and each [`super::LongExtent`].
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: context and count (4 bytes each), [`super::LongExtent`]s.
     pub const STATUS_EXTENDED: u16 = 6;
     /// `NBD_REPLY_TYPE_ERROR`: [`super::Failure`].
     pub const ERROR: u16 = 0x8001;
@@ -325,8 +322,7 @@ impl Chunk {
         }
     }
 
-    /// Parses a header.
-    /// Fails if its magic number is wrong or it is too short.
+    /// Parses a header; fails if its magic number is wrong or it is too short.
     pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
         let header = header(data, Self::header_length(headers), Self::magic(headers))?;
         // Extended headers have the offset before the length.

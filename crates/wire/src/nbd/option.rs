@@ -24,7 +24,7 @@ impl Greeting {
 }
 
 layout! {
-    /// The client's answer.
+    /// The client's answer to the greeting.
     pub struct ClientFlags: 4 {
         /// `NBD_FLAG_C_FIXED_NEWSTYLE`: the client expects an answer to every option.
         fixed_newstyle: bool = FieldPosition::flag(3, 0);
@@ -129,7 +129,7 @@ pub mod info {
     pub const EXPORT: u16 = 0;
     /// `NBD_INFO_NAME`: its name.
     pub const NAME: u16 = 1;
-    /// `NBD_INFO_DESCRIPTION`: what it is.
+    /// `NBD_INFO_DESCRIPTION`: its description.
     pub const DESCRIPTION: u16 = 2;
     /// `NBD_INFO_BLOCK_SIZE`: [`super::BlockSizes`].
     pub const BLOCK_SIZE: u16 = 3;

@@ -1,5 +1,5 @@
 //! `cargo xtask docs extraction`: measures every drive of the catalogue from nothing but commands,
-//! in several ways, and writes how near that comes to [`PAGE`].
+//! in several ways, and writes the accuracy to [`PAGE`].
 //!
 //! An example of `extract` measures, on all processors, and compares; the built command line
 //! replays the measured traces on what was found. How long each run took is printed, but not on the

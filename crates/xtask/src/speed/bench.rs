@@ -79,8 +79,8 @@ fn or_dash(cell: Option<impl ToString>) -> String {
     cell.map_or("-".to_owned(), |cell| cell.to_string())
 }
 
-/// Prints the instructions per SPTF decision for several queue lengths: the cost of a request above
-/// that of a request without decisions.
+/// Prints the instructions per SPTF decision for several queue lengths: the extra cost of a request
+/// over one without decisions.
 fn growth(counted: &[(&Case, u64)]) {
     let plain = counted
         .iter()
@@ -95,7 +95,7 @@ fn growth(counted: &[(&Case, u64)]) {
     }
 }
 
-/// Prints how fast pairs and arrays are, and what their requests cost by the number of disks.
+/// Prints the speed of pairs and arrays, and the cost of their requests by number of disks.
 fn arrays(programs: &Programs) -> Result<(), String> {
     let binary = &programs.diskarm();
     let ratio = median(|| Ok(requests_per_s(binary, &PAIR)? / requests_per_s(binary, &SINGLE)?))?;
@@ -163,7 +163,7 @@ fn misses(binary: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how much faster a study runs on two processors than on one.
+/// Prints the speed-up of a study by a second processor.
 fn study(binary: &Path) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("diskarm-bench-{}", std::process::id()));
     let seconds = |jobs: &str| -> Result<f64, String> {

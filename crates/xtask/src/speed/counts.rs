@@ -146,8 +146,7 @@ pub(super) fn of_generated(programs: &Programs, name: &str, workload: &str) -> R
     })
 }
 
-/// Returns what `count` counts with traces in `format`; its argument returns the file with a number
-/// of requests.
+/// Returns the count by `count` over traces in `format`, whose files its argument returns by size.
 fn with_traces(
     readers: &Path,
     name: &str,
@@ -170,8 +169,7 @@ fn with_traces(
     counted
 }
 
-/// Returns the instructions per request of `program`; `add` adds its arguments for a number of
-/// requests.
+/// Returns the instructions per request of `program`; `add` adds arguments for a request count.
 fn count(program: &Path, name: &str, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
     let collected = |requests| {
         let mut command = Command::new("valgrind");

@@ -1,8 +1,8 @@
 //! Bare numbers for times and addresses in the public API of `core`.
 //!
 //! A float is bare if its name has no unit: the name of the parameter, field or constant, or of the
-//! function that returns it. Integers also count things, so an integer is bare only if its name is
-//! that of a time or a block, without a unit.
+//! function that returns it. Integers also count things, so an integer is bare only if it is named
+//! after a time or a block, without a unit.
 
 use syn::visit::{self, Visit};
 use syn::{Fields, FnArg, Ident, Item, Pat, ReturnType, Type, Visibility};

@@ -1,5 +1,5 @@
-//! Files that hold more than one idea, whose names say nothing, or that are never compiled; pages
-//! that the table of contents of the book does not list, and links out of the book.
+//! Files that hold more than one idea, have meaningless names or are never compiled; pages missing
+//! from the table of contents of the book, and links out of the book.
 //!
 //! `make links` checks where all other links lead.
 
@@ -23,7 +23,7 @@ const MAX_LINES: usize = 700;
 /// Code; a drive's defect list or a document is as long as it is.
 const CODE: &[&str] = &["rs", "py", "sh", "js"];
 
-/// Names that say nothing, under which everything collects.
+/// Meaningless names, under which anything collects.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers"];
 
 /// Folders in which each file is a crate of its own.

@@ -21,7 +21,7 @@ pub const MODULES: Check = Check {
     run: modules,
 };
 
-/// Lists the layers, lowest first. What only tests and benches need does not count.
+/// Lists the layers, lowest first. Dependencies of tests and benches do not count.
 const WORKSPACE: &str = "Cargo.toml";
 
 /// The parts of a manifest that are checked.

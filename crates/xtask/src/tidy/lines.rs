@@ -60,8 +60,7 @@ fn note(line: &str) -> Option<String> {
     Some(format!("`{note}`: do it now or open an issue"))
 }
 
-/// An absolute path into one of [`FOLDERS`]; one that continues another folder, a variable or a
-/// host is not one.
+/// An absolute path into one of [`FOLDERS`] that does not continue a folder, variable or host.
 fn machine_path(file: &File, line: &str) -> Option<String> {
     let is_absolute = |start: usize| {
         let continues = |last: char| last.is_alphanumeric() || "._-~/})*".contains(last);

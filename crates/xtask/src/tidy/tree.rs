@@ -15,7 +15,7 @@ pub struct File {
     /// From the root of the workspace, with `/` between its parts.
     pub path: String,
     pub text: String,
-    /// Parsed, when it is Rust; rustc reports what does not parse.
+    /// `None` if it is not Rust or does not parse, which rustc reports.
     pub rust: Option<Rust>,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of the page: a row for each drive and way, and what is off.
+//! The tables of the page: a row for each drive and way, and the deviations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -101,7 +101,7 @@ fn cells_of(found: &Found) -> [String; 7] {
     ]
 }
 
-/// Returns how many drives meet everything, and how many miss what, in one way.
+/// Returns the numbers of drives that meet all bounds or miss each of them, in one way.
 fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
     let count = |miss: &str| runs.iter().filter(|run| run.misses(miss)).count();
     let misses = MISSES.split(" | ").map(count);

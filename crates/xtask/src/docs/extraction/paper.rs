@@ -152,8 +152,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Zone by zone: what was found, and in brackets the paper's and the model's values where these
-    /// differ from it.
+    /// Each zone as found, with the paper's and the model's values in brackets if they differ.
     fn zones(&self, drive: &Drive, number: u32) -> String {
         let [given, found] = [&self.given, &self.found].map(Spec::zones);
         let rows = drive.zones.iter().enumerate().map(|(at, paper)| {
@@ -254,10 +253,9 @@ fn is_as_in_paper(cell: &Cell, found: &Value) -> bool {
     }
 }
 
-/// A specification.
 struct Spec(toml::Table);
 
-/// A value: as a number, where it is one, and as the page shows it.
+/// A value as the page shows it, and as a number if it is one.
 struct Value {
     number: Option<f64>,
     shown: String,
@@ -284,12 +282,10 @@ impl Value {
 }
 
 impl Spec {
-    /// Returns a value by its name in the file of the paper's tables, if this specification has it;
-    /// `decimals` of them are shown.
+    /// Returns a value by its name in the file of the paper's tables, with `decimals` shown.
     ///
-    /// A name is a key, or the name of something that follows from keys: `capacity`, in gigabytes;
-    /// `rpm`; `slipping`, the unit, or none; `sparing`; `segment-kib`; `read-ahead-kib`;
-    /// `reserved-cylinders`.
+    /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`,
+    /// the unit, or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.
     fn value(&self, name: &str, decimals: usize) -> Option<Value> {
         let sector_bytes = self.float("geometry.sector_bytes").unwrap_or(512.0);
         let bytes = |key: &str, unit: f64| {

@@ -12,7 +12,7 @@ pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
     folder.join(format!("{drive}-{way}.toml"))
 }
 
-/// A run, and how near it came.
+/// A run and its accuracy.
 #[derive(Deserialize)]
 pub struct Run {
     pub drive: String,
@@ -23,7 +23,7 @@ pub struct Run {
     pub minutes: f64,
     pub found: Option<Found>,
     pub why_none: Option<String>,
-    /// What is not within the bounds.
+    /// Values outside their bounds.
     pub misses: Vec<String>,
 }
 

@@ -107,8 +107,7 @@ pub struct Paper {
     pub name: String,
     /// Authors, title and year.
     pub title: String,
-    /// The name of a page in `docs` that also shows the figures of its studies, in place of a page
-    /// in `docs/papers`.
+    /// A page in `docs` that also shows these studies' figures, in place of one in `docs/papers`.
     pub illustrated: Option<String>,
     pub conclusions: Vec<Conclusion>,
 }

@@ -14,7 +14,7 @@ pub struct Comparison<'c> {
 }
 
 impl<'c> Comparison<'c> {
-    /// Returns those of `claims` for which the paper prints a number.
+    /// Returns the `claims` for which the paper prints a number.
     pub fn all(claims: impl Iterator<Item = &'c Claim>) -> Vec<Self> {
         let printed = claims.filter_map(|claim| {
             let [low, high] = claim.printed()?;

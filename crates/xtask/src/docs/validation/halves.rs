@@ -139,8 +139,7 @@ struct Point {
 /// Keys that repeat the information of another key.
 const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
 
-/// Returns a table of the differences between a drive's parameter set as given and its fitted
-/// variant.
+/// Returns a table of the differences between a drive's given and fitted parameter sets.
 fn changes(root: &Path, drive: &str) -> Result<String, String> {
     let sheet = |name: &str| program::json::<Sheet>(root, &["drives", "show", name]);
     let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);

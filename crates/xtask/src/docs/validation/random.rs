@@ -212,8 +212,7 @@ fn causes(cells: &[Cell]) -> String {
     format!("### Differences over {FLAGGED_PERCENT} %\n\n{text}")
 }
 
-/// 0.975 quantiles of Student's t by number of values, which is one more than the degrees of
-/// freedom.
+/// 0.975 quantiles of Student's t by number of values (one more than the degrees of freedom).
 const T95: [(usize, f64); 2] = [(5, 2.776_445), (20, 2.093_024)];
 
 /// A mean and half the width of its 95 % confidence interval.

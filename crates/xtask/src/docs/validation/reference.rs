@@ -1,5 +1,4 @@
-//! Results of the reference simulator, from `disksim.toml`, and the measured drives, from
-//! `drives.toml`.
+//! The reference simulator's results (`disksim.toml`) and the measured drives (`drives.toml`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,8 +9,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disksim {
-    /// The demerits on the second halves of the traces of measured drives; absent if the simulator
-    /// could not run the trace.
+    /// Demerits on the second halves of the measured drives' traces; absent if the run failed.
     pub second_half_demerit_ms: BTreeMap<String, f64>,
     /// The runs on the random workload.
     pub random: Vec<Run>,
