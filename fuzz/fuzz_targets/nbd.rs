@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use diskarm_wire::nbd::option::{Choice, Context, Listed, Queries};
 use diskarm_wire::nbd::message::{Chunk, Failure};
+use diskarm_wire::nbd::option::{Choice, Context, ListedExport, Queries};
 use diskarm_wire::nbd::{Headers, Request};
 use libfuzzer_sys::fuzz_target;
 
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
         let length = Queries::emit(&mut again, queries.name, &texts);
         assert_eq!(again[..length], *data);
     }
-    if let Some(listed) = Listed::parse(data) {
+    if let Some(listed) = ListedExport::parse(data) {
         let length = listed.emit(&mut again);
         assert_eq!(again[..length], *data);
     }
