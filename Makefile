@@ -21,8 +21,8 @@ FUZZ_SECONDS ?= 20
 FUZZ := $(CARGO) fuzz run --sanitizer none
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test merge-checks check lint studies python links fuzz deny bench python-bench dist \
-	docs book
+.PHONY: help demo test merge-checks check lint studies python links fuzz deny bench python-bench \
+	dist docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16

@@ -289,15 +289,15 @@ impl<'r> Replications<'r> {
         self.runs.iter().map(|run| run.elapsed()).sum()
     }
 
-    /// Returns the mean of a statistic over the runs that have it; `None` if none has.
-    pub fn mean(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
-        let values = self.each(statistic);
+    /// Returns the mean of a number over the runs that have it; `None` if none has.
+    pub fn mean_number(&self, number: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
+        let values = self.each(number);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// Returns half the width of the confidence interval of [`Self::mean`].
-    pub fn half_width_95(&self, statistic: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
-        half_width_95(&self.each(statistic))
+    /// Returns half the width of the confidence interval of [`Self::mean_number`].
+    pub fn half_width_number(&self, number: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
+        half_width_95(&self.each(number))
     }
 
     /// Returns the largest number of requests waiting in any run.

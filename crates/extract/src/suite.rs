@@ -68,8 +68,8 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Makes the measurements that `checkpoint` does not contain yet. Fails if the transport does, or the
-/// observer cannot save the checkpoint.
+/// Makes the measurements that `checkpoint` does not contain yet. Fails if the transport does, or
+/// the observer cannot save the checkpoint.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,

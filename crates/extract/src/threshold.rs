@@ -167,7 +167,8 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for a half interval of `wanted`, given a random number below 1.
+    /// Returns the next value to try for a half interval of `wanted`, given a random number below
+    /// 1.
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {

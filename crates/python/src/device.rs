@@ -307,7 +307,8 @@ impl Completion {
         let (Self { id, op, lbn, .. }, sectors) = (self, self.sectors);
         let (outcome, response_us) = (self.outcome, self.response_us);
         format!(
-            "<Completion {id}: {op} of {sectors} sectors at {lbn}, {outcome} after {response_us} us>"
+            "<Completion {id}: {op} of {sectors} sectors at {lbn}, {outcome} after \
+             {response_us} us>"
         )
     }
 }

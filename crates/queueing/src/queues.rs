@@ -120,9 +120,9 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
 /// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
-/// Returns the mean service time by the number of requests to choose from, from 1 to [`MAX_CHOICE`]:
-/// x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single request, in any unit
-/// of time.
+/// Returns the mean service time by the number of requests to choose from, from 1 to
+/// [`MAX_CHOICE`]: x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single
+/// request, in any unit of time.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {

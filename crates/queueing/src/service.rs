@@ -28,8 +28,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Returns the service of `op` over `sectors` at the multiples of `sectors`, all equally likely,
-    /// on the drive `spec` with this `mechanism`: liu05, section 4.1.
+    /// Returns the service of `op` over `sectors` at the multiples of `sectors`, all equally
+    /// likely, on the drive `spec` with this `mechanism`: liu05, section 4.1.
     ///
     /// Positioning starts from a request with the same distribution and from each surface alike,
     /// and ends at any angle, independently; so seek and rotation are taken as independent (section
@@ -360,7 +360,8 @@ pub(crate) mod tests {
     }
 
     /// Services one after another at random, each beginning where the last ended, timed by the
-    /// mechanism. 20 means of 20,000 each; see [`crate::simulated::Mean::assert_near`] for the level.
+    /// mechanism. 20 means of 20,000 each; see [`crate::simulated::Mean::assert_near`] for the
+    /// level.
     #[test]
     fn services_are_those_of_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {

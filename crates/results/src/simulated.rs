@@ -393,10 +393,10 @@ impl Ci95 {
     fn new(runs: &Replications<'_>, all: &ReplicatedTotals) -> Self {
         Self {
             service_ms: all.service_ci95_ms(),
-            cache_hit_rate: runs.half_width_95(Report::cache_hit_fraction),
-            utilisation: runs.half_width_95(Report::utilisation_fraction),
-            queue: runs.half_width_95(Report::waiting_mean_count),
-            throughput_per_s: runs.half_width_95(Report::throughput_per_s),
+            cache_hit_rate: runs.half_width_number(Report::cache_hit_fraction),
+            utilisation: runs.half_width_number(Report::utilisation_fraction),
+            queue: runs.half_width_number(Report::waiting_mean_count),
+            throughput_per_s: runs.half_width_number(Report::throughput_per_s),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The interface between the table of devices and the stacks that are built of them, and the metrics
-//! of their parts: one list for JSON, for the tables that people read, and for columns of studies.
+//! The interface between the table of devices and the stacks that are built of them, and the
+//! metrics of their parts: one list for JSON, for the tables that people read, and for columns of
+//! studies.
 
 use std::fmt;
 

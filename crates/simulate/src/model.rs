@@ -70,8 +70,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which replaces a disk of the size of `disk`, that of the drive
-    /// `like`. Fails if there is no such drive or its size differs; the error calls it
+    /// Finds the drive called `name`, which replaces a disk of the size of `disk`, that of the
+    /// drive `like`. Fails if there is no such drive or its size differs; the error calls it
     /// `argument`.
     pub fn substitute(
         disk: Disk,

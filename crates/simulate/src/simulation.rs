@@ -44,8 +44,8 @@ pub struct Simulation<'a> {
     pub warm_up: u64,
     /// The length of the time windows to report.
     pub window: Option<Span>,
-    /// The largest number of requests that may wait under an open load. At the first completion with
-    /// more (all that are outstanding at all drives, minus one) the run ends as saturated.
+    /// The largest number of requests that may wait under an open load. At the first completion
+    /// with more (all that are outstanding at all drives, minus one) the run ends as saturated.
     pub max_waiting: Option<u64>,
 }
 

@@ -239,7 +239,8 @@ impl CellKeys<'_> {
         let expected = "a workload or a trace";
         let (own, others) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS.to_vec()),
-            // With the measure `scan` a trace has runs that differ: by what the drive does at random.
+            // With the measure `scan` a trace has runs that differ: by what the drive does at
+            // random.
             (false, true) if self.measure()? == Measure::Scan => ("trace", LENGTH_KEYS.to_vec()),
             (false, true) => ("trace", [LENGTH_KEYS, CHANCE_KEYS].concat()),
             (false, false) => return Err(self.location("workload").error("neither", expected)),

@@ -72,8 +72,8 @@ impl<'a> StudyText<'a> {
         }
     }
 
-    /// Returns the keys below a header `[[...]]` that begins at this byte, with their lines; none if there
-    /// is no header.
+    /// Returns the keys below a header `[[...]]` that begins at this byte, with their lines; none
+    /// if there is no header.
     fn keys_below(self, start: usize) -> Vec<(String, u64)> {
         let is_header = |line: &str| line.trim_start().starts_with('[');
         let (before, rest) = self.text.split_at(start);

@@ -128,8 +128,8 @@ impl Study {
         text
     }
 
-    /// Returns everything as JSON: the inputs of each cell, its metrics in each replication, and the
-    /// claims.
+    /// Returns everything as JSON: the inputs of each cell, its metrics in each replication, and
+    /// the claims.
     pub fn json(&self, results: &Results<'_>) -> String {
         let cells = self.cells.iter().zip(&results.outcomes);
         let cells = cells.map(|(cell, outcome)| {

@@ -176,7 +176,8 @@ fn head() -> String {
 /// The separator between a run and its checksum.
 const CHECKSUM: &str = ",\"sha256\":\"";
 
-/// Returns the line of a run: a JSON object whose last field is the checksum of the object without it.
+/// Returns the line of a run: a JSON object whose last field is the checksum of the object without
+/// it.
 fn line(run: &StoredRun) -> String {
     let mut line = serde_json::to_string(run).expect("plain data");
     let sum = checksum(&line);
@@ -427,10 +428,10 @@ mod tests {
 
     #[test]
     fn the_file_does_not_depend_on_the_order_of_runs() {
-        let folder = TestFolder::new("order");
         let keys = ["b", "a"].map(key_of);
         let mut texts = Vec::new();
         for order in [["a", "b", "x"], ["x", "b", "a"]] {
+            let folder = TestFolder::new("order");
             let mut store = folder.open().unwrap();
             for key in order {
                 store.keep(&run(key, 1.0)).unwrap();

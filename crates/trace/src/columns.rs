@@ -281,7 +281,7 @@ impl Values {
                 let coded = array.as_any_dictionary();
                 // An empty dictionary has no keys to normalise.
                 let has_keys = !coded.values().is_empty();
-                let keys = has_keys.then(|| coded.normalized_keys()).unwrap_or_default();
+                let keys = if has_keys { coded.normalized_keys() } else { Vec::new() };
                 Self::Coded(array.clone(), keys, Box::new(Self::new(coded.values())))
             },
             _ => Self::Text(array.as_string().clone()),

@@ -78,8 +78,9 @@ class Outcome:
     folder: Path
     """The folder of results.csv, results.json, report.html and the figures."""
     cells: list[dict[str, Any]]
-    """For each cell: at (the value of every axis), inputs, seeds, saturated, and figures: the metrics,
-    each with its mean, the half width of its 95 % interval, and the value of each replication."""
+    """For each cell: at (the value of every axis), inputs, seeds, saturated, and figures: the
+    metrics, each with its mean, the half width of its 95 % interval, and the value of each
+    replication."""
     claims: list[Claim]
     """The claims, judged."""
     metrics: list[str]

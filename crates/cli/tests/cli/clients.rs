@@ -16,8 +16,8 @@ use crate::{printed, skip};
 /// machine needs a slower drive.
 const SPEEDS: [f64; 3] = [0.1, 0.05, 0.02];
 
-/// Checks that the mean latency in fio equals the mean in a simulation of the same requests plus the
-/// mean lateness that the server has measured, to 1 %.
+/// Checks that the mean latency in fio equals the mean in a simulation of the same requests plus
+/// the mean lateness that the server has measured, to 1 %.
 fn fio_measures_the_model(depth: u32, requests: u32) {
     let mut found = None;
     for speed in SPEEDS {

@@ -52,8 +52,8 @@ fn flags_and_words_and_files_give_the_same() {
     assert_ne!(flagged, words);
 }
 
-/// On the real drive its requests took 15.30 ms on average; worthington94 has the same value, with a
-/// demerit of 0.07 ms that is "less than 0.5 %" of the mean.
+/// On the real drive its requests took 15.30 ms on average; worthington94 has the same value, with
+/// a demerit of 0.07 ms that is "less than 0.5 %" of the mean.
 #[test]
 fn the_workload_that_ships_is_that_of_the_papers() {
     const MEASURED_MS: f64 = 15.30;

@@ -345,27 +345,27 @@ fn two_runs_have_the_interval_of_two_values() {
     };
     let t = 12.706_205;
     close(
-        both.mean(Report::utilisation_fraction),
+        both.mean_number(Report::utilisation_fraction),
         (3.0 / 4.0 + 2.0 / 3.0) / 2.0,
     );
     close(
-        both.half_width_95(Report::utilisation_fraction),
+        both.half_width_number(Report::utilisation_fraction),
         t * (3.0 / 4.0 - 2.0 / 3.0) / 2.0,
     );
-    close(both.mean(Report::waiting_mean_count), 0.15 / 2.0);
+    close(both.mean_number(Report::waiting_mean_count), 0.15 / 2.0);
     close(
-        both.half_width_95(Report::waiting_mean_count),
+        both.half_width_number(Report::waiting_mean_count),
         t * 0.15 / 2.0,
     );
     close(
-        both.mean(Report::throughput_per_s),
+        both.mean_number(Report::throughput_per_s),
         (75.0 + 2.0 / 0.03) / 2.0,
     );
     close(
-        both.half_width_95(Report::throughput_per_s),
+        both.half_width_number(Report::throughput_per_s),
         t * (75.0 - 2.0 / 0.03) / 2.0,
     );
-    assert_eq!(both.mean(Report::cache_hit_fraction), Some(0.0));
+    assert_eq!(both.mean_number(Report::cache_hit_fraction), Some(0.0));
     // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
     let alike = ReplicatedTotals::new(vec![a.all(), b.all()]);
     let figures = alike.figures().unwrap();
@@ -383,18 +383,18 @@ fn a_single_run_keeps_its_own_figures() {
     let report = schedule(0);
     let one = Replications::new([&report]);
     assert_eq!(
-        one.mean(Report::utilisation_fraction),
+        one.mean_number(Report::utilisation_fraction),
         report.utilisation_fraction()
     );
     assert_eq!(
-        one.mean(Report::waiting_mean_count),
+        one.mean_number(Report::waiting_mean_count),
         report.waiting_mean_count()
     );
     assert_eq!(
-        one.mean(Report::throughput_per_s),
+        one.mean_number(Report::throughput_per_s),
         report.throughput_per_s()
     );
-    assert_eq!(one.half_width_95(Report::utilisation_fraction), None);
+    assert_eq!(one.half_width_number(Report::utilisation_fraction), None);
     let mut series = RequestTotals::default();
     for ms in 0..600 {
         series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));

@@ -178,13 +178,13 @@ impl Load {
     /// Returns the load of one or more runs: mean utilisation of the disks, and their total queue.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
-            cache_hit_rate: runs.mean(Report::cache_hit_fraction),
-            utilisation: runs.mean(Report::utilisation_fraction),
+            cache_hit_rate: runs.mean_number(Report::cache_hit_fraction),
+            utilisation: runs.mean_number(Report::utilisation_fraction),
             queue: Queue {
-                mean: runs.mean(Report::waiting_mean_count),
+                mean: runs.mean_number(Report::waiting_mean_count),
                 max: runs.waiting_max_count(),
             },
-            throughput_per_s: runs.mean(Report::throughput_per_s),
+            throughput_per_s: runs.mean_number(Report::throughput_per_s),
         };
         if !disks.is_empty() {
             let reports = || disks.iter().map(|(_, report)| report);

@@ -2,11 +2,11 @@
 //! from the position of the head (jacobson91, sections 3 and 4, figures 2 and 3), and `drain`, the
 //! time to serve requests that all wait at once, with no further arrivals (section 4.1).
 //!
-//! For `access` the first request of the workload's first stream is served, which positions the head. Then the
-//! drive estimates each request of the last stream, where it is and as if it began at certain
-//! angles of its track, and serves none of them. For `drain` the requests of the warm-up are served
-//! first, one at a time, to position the arm; then all others wait at once. Their arrival times do
-//! not matter.
+//! For `access` the first request of the workload's first stream is served, which positions the
+//! head. Then the drive estimates each request of the last stream, where it is and as if it began
+//! at certain angles of its track, and serves none of them. For `drain` the requests of the warm-up
+//! are served first, one at a time, to position the arm; then all others wait at once. Their
+//! arrival times do not matter.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;

@@ -1,5 +1,5 @@
-//! Response times and their parts: the measure `responses` of nearly every study, and `parts`, which
-//! adds the metrics of the device's parts: disks, caches and others.
+//! Response times and their parts: the measure `responses` of nearly every study, and `parts`,
+//! which adds the metrics of the device's parts: disks, caches and others.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{Report, RequestTotals};

@@ -160,6 +160,8 @@ fn collect_imports(tokens: TokenStream, depth: usize, found: &mut Vec<(usize, St
                     at += 2;
                     match tokens.get(at) {
                         Some(TokenTree::Ident(name)) if name == "super" => supers += 1,
+                        // A macro of the crate belongs to no module.
+                        Some(_) if is_bang(tokens.get(at + 1)) => break,
                         Some(target) if is_crate || supers >= depth => {
                             collect_first_names(target, found);
                             break;
@@ -172,6 +174,10 @@ fn collect_imports(tokens: TokenStream, depth: usize, found: &mut Vec<(usize, St
             _ => {}
         }
     }
+}
+
+fn is_bang(token: Option<&TokenTree>) -> bool {
+    matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == '!')
 }
 
 fn has_colons(tokens: &[TokenTree]) -> bool {

@@ -188,7 +188,8 @@ impl<L: BlockLocator> Walk<'_, L> {
 
     /// Returns the rule with regions of this size if the last three regions follow it.
     fn rule_for(&self, region: u64, front: bool) -> Option<RegionRule> {
-        // The first region may be partly reserved. The gap at the front of the current one is known.
+        // The first region may be partly reserved. The gap at the front of the current one is
+        // known.
         let first = self.zone.lead().div_ceil(region);
         let from = if front { first.max(1) } else { first };
         let last = self.position / region;
