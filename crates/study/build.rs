@@ -14,7 +14,7 @@ const SOURCES: [&str; 11] = [
     "../scan/src",
     "../trace/src",
     "../simulate/src",
-    "../validate/src",
+    "../fit/src",
     "../results/src/metrics.rs",
     "../results/src/predicted.rs",
     "../results/src/scanned.rs",
@@ -28,6 +28,11 @@ fn main() {
     let mut hasher = Sha256::new();
     for folder in SOURCES {
         println!("cargo:rerun-if-changed={folder}");
+        // A source that has moved would leave runs of other builds undetected.
+        assert!(
+            !Path::new("../core").is_dir() || Path::new(folder).exists(),
+            "SOURCES in build.rs: {folder} does not exist"
+        );
         let mut files = Vec::new();
         if Path::new(folder).is_file() {
             files.push(PathBuf::from(folder))
@@ -56,6 +61,11 @@ fn list_studies() {
         &env::current_dir().expect("a folder").join("studies"),
         &mut files,
     );
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
+    assert!(!files.is_empty(), "the folder studies has no studies");
     files.sort_by_key(|file| file.file_stem().map(ToOwned::to_owned));
     let mut table = String::from("&[\n");
     for file in files {

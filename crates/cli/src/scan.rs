@@ -13,7 +13,7 @@ use target::Target;
 
 use crate::args::{Changes, share, time, whole};
 use crate::error::Error;
-use crate::trace::{Fitting, Reading, TracePart};
+use crate::trace::TraceOptions;
 
 pub fn run(args: &Args) -> Result<(), Error> {
     match Target::parse(&args.url, args.chap.as_deref())? {
@@ -170,13 +170,7 @@ pub struct Args {
     pub json: bool,
 
     #[command(flatten, next_help_heading = "With --trace")]
-    pub part: TracePart,
-
-    #[command(flatten, next_help_heading = "With --trace")]
-    pub fitting: Fitting,
-
-    #[command(flatten, next_help_heading = "With --trace")]
-    pub reading: Reading,
+    pub traced: TraceOptions,
 }
 
 const MORE: &str = "\

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::output::{self, Results, RowFile, Target};
 use crate::plot;
 use crate::progress::Progress;
-use crate::trace::{Fitting, Reading, TracePart};
+use crate::trace::TraceOptions;
 
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
@@ -224,10 +224,6 @@ impl Settings {
 
 fn trace_input(settings: &Settings, files: &[String]) -> Result<TraceReplay, Error> {
     Ok(TraceReplay {
-        files: files.to_vec(),
-        reading: settings.reading.to_library(),
-        selection: settings.part.to_library()?,
-        fitting: settings.fitting.to_library()?,
         issue: match (settings.outstanding, settings.replay) {
             (Some(clients), _) => Issue::Outstanding {
                 clients,
@@ -237,6 +233,7 @@ fn trace_input(settings: &Settings, files: &[String]) -> Result<TraceReplay, Err
             (None, Replay::Pauses) => Issue::Pauses,
         },
         seed: settings.seed,
+        ..settings.traced.replay(files)?
     })
 }
 
@@ -476,13 +473,7 @@ pub struct Settings {
     pub replay: Replay,
 
     #[command(flatten, next_help_heading = "With --trace")]
-    pub part: TracePart,
-
-    #[command(flatten, next_help_heading = "With --trace")]
-    pub fitting: Fitting,
-
-    #[command(flatten, next_help_heading = "With --trace")]
-    pub reading: Reading,
+    pub traced: TraceOptions,
 }
 
 /// The queue that a policy orders.

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
+use diskarm_simulate::TraceReplay;
 use diskarm_trace::adapt::{Disks, Factor, Notes, parse_instant};
 use diskarm_trace::{
     ArrivalEvent, FORMATS, OnError, Reader, TraceError, disabled_formats, writable,
@@ -225,6 +226,31 @@ impl Adapt {
                 Err(Error::option("--target-size", "", expected))
             }
         }
+    }
+}
+
+/// The options of a command that replays traces.
+#[derive(clap::Args)]
+pub struct TraceOptions {
+    #[command(flatten)]
+    part: TracePart,
+
+    #[command(flatten)]
+    fitting: Fitting,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl TraceOptions {
+    /// Returns the replay of `files` with these options, by default at the traced times.
+    pub fn replay(&self, files: &[String]) -> Result<TraceReplay, Error> {
+        Ok(TraceReplay {
+            reading: self.reading.to_library(),
+            selection: self.part.to_library()?,
+            fitting: self.fitting.to_library()?,
+            ..TraceReplay::new(files.to_vec())
+        })
     }
 }
 

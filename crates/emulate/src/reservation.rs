@@ -232,7 +232,8 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if it is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators, `None` if there are none.
+    /// reservation with type `kind`. Returns the removed initiators; `None` if no
+    /// registration matches.
     pub fn preempt(
         &mut self,
         nexus: usize,

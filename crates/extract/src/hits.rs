@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Access;
 use crate::mtbrc;
 use crate::pairs::Pairs;
-use crate::threshold::{Found, Threshold, span};
+use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
 
@@ -427,7 +427,11 @@ impl HitMeasurement<'_, '_> {
     }
 
     /// Measures the lead of absorbed writes of this size; `None` if later reads do not reveal it.
-    fn lead_of_hits(&mut self, sectors: u16, effort: Effort) -> Result<Option<Found>, Error> {
+    fn lead_of_hits(
+        &mut self,
+        sectors: u16,
+        effort: Effort,
+    ) -> Result<Option<ThresholdEstimate>, Error> {
         let (narrow, max) = mtbrc::precision(effort);
         let mut threshold = Threshold::default();
         let mut in_vain = 0;

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::clock::{Access, Clock};
 use crate::rotation::{Rotation, warm_up};
-use crate::threshold::{Found, Threshold, span};
+use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::{EquivalentCylinders, Rests, Track};
 use crate::{CommandTimes, Disk, Error};
 
@@ -403,6 +403,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
-    pub found: Found,
+    pub found: ThresholdEstimate,
     pub trials: Vec<Trial>,
 }

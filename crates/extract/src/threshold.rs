@@ -23,7 +23,7 @@ pub(crate) struct Threshold {
 
 /// A threshold with its percentiles, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct ThresholdEstimate {
     pub median: f64,
     /// Half the width of its interval: certain where the trials agree, 95 % where they do not.
     pub uncertainty: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub scatters: bool,
 }
 
-impl Found {
+impl ThresholdEstimate {
     /// Returns true if the trials bound the error.
     pub fn is_bounded(&self) -> bool {
         self.uncertainty.is_finite()
@@ -199,13 +199,13 @@ impl Threshold {
     }
 
     /// Returns the current estimate.
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> ThresholdEstimate {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
         if low < high {
             let may_vary = self.doubted && !self.missed.is_empty();
             let by_chance = may_vary.then(|| self.by_chance((low, high)).interval());
-            return Found {
+            return ThresholdEstimate {
                 median: low.midpoint(high),
                 uncertainty: ((high - low) / 2.0).max(by_chance.unwrap_or(0.0)),
                 upper: high,
@@ -214,7 +214,7 @@ impl Threshold {
             };
         }
         let fit = self.logistic();
-        Found {
+        ThresholdEstimate {
             median: fit.median,
             uncertainty: fit.interval(),
             // The logistic distribution's: ln(0.95 / 0.05).
@@ -407,7 +407,12 @@ mod tests {
     }
 
     /// Trials in rounds of 1000 around a threshold whose distribution is logistic.
-    fn tried(threshold: f64, spread: f64, trials: u32, guess: Option<(f64, f64)>) -> Found {
+    fn tried(
+        threshold: f64,
+        spread: f64,
+        trials: u32,
+        guess: Option<(f64, f64)>,
+    ) -> ThresholdEstimate {
         let mut generator = Pcg64Mcg::seed_from_u64(7);
         let mut found = Threshold {
             guess,

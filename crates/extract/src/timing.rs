@@ -52,12 +52,12 @@ pub struct Timing {
     pub reads: Reads,
     pub read_hits: ReadHits,
     /// Results of measurements with writes, if these were allowed.
-    pub written: Option<Written>,
+    pub written: Option<WriteMeasurements>,
 }
 
 /// Results of measurements with writes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct WriteMeasurements {
     /// Overheads of writes to the media.
     pub writes: Writes,
     /// Service times of write hits, and of read hits after writes.
@@ -103,13 +103,13 @@ pub fn measure_writes(
     timing: &Timing,
     effort: Effort,
     seed: u64,
-) -> Result<Written, Error> {
+) -> Result<WriteMeasurements, Error> {
     let setup = Setup {
         layout,
         rotation: timing.rotation,
         idle: timing.idle,
     };
-    Ok(Written {
+    Ok(WriteMeasurements {
         writes: overheads::measure_writes(disk, &setup, effort, seed)?,
         hits: hits::measure_writes(disk, &setup, effort, seed)?,
         seeks: seek::measure_writes(disk, &setup, &timing.seeks, effort, seed)?,
@@ -243,8 +243,8 @@ impl Timing {
 
     /// Returns the settling time on the current track from absorbed writes; `None` if the arm is
     /// ready before the data, if no write reveals it, or if it exceeds a request's total time.
-    fn landed(&self, written: &Written, division: &Division) -> Option<Span> {
-        let Written { writes, hits, .. } = written;
+    fn landed(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
+        let WriteMeasurements { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
         let completion = division.behind_media[1] - division.reselect[0];
         let command = (hit.value - division.write_sector - completion.or_zero()).or_zero();
@@ -268,7 +268,7 @@ impl Timing {
 
     /// Returns the minimum settling time on the current track with which no other time is negative,
     /// including a head switch and a head switch with settling for writes.
-    fn track_settle(&self, written: &Written, write_sector: Span) -> Span {
+    fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
         let with_settle = match &written.seeks {
@@ -303,8 +303,13 @@ impl Timing {
         (service - division.read_sector - overheads.read_completion).or_zero()
     }
 
-    fn describe_writes(&self, overheads: &mut Overheads, written: &Written, division: &Division) {
-        let Written { writes, hits, .. } = written;
+    fn describe_writes(
+        &self,
+        overheads: &mut Overheads,
+        written: &WriteMeasurements,
+        division: &Division,
+    ) {
+        let WriteMeasurements { writes, hits, .. } = written;
         let behind = division.behind_media;
         overheads.first_reselect = division.reselect[0];
         overheads.other_reselect = division.reselect[1];
@@ -354,7 +359,7 @@ impl Timing {
 
     /// Returns command overheads of writes after a read and after a write, as required by their
     /// data on one track.
-    fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
+    fn commands(&self, written: &WriteMeasurements, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data + self.settles_later(written, division);
         let command = |lead: Estimate| lead.value - division.behind_media[0] - before_media;
@@ -363,13 +368,13 @@ impl Timing {
 
     /// Returns by how much settling on the current track ends after the data of a write have
     /// arrived, if both start at the same time.
-    fn settles_later(&self, written: &Written, division: &Division) -> Span {
+    fn settles_later(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
     }
 
     /// Returns the extra delay of data relative to the arm after a write, compared with a read.
-    fn data_later(&self, written: &Written) -> Span {
+    fn data_later(&self, written: &WriteMeasurements) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
         let later = waits[1] - waits[0];
@@ -379,14 +384,14 @@ impl Timing {
     }
 
     /// Returns the lead of a write after a write without a movement of the arm.
-    fn arm_behind_write(&self, written: &Written, division: &Division) -> Span {
+    fn arm_behind_write(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = self.commands(written, division)[1] + division.behind_media[0];
         data - self.data_later(written)
     }
 
     /// Returns the settling time of writes: after a seek or, if seeks before writes have a curve of
     /// their own or vary, after a head switch that takes longer than the data.
-    fn settle(&self, written: &Written, division: &Division) -> Span {
+    fn settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;
         let waits_for_data = longer.max(-longer) < NOISE;

@@ -221,13 +221,7 @@ mod tests {
             first_cylinder: first,
             end_cylinder: end,
             sectors_per_track: sectors,
-            first_offset_sectors: 0.0,
-            reserved_sectors: SectorCount(0),
-            track_skew_sectors: 0.0,
-            cylinder_skew_sectors: 0.0,
-            spares: 0,
-            slips: Vec::new(),
-            defects: Vec::new(),
+            ..Zone::default()
         };
         let geometry = Geometry {
             sector_bytes: 512,

@@ -237,7 +237,7 @@ impl Background {
     /// Records the delay of a foreground request after background reads, which ended, or whose
     /// media transfer ended, at `at`. A delay of more than `pause` has another cause inside the
     /// drive.
-    pub(crate) fn record_delay(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
+    pub(crate) fn record_delay(&mut self, undelayed: &UndelayedService, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
             self.stats.delayed += 1;
@@ -328,7 +328,7 @@ const READS: usize = 2;
 
 /// The behaviour of a foreground request without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Undelayed {
+pub(crate) struct UndelayedService {
     /// When it would complete, or with `is_of_media`, when its media transfer would end.
     pub at: Instant,
     /// It is a write that the cache takes while other requests wait for the media.
@@ -389,14 +389,14 @@ impl<'a> ForegroundGap<'a> {
         })
     }
 
-    pub fn undelayed(&self) -> Undelayed {
+    pub fn undelayed(&self) -> UndelayedService {
         let is_of_media = self.is_absorbed_for_others();
         let at = if is_of_media {
             self.transferred
         } else {
             self.alone.at
         };
-        Undelayed {
+        UndelayedService {
             at,
             is_of_media,
             rounding: self.drive.core.rotation().rounding(),

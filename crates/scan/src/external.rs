@@ -34,7 +34,7 @@ use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::{Knowledge, Pending, PolicyConfig};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
-use crate::background::{Background, ForegroundGap, FreeRead, ModelState, Undelayed};
+use crate::background::{Background, ForegroundGap, FreeRead, ModelState, UndelayedService};
 use crate::watch::{Model, Observations, OnPrediction, Prediction, Watch};
 
 /// A scheduler in front of a device; see the module's documentation.
@@ -70,7 +70,7 @@ struct ForegroundCommand {
     lead: SectorCount,
     claim: Claim,
     /// The behaviour without background reads; `None` if there are none in its gap.
-    undelayed: Option<Undelayed>,
+    undelayed: Option<UndelayedService>,
 }
 
 impl ForegroundCommand {

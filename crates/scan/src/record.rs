@@ -177,10 +177,11 @@ impl ScanRecord {
             0 => None,
             _ => {
                 let (words, _) = after.as_chunks::<4>();
-                let mut sums = Checksums::new(bytes(size), CHUNK);
-                if words.len() != sums.differences.len() {
+                // Before room for the sums of a size that a damaged file may exaggerate.
+                if words.len() as u64 != bytes(size).div_ceil(CHUNK) {
                     return None;
                 }
+                let mut sums = Checksums::new(bytes(size), CHUNK);
                 sums.differences = words.iter().copied().map(u32::from_le_bytes).collect();
                 Some(sums)
             }

@@ -118,7 +118,7 @@ impl ExportSpec {
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
-            let expected = "no --instant, with which nothing is late";
+            let expected = "the bound without --instant, with which nothing is late";
             return Err(Error::argument("max-lateness", found, expected));
         }
         let system = self.system()?;
@@ -308,7 +308,7 @@ mod tests {
             ..PACE
         };
         let error = setting.expect("a setting").build(pace, 1).err();
-        let expected = "max-lateness: found \"1000 us\", expected no --instant, ";
+        let expected = "max-lateness: found \"1000 us\", expected the bound without --instant, ";
         let error = error.expect("nothing is late").to_string();
         assert!(error.starts_with(expected), "{error}");
     }

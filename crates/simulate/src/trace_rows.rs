@@ -305,7 +305,7 @@ impl Arrivals {
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
-            let expected = "none, as requests are issued at their arrivals";
+            let expected = "it to be absent, as requests are issued at their arrivals";
             return Err(Error::argument(
                 "outstanding",
                 clients.to_string(),

@@ -53,9 +53,9 @@ fn file_of(name: &str, text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Kept(Vec<(u16, Lbn, Completion)>);
+struct Completions(Vec<(u16, Lbn, Completion)>);
 
-impl Sink for Kept {
+impl Sink for Completions {
     fn take(&mut self, completion: &Completion) {
         let request = completion.request;
         self.0.push((request.unit, request.start, *completion));
@@ -96,7 +96,7 @@ fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
     ] {
         let input = Input::Generated(generated(&system, workload, 5_000));
         let simulation = Simulation::new(&system, &sptf, &input);
-        let (mut whole, mut part) = (Kept::default(), Kept::default());
+        let (mut whole, mut part) = (Completions::default(), Completions::default());
         let run = simulation.run(&never_stop, Some(&mut whole));
         assert!(!run.expect("a sound run").is_stopped);
         let look = |done| match done < 1_000 {
@@ -185,7 +185,7 @@ fn one_client_never_waits_in_a_queue() {
         for places in ["uniform", "sequential"] {
             let workload = format!("closed(clients=1) {places} size=8KiB reads=67%");
             let input = Input::Generated(generated(&system, &workload, 3_000));
-            let mut done = Kept::default();
+            let mut done = Completions::default();
             Simulation::new(&system, &fcfs, &input)
                 .run(&never_stop, Some(&mut done))
                 .expect("a sound run");
@@ -213,7 +213,7 @@ fn equal_seeds_of_a_random_drive_give_equal_runs() {
             seed,
             ..generated(system, OPEN, 1_000)
         });
-        let mut done = Kept::default();
+        let mut done = Completions::default();
         let simulation = Simulation::new(system, &sptf, &input);
         let run = simulation.run(&never_stop, Some(&mut done)).expect("sound");
         assert_eq!(run.seed, Some(seed));
@@ -234,7 +234,7 @@ fn the_seed_of_a_replay_is_recorded_if_the_drive_is_random() {
             seed,
             ..TraceReplay::new(vec![file.clone()])
         });
-        let mut done = Kept::default();
+        let mut done = Completions::default();
         let simulation = Simulation::new(system, &fcfs, &input);
         let run = simulation.run(&never_stop, Some(&mut done)).expect("sound");
         (run.seed, done.0)
@@ -265,7 +265,7 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     let file = file_of("large.spc", &rows);
     let input = Input::Traced(TraceReplay::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
-    let mut served = Served::default();
+    let mut served = Extents::default();
     let simulation = Simulation::new(&system, &fcfs, &input);
     let run = simulation
         .run(&never_stop, Some(&mut served))
@@ -290,9 +290,9 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
 
 /// First sectors and numbers of sectors, in order.
 #[derive(Default)]
-struct Served(Vec<(u64, u64)>);
+struct Extents(Vec<(u64, u64)>);
 
-impl Sink for Served {
+impl Sink for Extents {
     fn take(&mut self, completion: &Completion) {
         let request = completion.request;
         self.0.push((request.start.0, request.sectors.0));
@@ -306,7 +306,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     let traced = TraceReplay::new(vec![file.clone()]);
     let input = Input::Traced(traced.clone());
     let simulation = Simulation::new(&system, &fcfs, &input);
-    let mut rows = Kept::default();
+    let mut rows = Completions::default();
     let run = simulation.run(&never_stop, Some(&mut rows)).expect("sound");
     assert_eq!((run.seed, run.disks.len()), (None, 2));
     assert!(run.is_saturated && !run.is_stopped);

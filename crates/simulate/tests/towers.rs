@@ -337,7 +337,7 @@ fn wrong_parameters_are_refused_in_one_line() {
         ),
         (
             "faults(outage=1s to 3s, outage=2s to 4s, drive=hp-c2247)",
-            "drive: faults.outage: found 2 s to 4 s, expected none that begins before 1 s to 3 s",
+            "drive: faults.outage: found 2 s to 4 s, expected one that begins when 1 s to 3 s has ended",
         ),
         (
             "host(merge=100, drive=hp-c2247)",
@@ -461,7 +461,7 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=jsq(relaxed=1), drive=hp-c2247)",
-            "drive: jsq: found \"relaxed\", expected no parameters",
+            "drive: jsq: found \"relaxed\", expected just the name, which takes no parameters",
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",

@@ -346,7 +346,7 @@ impl CellKeys<'_> {
             if count <= 1_000_000 {
                 Ok(count as u32)
             } else {
-                Err(self.location(key).error(count, "no more than a million"))
+                Err(self.location(key).error(count, "at most a million"))
             }
         };
         if !is_random {

@@ -350,7 +350,7 @@ impl RawKnownReason {
                 Err(command.error("nothing", expected))
             }
             ("conjecture", Some(found)) => {
-                let expected = "none, as evidence is \"conjecture\"";
+                let expected = "it to be absent, as evidence is \"conjecture\"";
                 Err(command.error(format!("{found:?}"), expected))
             }
             (other, _) => {
@@ -366,7 +366,7 @@ impl RawKnownReason {
         match (self.at_least, self.at_most) {
             (Some(min), Some(max)) if min <= max => Ok(()),
             (Some(min), Some(max)) => {
-                let expected = format!("no more than at_most, {max}");
+                let expected = format!("a number up to at_most, {max}");
                 Err(at.part("at_least").error(min, expected))
             }
             (None, None) if self.saturated => Ok(()),

@@ -401,7 +401,7 @@ fn traces_that_make_no_sense_are_refused() {
         ),
         (
             format!("{trace}\nmeasure = \"scan\"\noutstanding = 2"),
-            "outstanding: found \"2\", expected none, as requests are issued at their arrivals",
+            "outstanding: found \"2\", expected it to be absent, as requests are issued at their arrivals",
         ),
         (
             format!("{trace}\nmeasure = \"scan\""),
@@ -470,7 +470,7 @@ fn scans_that_make_no_sense_are_refused() {
         (
             "scan",
             "inside = true\ndepth = 1",
-            "cell.scan.depth: found 1, expected none, as it",
+            "cell.scan.depth: found 1, expected it to be absent, as it",
         ),
         (
             "scan",

@@ -88,7 +88,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
         "requests = 100\nreplications = 4294967297",
-        "cell.replications: found 4294967297, expected no more than a million",
+        "cell.replications: found 4294967297, expected at most a million",
     ),
     // The line of the key, not that of the header.
     (
@@ -341,7 +341,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\nat_least = 2",
-        "found 2, expected no more than at_most, 1",
+        "found 2, expected a number up to at_most, 1",
     ),
     (
         "at_most = 1",

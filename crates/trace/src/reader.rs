@@ -210,7 +210,7 @@ fn completion_overflow(name: &str, record: &Record) -> TraceError {
 fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
     let found = format!("{} s", record.arrival.unwrap_or_default().as_s());
     let expected = format!(
-        "no time before {} s, the arrival of a much earlier record: sort the trace first",
+        "{} s or later, the arrival of a much earlier record: sort the trace first",
         latest.as_s()
     );
     TraceError::value(name, record.location, "arrival", &found, &expected)

@@ -179,7 +179,7 @@ fn an_mqsim_trace_is_not_read_as_disksim() {
 
 /// A request in whole numbers, and the spelling of its line.
 #[derive(Clone, Debug)]
-struct Written {
+struct RecordLine {
     read: bool,
     start: u64,
     sectors: u64,
@@ -203,12 +203,12 @@ prop_compose! {
         observed in 0..3u8,
         flags: u32,
         prefixed: bool,
-    ) -> Written {
-        Written { read, start, sectors, device, first_ns, think_ns, observed, flags, prefixed }
+    ) -> RecordLine {
+        RecordLine { read, start, sectors, device, first_ns, think_ns, observed, flags, prefixed }
     }
 }
 
-impl Written {
+impl RecordLine {
     fn op(&self) -> Op {
         if self.read { Op::Read } else { Op::Write }
     }
@@ -307,7 +307,7 @@ proptest! {
         let mut arrival_ns = 0;
         for (request, line) in requests.iter().zip(1..) {
             arrival_ns += request.first_ns;
-            let Written { start, sectors, device, .. } = request;
+            let RecordLine { start, sectors, device, .. } = request;
             let flags = request.flags & !1 | u32::from(request.read);
             let arrival = decimal(arrival_ns, 6);
             write!(text, "{arrival} {device} {start} {sectors} ").unwrap();

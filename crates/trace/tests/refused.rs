@@ -219,7 +219,7 @@ fn disksim_values() {
     disksim_row("-1.0 0 5 8 1", negative);
     let long = r#"arrival_ms: found "9223372036854.775808", expected milliseconds below 2^63 ns"#;
     disksim_row("9223372036854.775808 0 5 8 1", long);
-    let back = "arrival_ms: found \"1.499999\", expected no time before 1.500000, that of the \
+    let back = "arrival_ms: found \"1.499999\", expected 1.500000 or later, the time of the \
                 previous line";
     disksim_row("1.499999 0 5 8 1", back);
     for text in ["-1", "x", "4294967296"] {

@@ -254,7 +254,7 @@ impl Session {
             .get(wanted.offset as usize..)
             .and_then(|rest| rest.get(..wanted.length as usize))
             .filter(|bytes| !bytes.is_empty())
-            .ok_or_else(|| protocol_error("it requests more data than the command has"))?;
+            .ok_or_else(|| protocol_error("it requests data beyond those of the command"))?;
         let pieces = bytes.chunks(self.parameters.max_data);
         let count = pieces.len();
         let mut offset = wanted.offset;

@@ -291,7 +291,8 @@ layout! {
     }
 }
 
-/// Offset of the version descriptors after [`Inquiry`], and their maximum number.
+/// Offset of the version descriptors in data that are longer than [`Inquiry`], and their maximum
+/// number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
 /// Version descriptors (SPC-4): standards of which no particular draft is claimed.

@@ -60,7 +60,6 @@ come_back! {
     export_info: option::ExportInfo;
     block_sizes: option::BlockSizes;
     simple_reply: message::Simple;
-    hole: message::Hole;
     extent: message::Extent;
     long_extent: message::LongExtent;
 }

@@ -224,6 +224,11 @@ proptest! {
         let length = chunk.emit(headers, &mut data);
         prop_assert_eq!(length, Chunk::header_length(headers));
         prop_assert_eq!(Chunk::parse(headers, &data[..length]), Ok(chunk));
+        prop_assert_eq!(&data[4..6], [0, u8::from(is_last)]);
+        // Reserved flags are ignored.
+        data[4] = 0xff;
+        data[5] |= 0xfe;
+        prop_assert_eq!(Chunk::parse(headers, &data[..length]), Ok(chunk));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
-use diskarm_simulate::{Arrivals, Model, System, TraceReplay, policy};
+use diskarm_simulate::{Arrivals, Model, System, policy};
 
 use super::Args;
 use super::predictions::Predictions;
@@ -90,12 +90,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 }
 
 fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
-    let traced = TraceReplay {
-        reading: args.reading.to_library(),
-        selection: args.part.to_library()?,
-        fitting: args.fitting.to_library()?,
-        ..TraceReplay::new(vec![trace.to_owned()])
-    };
+    let traced = args.traced.replay(&[trace.to_owned()])?;
     let arrivals = Arrivals::read(&traced, drive)?;
     output::print_warnings(&arrivals.doubts);
     Ok(arrivals)

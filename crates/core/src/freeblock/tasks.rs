@@ -322,13 +322,9 @@ mod tests {
             first_cylinder,
             end_cylinder,
             sectors_per_track,
-            first_offset_sectors: 0.0,
-            reserved_sectors: SectorCount(0),
             track_skew_sectors: 3.0,
             cylinder_skew_sectors: 5.0,
-            spares: 0,
-            slips: Vec::new(),
-            defects: Vec::new(),
+            ..Zone::default()
         };
         let geometry = Geometry {
             surfaces: 2,

@@ -359,9 +359,8 @@ impl<P: Position> LineQueue<P> {
 pub(super) struct TurnRule {
     /// The number of requests considered on each side; at least 1.
     pub count: usize,
-    /// The distance that a reversal costs. A cost of the line's length forbids reversals until
-    /// nothing is ahead.
-    pub penalty: f64,
+    /// The distance that a reversal costs; `None` if the arm reverses only where nothing is ahead.
+    pub penalty: Option<f64>,
 }
 
 impl TurnRule {
@@ -374,12 +373,15 @@ impl TurnRule {
         above: usize,
         below: usize,
     ) -> Direction {
+        let Some(penalty) = self.penalty else {
+            return last;
+        };
         // Below 2^53 both sides of the division are exact, so the mean of one is its distance.
         let cost = |to, indices: Range<usize>, index| {
             let count = indices.len() as f64;
             let total: u64 = indices.map(|index| queue.distance(index)).sum();
             let reversals = f64::from(u8::from(last != to));
-            (total as f64 / count + self.penalty * reversals, index)
+            (total as f64 / count + penalty * reversals, index)
         };
         // No request is left at the arm's coordinate: all are above or below.
         let upper = above..queue.len().min(above + self.count);

@@ -122,7 +122,7 @@ impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS
         } else {
             let rule = TurnRule {
                 count: 1,
-                penalty: metric.line.share(1.0, drive),
+                penalty: None,
             };
             two_way(metric, rule, drive)
         };

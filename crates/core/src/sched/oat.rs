@@ -124,23 +124,41 @@ impl<E: Estimate> Policy<E> for Optimal {
     }
 }
 
+pub type OatBatch = OatOldest<false>;
+pub type OatWindow = OatOldest<true>;
+
+/// Orders the oldest requests: one batch after another, or the first of a sliding window if
+/// `IS_WINDOW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OatBatch {
-    /// Maximum number of requests in a batch.
+pub struct OatOldest<const IS_WINDOW: bool> {
+    /// Maximum number of requests that are ordered.
     pub n: usize,
 }
 
-impl Rule for OatBatch {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "oat-batch",
-        summary: "short-sighted OAT: the optimal order of one batch after another",
-        parameters: &[(
-            "n=6",
-            "the maximum number of requests in a batch, from 1 to 10",
-        )],
-        example: "oat-batch(n=6)",
-        ..Oat::INFO
-    };
+const BATCH: PolicyInfo = PolicyInfo {
+    name: "oat-batch",
+    summary: "short-sighted OAT: the optimal order of one batch after another",
+    parameters: &[(
+        "n=6",
+        "the maximum number of requests in a batch, from 1 to 10",
+    )],
+    example: "oat-batch(n=6)",
+    ..Oat::INFO
+};
+
+const WINDOW: PolicyInfo = PolicyInfo {
+    name: "oat-window",
+    summary: "sliding-window OAT: the first of the optimal order of the oldest",
+    parameters: &[(
+        "n=6",
+        "the maximum number of requests in the window, from 1 to 10",
+    )],
+    example: "oat-window(n=6)",
+    ..Oat::INFO
+};
+
+impl<const IS_WINDOW: bool> Rule for OatOldest<IS_WINDOW> {
+    const INFO: PolicyInfo = if IS_WINDOW { WINDOW } else { BATCH };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
@@ -152,45 +170,11 @@ impl Rule for OatBatch {
     }
 }
 
-impl Plan for OatBatch {
+impl<const IS_WINDOW: bool> Plan for OatOldest<IS_WINDOW> {
     fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize> {
         let order = optimal_order(&drive.rehearse(), now, waiting.oldest(self.n));
-        order.iter().map(|step| step.index).collect()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OatWindow {
-    /// Maximum number of requests in the window.
-    n: usize,
-}
-
-impl Rule for OatWindow {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "oat-window",
-        summary: "sliding-window OAT: the first of the optimal order of the oldest",
-        parameters: &[(
-            "n=6",
-            "the maximum number of requests in the window, from 1 to 10",
-        )],
-        example: "oat-window(n=6)",
-        ..Oat::INFO
-    };
-
-    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
-        Ok(Self { n })
-    }
-
-    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Planner::new(*self))
-    }
-}
-
-impl Plan for OatWindow {
-    fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize> {
-        let order = optimal_order(&drive.rehearse(), now, waiting.oldest(self.n));
-        order.first().map(|step| step.index).into_iter().collect()
+        let planned = if IS_WINDOW { 1 } else { order.len() };
+        order.iter().take(planned).map(|step| step.index).collect()
     }
 }
 

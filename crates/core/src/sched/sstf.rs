@@ -54,7 +54,7 @@ impl Rule for Sstf {
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let rule = TurnRule {
             count: 1,
-            penalty: 0.0,
+            penalty: Some(0.0),
         };
         two_way(self.metric, rule, drive)
     }

@@ -97,7 +97,7 @@ impl<const HAS_MEAN: bool> Rule for Reluctant<HAS_MEAN> {
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let rule = TurnRule {
             count: self.n as usize,
-            penalty: self.metric.line.share(self.r, drive),
+            penalty: Some(self.metric.line.share(self.r, drive)),
         };
         two_way(self.metric, rule, drive)
     }

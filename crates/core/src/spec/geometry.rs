@@ -121,7 +121,7 @@ words! {
 }
 
 /// A range of cylinders with the same number of sectors per track.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zone {
     /// First cylinder of the zone.
     pub first_cylinder: u32,

@@ -15,13 +15,7 @@ fn zone(cylinders: std::ops::Range<u32>, sectors_per_track: u32) -> Zone {
         first_cylinder: cylinders.start,
         end_cylinder: cylinders.end,
         sectors_per_track,
-        first_offset_sectors: 0.0,
-        reserved_sectors: SectorCount(0),
-        track_skew_sectors: 0.0,
-        cylinder_skew_sectors: 0.0,
-        spares: 0,
-        slips: Vec::new(),
-        defects: Vec::new(),
+        ..Zone::default()
     }
 }
 

@@ -36,7 +36,7 @@ use super::timing;
 use crate::clock::Access;
 use crate::pairs::Pairs;
 use crate::seek::{self, Way};
-use crate::threshold::{Found, Threshold};
+use crate::threshold::{Threshold, ThresholdEstimate};
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Setup};
 
@@ -191,7 +191,7 @@ struct Seeks<'a, 'd> {
     /// First and last cylinder of the largest zone.
     zone: (u32, u32),
     /// Seek times within it, by distance.
-    within: BTreeMap<u32, Found>,
+    within: BTreeMap<u32, ThresholdEstimate>,
     /// Maximum number of pairs for one time.
     max: u32,
     /// Uncertainty of the angle between two zones, in nanoseconds.
@@ -206,7 +206,7 @@ impl Seeks<'_, '_> {
         distance: u32,
         near: Threshold,
         narrow: f64,
-    ) -> Result<Found, Error> {
+    ) -> Result<ThresholdEstimate, Error> {
         let room = cylinders.1 - cylinders.0 - distance;
         let kinds = (Access::Read, Access::Read);
         let wanted = (narrow, self.max);
@@ -223,9 +223,10 @@ impl Seeks<'_, '_> {
     }
 
     /// Measures the lead of an outward seek within the largest zone, or returns a known one.
-    fn time_within(&mut self, distance: u32, narrow: f64) -> Result<Found, Error> {
-        let is_enough =
-            |known: &&Found| known.uncertainty <= narrow || known.samples >= u64::from(self.max);
+    fn time_within(&mut self, distance: u32, narrow: f64) -> Result<ThresholdEstimate, Error> {
+        let is_enough = |known: &&ThresholdEstimate| {
+            known.uncertainty <= narrow || known.samples >= u64::from(self.max)
+        };
         if let Some(known) = self.within.get(&distance).filter(is_enough) {
             return Ok(*known);
         }
@@ -278,7 +279,7 @@ impl Seeks<'_, '_> {
         &mut self,
         candidates: &mut Vec<Candidate>,
         distance: u32,
-        time: &Found,
+        time: &ThresholdEstimate,
         narrow: f64,
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
@@ -296,7 +297,11 @@ impl Seeks<'_, '_> {
 
     /// Returns the numbers of empty cylinders with which a seek across the boundary over this many
     /// occupied cylinders may take this time.
-    fn candidates(&mut self, distance: u32, time: &Found) -> Result<Vec<Candidate>, Error> {
+    fn candidates(
+        &mut self,
+        distance: u32,
+        time: &ThresholdEstimate,
+    ) -> Result<Vec<Candidate>, Error> {
         let off = 3.0 * (time.uncertainty + ROUGH + self.doubt);
         let times = time.median - off..=time.median + off;
         let mut found = Vec::new();

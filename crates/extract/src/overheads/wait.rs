@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use super::{DIFFERENT, Leads};
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
-use crate::threshold::{Found, Threshold, span};
+use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{Error, Estimate, idle};
 
@@ -75,7 +75,7 @@ const SLOWEST: f64 = 1.0 / 8.0;
 
 impl Leads<'_, '_> {
     /// Measures a write's lead after a write on the same track of the first zone, in nanoseconds.
-    fn of_size(&mut self, sectors: u16) -> Result<Found, Error> {
+    fn of_size(&mut self, sectors: u16) -> Result<ThresholdEstimate, Error> {
         let kind = Kind {
             accesses: (Access::Write, Access::Write),
             sectors: (1, sectors),
@@ -130,7 +130,7 @@ impl Leads<'_, '_> {
 
     /// Computes the wait for one sector on a bus slower than the media, from the leads of writes of
     /// one and of two sectors. Only the former have a minimum delay.
-    fn slower(&mut self, [one, two]: [Found; 2]) -> Result<Wait, Error> {
+    fn slower(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
         let many = MANY.min(self.room());
         let slower = per_sector(two, self.of_size(many)?, many - 2);
         let media = self.setup.rotation.period_ns / self.sectors_of_track() as f64;
@@ -159,7 +159,11 @@ impl Leads<'_, '_> {
     /// Returns true if each further sector of a write, and not just the second one, lengthens the
     /// lead because the media would overtake the bus; `None` if that cannot be determined. A sector
     /// makes a difference of only some microseconds, so several are written.
-    fn is_overtaken(&mut self, one: Found, two: Found) -> Result<Option<bool>, Error> {
+    fn is_overtaken(
+        &mut self,
+        one: ThresholdEstimate,
+        two: ThresholdEstimate,
+    ) -> Result<Option<bool>, Error> {
         let several = SEVERAL.min(self.room());
         let still = self.of_size(several)?.median;
         let grown = (still - two.median) / f64::from(several - 2);
@@ -215,7 +219,7 @@ impl Leads<'_, '_> {
 
     /// Measures the number of sectors that the media wait for, at least two, and the extra wait:
     /// the lead grows from `one`'s by the time of a `sector` while the media wait for all.
-    fn waits_for(&mut self, one: Found, mut sector: Estimate) -> Result<Wait, Error> {
+    fn waits_for(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
         while waits < max && beyond.is_none_or(|beyond| waits + 1 < beyond) {
@@ -246,6 +250,7 @@ impl Leads<'_, '_> {
     }
 }
 
+/// Returns a delay in nanoseconds; none if it is too short to tell from none.
 fn if_different(delay: f64) -> Span {
     if delay > DIFFERENT {
         span(delay)
@@ -255,7 +260,7 @@ fn if_different(delay: f64) -> Span {
 }
 
 /// Returns the increase of a lead for each of `sectors` more.
-fn per_sector(less: Found, more: Found, sectors: u16) -> Estimate {
+fn per_sector(less: ThresholdEstimate, more: ThresholdEstimate, sectors: u16) -> Estimate {
     let each = |ns: f64| span(ns / f64::from(sectors));
     Estimate {
         value: each(more.median - less.median),

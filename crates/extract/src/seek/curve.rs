@@ -8,7 +8,7 @@ use super::plan::{Measured, Way, coarse_first, distances, narrow, refinements, s
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
 use crate::pairs::Pairs;
-use crate::threshold::{Found, Threshold, span};
+use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::{Effort, Error, Estimate};
 
 /// Number of trials that must confirm each side of an interval.
@@ -30,7 +30,7 @@ pub(super) struct Curve<'p, 'a, 'd> {
     still: f64,
     /// Extra time of inward seeks, in nanoseconds.
     inward: f64,
-    found: BTreeMap<u32, Found>,
+    found: BTreeMap<u32, ThresholdEstimate>,
     /// Distances whose trials were inconclusive.
     left_out: BTreeSet<u32>,
     /// True if some seek time was observed to vary.
@@ -99,7 +99,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
                 format!("without {left_out} of {all} distances, whose pairs give the time no bound")
             }),
         };
-        let point = |(&distance, found): (&u32, &Found)| SeekPoint {
+        let point = |(&distance, found): (&u32, &ThresholdEstimate)| SeekPoint {
             distance,
             mean: found.estimate(),
             maximum: span(found.upper),
@@ -149,7 +149,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         near: Threshold,
         narrow: f64,
         inward: impl Fn(u32) -> bool,
-    ) -> Result<Found, Error> {
+    ) -> Result<ThresholdEstimate, Error> {
         let (first, last) = self.ends;
         let room = last - first - distance;
         let (uneven, still, access) = (self.inward, self.still, self.access);
@@ -225,7 +225,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let share = f64::from(distance - d0) / f64::from(d1 - d0);
             return Some((t0 + share * (found.median - t0), 5e4));
         }
-        let slope = |(d, found): (&u32, &Found)| (t0 - found.median) / f64::from(d0 - d);
+        let slope =
+            |(d, found): (&u32, &ThresholdEstimate)| (t0 - found.median) / f64::from(d0 - d);
         let slope = below.next().map_or(0.0, slope);
         Some((t0 + slope * f64::from(distance - d0), 1e5))
     }

@@ -14,7 +14,7 @@ use crate::overheads::{Reads, Writes};
 use crate::rotation::Rotation;
 use crate::seek::Seeks;
 use crate::seek_command::Curves;
-use crate::timing::{Timing, Written};
+use crate::timing::{Timing, WriteMeasurements};
 use crate::{Cost, Effort, Estimate, Identity, layout};
 
 /// Options of a run.
@@ -101,7 +101,7 @@ impl Findings {
                 goes_on: None,
             }),
             read_hits: self.read_hits.unwrap_or_default(),
-            written: self.writes.map(|writes| Written {
+            written: self.writes.map(|writes| WriteMeasurements {
                 writes,
                 hits: self.write_hits.unwrap_or_default(),
                 seeks: match &self.write_seeks {

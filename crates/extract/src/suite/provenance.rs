@@ -21,7 +21,8 @@ pub enum Provenance {
     Measured {
         /// The method, as a phrase.
         method: String,
-        /// Half the width of its interval, with its unit; `None` if the value is exact.
+        /// Half the width of its interval, with its unit; `None` if the value is exact or
+        /// one of several.
         spread: Option<String>,
         samples: Option<u64>,
     },

@@ -78,12 +78,10 @@ fn zones_begin_at_any_angle() {
         end_cylinder: first + 20,
         sectors_per_track: sectors,
         first_offset_sectors: f64::from(offset),
-        reserved_sectors: SectorCount(0),
         track_skew_sectors: 14.0,
         cylinder_skew_sectors: 13.0,
         spares: 13,
-        slips: Vec::new(),
-        defects: Vec::new(),
+        ..Zone::default()
     };
     for offset in 0..42 {
         let mut spec = catalogued("hp-c2247");

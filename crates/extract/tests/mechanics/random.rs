@@ -163,13 +163,9 @@ fn large(seed: u64) -> Spec {
         first_cylinder: zone * each,
         end_cylinder: (zone + 1) * each,
         sectors_per_track: sectors(zone) as u32,
-        first_offset_sectors: 0.0,
-        reserved_sectors: SectorCount(0),
         track_skew_sectors: (skew * sectors(zone) as f64).round(),
         cylinder_skew_sectors: (1.2 * skew * sectors(zone) as f64).round(),
-        spares: 0,
-        slips: Vec::new(),
-        defects: Vec::new(),
+        ..Zone::default()
     };
     let of_zone = |zone: u32| sectors(zone) * u64::from(each * surfaces);
     spec.geometry = Geometry {

@@ -227,7 +227,7 @@ fn a_seek_that_does_not_wait_tells_nothing() {
 }
 
 /// A drive that, after a few successes, finds no sector after a seek over one distance.
-struct Lost<'a> {
+struct FailingSeeks<'a> {
     drive: SimulatedDrive,
     layout: &'a Layout,
     distance: u32,
@@ -237,7 +237,7 @@ struct Lost<'a> {
     at: Cylinder,
 }
 
-impl Transport for Lost<'_> {
+impl Transport for FailingSeeks<'_> {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const READ_10: u8 = 0x28;
         let mut reply = self.drive.execute(command, data)?;
@@ -278,7 +278,7 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
     let layout = Layout::new(&spec.geometry).unwrap();
     for (effort, distance) in [(Effort::Quick, 30), (Effort::Normal, 2)] {
         let good = Cell::new(u32::MAX);
-        let mut drive = Lost {
+        let mut drive = FailingSeeks {
             drive: SimulatedDrive::new(&spec, HOST, 1).unwrap(),
             layout: &layout,
             distance,

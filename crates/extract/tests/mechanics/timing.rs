@@ -98,12 +98,12 @@ fn overheads_are_found() {
 }
 
 /// A modelled drive that serves one request at a time.
-struct Served {
+struct SerialDrive {
     drive: Drive,
     now: Instant,
 }
 
-impl Served {
+impl SerialDrive {
     fn new(spec: &Spec, origin: Angle) -> Self {
         Self {
             drive: Drive::new(spec, origin).unwrap(),
@@ -146,11 +146,14 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
         let mut request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
         request.force_unit_access = true;
         let first = [&spec, &found]
-            .map(|spec| Served::new(spec, Angle::ZERO).serve(Instant::START, request));
+            .map(|spec| SerialDrive::new(spec, Angle::ZERO).serve(Instant::START, request));
         let period = spec.mechanics.period_ns;
         let late = first[1].after(first[0]).as_ns() as f64 / period;
         let origin = Angle::from_raw((late.rem_euclid(1.0) * 2f64.powi(64)) as u64);
-        let mut drives = [Served::new(&spec, Angle::ZERO), Served::new(&found, origin)];
+        let mut drives = [
+            SerialDrive::new(&spec, Angle::ZERO),
+            SerialDrive::new(&found, origin),
+        ];
         let (mut missed, count) = (0, 4000);
         let (mut at, mut is_dirty) = (Instant::START, false);
         for _ in 0..count {

@@ -128,13 +128,9 @@ fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
         first_cylinder: first,
         end_cylinder: first + 500,
         sectors_per_track: sectors,
-        first_offset_sectors: 0.0,
-        reserved_sectors: SectorCount(0),
         track_skew_sectors: 6.0,
         cylinder_skew_sectors: 8.0,
-        spares: 0,
-        slips: Vec::new(),
-        defects: Vec::new(),
+        ..Zone::default()
     };
     spec.geometry = Geometry {
         sector_bytes: 512,

@@ -387,13 +387,7 @@ mod tests {
             first_cylinder: 0,
             end_cylinder: 10_000,
             sectors_per_track: 10,
-            first_offset_sectors: 0.0,
-            reserved_sectors: SectorCount(0),
-            track_skew_sectors: 0.0,
-            cylinder_skew_sectors: 0.0,
-            spares: 0,
-            slips: Vec::new(),
-            defects: Vec::new(),
+            ..Zone::default()
         };
         let geometry = Geometry {
             surfaces: 2,

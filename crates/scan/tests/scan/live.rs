@@ -137,12 +137,12 @@ fn opened(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
 
 /// What a scan has brought: an account and an image.
 #[derive(Clone)]
-struct Kept {
+struct ScanState {
     account: ScanRecord,
     image: Vec<u8>,
 }
 
-impl Kept {
+impl ScanState {
     fn new() -> Self {
         Self {
             account: ScanRecord::new(SIZE, true),
@@ -179,12 +179,16 @@ impl Kept {
 }
 
 /// Continues a scan until all has been delivered, or this many deliveries.
-fn passed(memory: &Arc<Memory>, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> Kept {
+fn passed(
+    memory: &Arc<Memory>,
+    kept: ScanState,
+    (depth, max, stop): (usize, u64, u64),
+) -> ScanState {
     let live = opened(memory, depth, LIMIT);
     passed_on(live, kept, (depth, max, stop))
 }
 
-fn passed_on(live: Live, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> Kept {
+fn passed_on(live: Live, kept: ScanState, (depth, max, stop): (usize, u64, u64)) -> ScanState {
     let answers = live.inbox();
     let left = kept.account.remaining().clone();
     let mut kept = kept;
@@ -209,7 +213,7 @@ fn a_pass_finds_all_blocks_and_those_that_are_bad() {
         for (depth, tells) in [(1, true), (2, false), (2, true), (3, false)] {
             let memory = Arc::new(Memory::good().failing(seed, tells));
             let max = [1, 7, 64, 700][seed as usize % 4];
-            passed(&memory, Kept::new(), (depth, max, u64::MAX)).check(&memory);
+            passed(&memory, ScanState::new(), (depth, max, u64::MAX)).check(&memory);
         }
     }
 }
@@ -224,7 +228,7 @@ fn a_connection_that_closes_loses_nothing() {
             if closes { Act::Close } else { Act::Read }
         };
         let memory = Arc::new(Memory::new(seed, act).failing(seed, seed % 2 == 0));
-        passed(&memory, Kept::new(), (1, 32, u64::MAX)).check(&memory);
+        passed(&memory, ScanState::new(), (1, 32, u64::MAX)).check(&memory);
     }
 }
 
@@ -237,7 +241,7 @@ fn what_hangs_or_comes_late_loses_nothing() {
     };
     let memory = Arc::new(Memory::new(3, act).failing(5, false));
     let live = opened(&memory, 3, Span::from_ns(1_000_000_000));
-    passed_on(live, Kept::new(), (3, 50, u64::MAX)).check(&memory);
+    passed_on(live, ScanState::new(), (3, 50, u64::MAX)).check(&memory);
 }
 
 /// A source each of whose reads waits until it is let go; its first block is bad.
@@ -325,7 +329,7 @@ fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
     let memory = Arc::new(Memory::new(3, act));
     let live = opened(&memory, 2, LIMIT);
     let answers = live.inbox();
-    let kept = passed_on(live, Kept::new(), (2, 50, u64::MAX));
+    let kept = passed_on(live, ScanState::new(), (2, 50, u64::MAX));
     assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
     let left = kept.account.remaining().count().0;
     assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
@@ -344,13 +348,13 @@ proptest! {
         max in 1_u64..200,
     ) {
         let memory = Arc::new(Memory::good().failing(seed, seed % 2 == 0));
-        let mut kept = Kept::new();
+        let mut kept = ScanState::new();
         for (stop, is_killed) in stops {
             let bytes = kept.account.emit("memory");
             let after = passed(&memory, kept, (depth, max, stop));
             let bytes = if is_killed { bytes } else { after.account.emit("memory") };
             let account = ScanRecord::parse(&bytes, "memory", true).expect("its own bytes");
-            kept = Kept { account, image: after.image };
+            kept = ScanState { account, image: after.image };
         }
         passed(&memory, kept, (depth, max, u64::MAX)).check(&memory);
     }
@@ -390,7 +394,7 @@ fn a_scan_beside_a_foreground_loses_nothing() {
     let memory = Arc::new(Memory::new(3, act).failing(2, true));
     let live = opened(&memory, 2, Span::from_ns(200_000_000));
     let answers = live.inbox();
-    let kept = Arc::new(Mutex::new(Kept::new()));
+    let kept = Arc::new(Mutex::new(ScanState::new()));
     let (shared, data) = (Arc::clone(&kept), Arc::clone(&answers));
     let all = BlockSet::all(SIZE.sectors);
     let ran = scan.run_on(live, all, move |delivered| {

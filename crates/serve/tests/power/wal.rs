@@ -15,8 +15,9 @@ const PAGES: usize = 8;
 const HEADERS: [u64; 2] = [0, 1 + PAGES as u64];
 /// Start of the log, in blocks.
 const LOG: u64 = 16;
-/// Capacity of the log, in records, after which the pages are written.
+/// Capacity of the log, in records.
 const RECORDS: u64 = 16;
+/// Number of records after which the pages are written.
 const CHECKPOINT: u64 = 6;
 
 /// An omitted flush.

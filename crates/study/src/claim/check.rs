@@ -360,7 +360,7 @@ impl<'a> Keys<'a> {
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(min), Some(max)) if min > max => {
-                let expected = format!("no more than at_most, {max}");
+                let expected = format!("a number up to at_most, {max}");
                 Err(self.at.part("at_least").error(min, expected))
             }
             _ => Ok(Bounds::new(at_least, at_most, tie)),

@@ -294,7 +294,9 @@ impl ScanTable<'_> {
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
             (true, None) => Ok(SchedulerLocation::InFirmware),
-            (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
+            (true, Some(depth)) => {
+                Err(wrong("depth", depth, "it to be absent, as it scans inside"))
+            }
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);
                 if depth > max as usize {

@@ -92,7 +92,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     if arrival < *previous {
         let ns = previous.as_ns();
         let (whole, part) = (ns / 1_000_000, ns % 1_000_000);
-        let expected = format!("no time before {whole}.{part:06}, that of the previous line");
+        let expected = format!("{whole}.{part:06} or later, the time of the previous line");
         return Err(at.reject(&expected));
     }
     let device = device.device()?;

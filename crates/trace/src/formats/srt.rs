@@ -230,7 +230,7 @@ fn record(
     }
     let (start_us, stop_us) = (words.get(4), words.get(5));
     if stop_us < start_us {
-        let expected = format!("no time before the start, {start_us} us");
+        let expected = format!("the start, {start_us} us, or later");
         return Err(invalid(5, "stop", expected));
     }
     let first = u64::from(words.get(7)) * sector_bytes;

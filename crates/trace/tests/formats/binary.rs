@@ -78,7 +78,7 @@ fn invalid_srt_records() {
         ),
         (
             with(5, 9),
-            "stop: found \"9\", expected no time before the start, 10 us",
+            "stop: found \"9\", expected the start, 10 us, or later",
         ),
         (
             with(6, 0),

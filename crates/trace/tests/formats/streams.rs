@@ -168,7 +168,7 @@ fn invalid_rows_are_skipped_and_counted() {
          \"x\", expected a whole number from 0 to 18446744073709551615",
         "2 invalid rows skipped: invalid text; the first: x:5: found a blank line, expected a row",
         "1 invalid row skipped: invalid arrival_ms; the first: x:8: \
-         arrival_ms: found \"3.0\", expected no time before 3.500000, that of the previous line",
+         arrival_ms: found \"3.0\", expected 3.500000 or later, the time of the previous line",
     ];
     assert_eq!(notes, expected);
 }
@@ -195,7 +195,7 @@ fn rows_are_sorted_by_arrival() {
     assert_eq!(starts, (0..10_000).map(|row| row ^ 1).collect::<Vec<u64>>());
     assert_eq!(notes, ["5000 records reordered by arrival"]);
     let late = "0,1,512,r,9.0\n".repeat(5_000) + "0,1,512,r,8.0\n";
-    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, the arrival of a \
+    let expected = "x:5001: arrival: found \"8 s\", expected 9 s or later, the arrival of a \
                     much earlier record: sort the trace first";
     assert_eq!(refused(late.as_bytes(), "spc"), expected);
 }

@@ -356,12 +356,6 @@ impl Chunk {
 }
 
 layout! {
-    /// Blocks that read as zeroes.
-    pub struct Hole: 12 {
-        offset: u64 = FieldPosition::bytes(0, 8);
-        size: u32 = FieldPosition::bytes(8, 4);
-    }
-
     /// The state of consecutive blocks.
     pub struct Extent: 8 {
         length: u32 = FieldPosition::bytes(0, 4);

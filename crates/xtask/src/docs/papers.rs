@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::{at, program};
-use checked::{Checked, Listed, PAPERS, Paper};
+use checked::{Checked, PAPERS, Paper, StudyEntry};
 use figure::Comparison;
 use page::{Section, StudyFigure};
 
@@ -50,7 +50,7 @@ pub fn write(root: &Path) -> Result<(), String> {
 
 /// Writes the pages; returns what [`unexplained`] finds.
 fn write_pages(root: &Path) -> Result<Vec<String>, String> {
-    let studies: Vec<Listed> = program::json(root, &["study", "list"])?;
+    let studies: Vec<StudyEntry> = program::json(root, &["study", "list"])?;
     let results = program::build()?.with_file_name("results");
     let results = results.to_string_lossy();
     let arguments = ["study", "check", "--all", "--output", &results];
@@ -122,7 +122,7 @@ fn copy_figures(
 }
 
 /// Returns the studies of a paper that were checked.
-fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Vec<Section<'a>> {
+fn sections<'a>(name: &str, studies: &'a [StudyEntry], checked: &'a [Checked]) -> Vec<Section<'a>> {
     let sections = checked.iter().filter_map(|study| {
         let listed = studies.iter().find(|listed| listed.name == study.study)?;
         listed.is_of(name).then_some((listed, study))
@@ -153,7 +153,7 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use checked::{Claim, Conclusion, Known, Number};
+    use checked::{Claim, Conclusion, KnownReason, Number};
     use page::of_conclusion;
 
     fn claim(verdict: &str, known: Option<&str>) -> Claim {
@@ -162,7 +162,7 @@ mod tests {
             source: "s".to_owned(),
             theirs: "1".to_owned(),
             ours: "2".to_owned(),
-            known: known.map(|why| Known {
+            known: known.map(|why| KnownReason {
                 why: why.to_owned(),
                 cause: "our reading".to_owned(),
                 evidence: "tested".to_owned(),
@@ -178,8 +178,8 @@ mod tests {
         }
     }
 
-    fn listed() -> Listed {
-        Listed {
+    fn listed() -> StudyEntry {
+        StudyEntry {
             name: "one".to_owned(),
             title: "One".to_owned(),
             source: "paper, section 1".to_owned(),

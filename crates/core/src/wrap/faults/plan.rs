@@ -163,7 +163,7 @@ impl FaultPlan {
                 return Err(InputError::shown("outages", found, expected));
             }
             if let Some(before) = before.filter(|before| outage.from < before.until) {
-                let expected = format!("none that begins before {} ends", shown(before));
+                let expected = format!("one that begins when {} has ended", shown(before));
                 return Err(InputError::shown("outages", found, expected));
             }
             before = Some(outage);

@@ -255,7 +255,8 @@ fn cluster_means(numbers: &[f64], scatter: f64) -> Vec<f64> {
 
 impl TimingLocator<'_, '_> {
     /// Returns the tracks of the zone that begins with block `first`, and that block's position;
-    /// `None` if its tracks are not whole. `step` is the angle of one of `over` sectors.
+    /// `None` if its tracks are not whole. `step` is the angle of a sector, measured over `over`
+    /// sectors.
     pub(super) fn coarse_seed(
         &mut self,
         first: u64,

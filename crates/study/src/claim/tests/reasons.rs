@@ -90,7 +90,7 @@ fn a_reason_is_read_whole_or_refused() {
         ),
         (
             "evidence = \"conjecture\"\ncommand = \"c\"\nat_least = 1\nat_most = 2",
-            "known.command: found \"c\", expected none, as evidence is \"conjecture\"",
+            "known.command: found \"c\", expected it to be absent, as evidence is \"conjecture\"",
         ),
         (
             "evidence = \"guess\"\nat_least = 1\nat_most = 2",
@@ -106,7 +106,7 @@ fn a_reason_is_read_whole_or_refused() {
         ),
         (
             "evidence = \"conjecture\"\nat_least = 3\nat_most = 2",
-            "known.at_least: found 3, expected no more than at_most, 2",
+            "known.at_least: found 3, expected a number up to at_most, 2",
         ),
         (
             "evidence = \"conjecture\"\nat_least = 1\nat_most = 2\nwhere = { load = 3 }",

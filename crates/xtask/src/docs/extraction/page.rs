@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::run::{BEST, Found, Run, Verdict, specification};
+use super::run::{BEST, Findings, Run, Verdict, specification};
 use crate::docs::table;
 use crate::program::{self, MEASUREMENTS, trace};
 
@@ -69,7 +69,7 @@ fn row(run: &Run) -> Vec<String> {
     cells
 }
 
-fn cells_of(found: &Found) -> [String; 7] {
+fn cells_of(found: &Findings) -> [String; 7] {
     let layout = &found.layout;
     let (tracks, zones) = (&layout.tracks, &layout.zones);
     let placed = match (layout.is_exact, tracks.is_exact() && zones.is_exact()) {

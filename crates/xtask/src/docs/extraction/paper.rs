@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::run::{BEST, Found, Run, Verdict, specification};
+use super::run::{BEST, Findings, Run, Verdict, specification};
 use crate::at;
 use crate::docs::table;
 
@@ -95,7 +95,7 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
 struct Comparison<'a> {
     given: Spec,
     found: Spec,
-    run: &'a Found,
+    run: &'a Findings,
 }
 
 impl Comparison<'_> {

@@ -21,7 +21,7 @@ pub struct Run {
     pub failed: Vec<(String, String)>,
     pub commands: u64,
     pub minutes: f64,
-    pub found: Option<Found>,
+    pub found: Option<Findings>,
     pub why_none: Option<String>,
     /// Values outside their bounds.
     pub misses: Vec<String>,
@@ -35,7 +35,7 @@ impl Run {
 }
 
 #[derive(Deserialize)]
-pub struct Found {
+pub struct Findings {
     pub layout: Layout,
     pub assumed: Vec<String>,
     pub period_ns: [f64; 2],
@@ -118,7 +118,7 @@ pub enum Verdict {
     Wrong,
 }
 
-impl Found {
+impl Findings {
     /// Returns the sum of overheads that differs most: its name and the difference.
     pub fn worst_sum(&self) -> (&str, f64) {
         let differences = self.sums.iter().map(|(name, [was, is])| (name, is - was));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// The used part of `diskarm study list --json`.
 #[derive(Deserialize)]
-pub struct Listed {
+pub struct StudyEntry {
     pub name: String,
     pub title: String,
     pub source: String,
@@ -15,7 +15,7 @@ pub struct Listed {
     pub takes_traces: bool,
 }
 
-impl Listed {
+impl StudyEntry {
     /// Returns true if it repeats the paper `name`: its source begins with that name.
     pub fn is_of(&self, name: &str) -> bool {
         self.source.split(',').next() == Some(name)
@@ -35,7 +35,7 @@ pub struct Claim {
     pub source: String,
     pub theirs: String,
     pub ours: String,
-    pub known: Option<Known>,
+    pub known: Option<KnownReason>,
     pub verdict: String,
     pub explained: bool,
     pub bounds: String,
@@ -84,14 +84,14 @@ impl Claim {
 
 /// The reason of a failing claim, from its study.
 #[derive(Deserialize)]
-pub struct Known {
+pub struct KnownReason {
     pub why: String,
     pub cause: String,
     pub evidence: String,
     pub command: Option<String>,
 }
 
-impl Known {
+impl KnownReason {
     /// Returns the cause, its evidence and the reason.
     pub fn note(&self) -> String {
         let command = self.command.as_ref();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::checked::{Checked, Claim, Listed, Paper};
+use super::checked::{Checked, Claim, Paper, StudyEntry};
 use super::figure::Comparison;
 use crate::docs::{MAX_COLUMNS, filled};
 
@@ -21,7 +21,7 @@ pub struct StudyFigure {
 }
 
 /// A study and its claims.
-pub type Section<'a> = (&'a Listed, &'a Checked);
+pub type Section<'a> = (&'a StudyEntry, &'a Checked);
 
 /// Returns the index: the number of claims of each paper by verdict.
 pub fn index(papers: &[(&Paper, Vec<Section<'_>>)]) -> String {
@@ -237,7 +237,7 @@ fn verdict(claim: &Claim) -> String {
 }
 
 /// Returns all claims of a study, with the reasons of those that do not hold.
-fn section(listed: &Listed, study: &Checked) -> String {
+fn section(listed: &StudyEntry, study: &Checked) -> String {
     let mut text = format!("\n### {}: {}\n\n", listed.name, listed.title);
     let with_traces = listed.takes_traces;
     let traces = if with_traces {
