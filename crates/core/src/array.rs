@@ -224,6 +224,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Starts a request, unless it has to wait for another one.
+    #[inline(always)]
     fn begin(&mut self, now: Instant, pending: Pending) {
         let Pending { request, arrived } = pending;
         if self.may_fail && self.has_lost_data() {
@@ -334,6 +335,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Adds a part, and starts it if its rows are free.
+    #[inline(always)]
     pub(crate) fn enter(&mut self, part: Part, now: Instant) {
         let rows = part.rows.clone();
         let id = self.parts.insert(part);
@@ -355,6 +357,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Builds the command number `index` of a part, and returns its device with it.
+    #[inline(always)]
     pub(crate) fn command(&self, id: u64, index: usize) -> (usize, Pending) {
         let part = &self.parts[id];
         let whole = self.request_of(part).unwrap_or(&REBUILD);
@@ -399,6 +402,7 @@ impl<P: Placement> Array<P> {
         self.events.set(member, event);
     }
 
+    #[inline(always)]
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
@@ -413,6 +417,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Records how a command of a member ended, whether or not its device had taken it.
+    #[inline(always)]
     pub(crate) fn settle(&mut self, member: usize, done: &Completion) {
         let (id, _) = part_of(done.request.id);
         let mut status = done.status;
@@ -444,24 +449,27 @@ impl<P: Placement> Array<P> {
 
     /// Ends a part, and starts those that waited for its rows.
     pub(crate) fn end_part(&mut self, id: u64) {
-        let part = self.parts.remove(id);
-        let at = part.since;
+        let part = &self.parts[id];
+        let (rows, at) = (part.rows.clone(), part.since);
         if let Some(request) = part.parent {
-            if let Some(completion) = self.parents[request].end_part(&part) {
-                self.finish(request, Some(completion));
+            let completion = self.parents[request].end_part(part);
+            self.parts.discard(id);
+            if completion.is_some() {
+                self.finish(request, completion);
             }
         } else {
+            let part = self.parts.remove(id);
             self.end_rebuild_step(&part);
         }
-        self.leave_rows(id, &part, at);
+        self.leave_rows(id, rows, at);
     }
 
     /// Releases the rows of a part, and starts the parts that waited for them.
-    pub(crate) fn leave_rows(&mut self, id: u64, part: &Part, now: Instant) {
-        if part.rows.is_empty() {
+    pub(crate) fn leave_rows(&mut self, id: u64, rows: Range<u64>, now: Instant) {
+        if rows.is_empty() {
             return;
         }
-        for next in self.rows.release(id, part.rows.clone()) {
+        for next in self.rows.release(id, rows) {
             let waits = &mut self.parts[next];
             waits.blocked -= 1;
             if waits.blocked == 0 {
@@ -474,16 +482,19 @@ impl<P: Placement> Array<P> {
     }
 
     /// Removes a request with nothing left to do; completes it unless it has completed before.
+    #[inline(always)]
     pub(crate) fn finish(&mut self, id: u64, completion: Option<Completion>) {
-        let parent = self.parents.remove(id);
-        if completion.is_none() && parent.is_reported {
+        if completion.is_none() && self.parents[id].is_reported {
             self.reported -= 1;
         }
+        self.parents.discard(id);
         if self.may_fail {
             self.failures.count_completion();
         }
         self.gate.leave(id);
-        self.due.extend(completion);
+        if let Some(completion) = completion {
+            self.due.push_back(completion);
+        }
     }
 
     /// Ends a request without a member.
@@ -586,7 +597,7 @@ impl<P: Placement> Array<P> {
                 // It may have blocked others.
                 self.feed_member(member, now);
             }
-            self.leave_rows(id, &part, now);
+            self.leave_rows(id, part.rows, now);
         }
     }
 }

@@ -264,9 +264,10 @@ impl Mirror {
 
     /// Submits a copy to its member, or queues it if the member is busy.
     fn start_copy(&mut self, id: u64, now: Instant) {
-        let is_single = self.parts[id].commands.len() == 1;
-        let (member, Pending { request, .. }) = self.command(id, 0);
+        let (member, is_single) = (self.parts[id].member(), self.parts[id].commands.len() == 1);
         if is_single
+            && self.members[member].queue.is_empty()
+            && let (_, Pending { request, .. }) = self.command(id, 0)
             && request.is_simple_transfer()
             && self.is_free(member, &request)
             && (self.placement.destaging.is_none() || request.op.is_read())
@@ -284,41 +285,59 @@ impl Mirror {
     /// Adds the commands of a copy to the queue of its member.
     fn enqueue(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
-        let (count, rebuilds) = (part.commands.len(), part.parent.is_none());
+        let (member, count) = (part.member(), part.commands.len());
+        let is_destaged = self.placement.destaging.is_some() && part.parent.is_some();
         for index in 0..count {
-            let (member, pending) = self.command(id, index);
-            let Request { op, .. } = pending.request;
-            let is_destaged = self.placement.destaging.is_some() && !rebuilds && op == Op::Write;
-            if is_destaged && pending.request.is_simple_transfer() {
-                self.members[member].writes_waiting += 1;
+            let (_, pending) = self.command(id, index);
+            let own = &mut self.members[member];
+            let request = &pending.request;
+            if is_destaged && request.op == Op::Write && request.is_simple_transfer() {
+                own.writes_waiting += 1;
                 self.placement.sides[member].writes.add(pending);
             } else {
-                self.members[member].add(pending);
-            }
-            if index + 1 == count {
-                self.placement.sides[member].load += 1;
-                self.count_waiting(member, now);
+                own.add(pending);
             }
         }
+        self.placement.sides[member].load += 1;
+        self.count_waiting(member, now);
     }
 
     /// Records how many commands wait for a member from now on.
+    #[inline(always)]
     fn count_waiting(&mut self, member: usize, now: Instant) {
         let own = &mut self.members[member];
         let waiting = own.queue.len() + self.placement.sides[member].writes.len();
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits the commands that wait for both members until they accept no more.
-    fn feed_pair(&mut self, now: Instant) {
+    /// Submits the commands that wait for both members until they accept no more. Returns which
+    /// members took any.
+    #[inline(always)]
+    fn feed_pair(&mut self, now: Instant) -> [bool; 2] {
+        if self.members.iter().any(|own| own.device.has_room()) {
+            self.feed_free(now)
+        } else {
+            [false; 2]
+        }
+    }
+
+    /// Does what [`Self::feed_pair`] does where a member accepts some.
+    #[inline(never)]
+    fn feed_free(&mut self, now: Instant) -> [bool; 2] {
+        let mut have_taken = [false; 2];
         loop {
-            let has_taken = self.feed_side(0, now) | self.feed_side(1, now);
+            let mut has_taken = false;
+            for member in [0, 1] {
+                if self.members[member].device.has_room() && self.feed_side(member, now) {
+                    (has_taken, have_taken[member]) = (true, true);
+                }
+            }
             // A read that one takes leaves the queue of the other, which may make way for another
             // request; and a batch may pass the turn on.
             let withholds = |own: &Member| !own.queue.is_empty() && own.device.has_room();
             let again = || self.placement.destaging.is_some() || self.members.iter().any(withholds);
             if !has_taken || !again() {
-                return;
+                return have_taken;
             }
         }
     }
@@ -326,9 +345,7 @@ impl Mirror {
     /// Submits the commands that wait for one member. Returns true if it took any.
     fn feed_side(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
-        while self.members[member].device.has_room()
-            && let Some(request) = self.next_command(member, now)
-        {
+        while let Some(request) = self.next_command(member, now) {
             self.send(member, now, &request);
             self.members[member].writes_waiting -= usize::from(request.op == Op::Write);
             self.count_waiting(member, now);
@@ -342,10 +359,21 @@ impl Mirror {
 
     /// Removes the command that a member serves next from its queues, if it is free for one.
     fn next_command(&mut self, member: usize, now: Instant) -> Option<Request> {
-        let Some(destaging) = self.placement.destaging else {
-            let own = self.members[member].next(now);
-            return own.or_else(|| self.next_of_other(member, now));
-        };
+        if let Some(destaging) = self.placement.destaging {
+            return self.next_destaged(destaging, member, now);
+        }
+        let own = self.members[member].next(now);
+        own.or_else(|| self.next_of_other(member, now))
+    }
+
+    /// Removes the command that a member serves next, where writes wait for time.
+    #[inline(never)]
+    fn next_destaged(
+        &mut self,
+        destaging: DestageConfig,
+        member: usize,
+        now: Instant,
+    ) -> Option<Request> {
         let Pair {
             sides,
             turn,
@@ -387,14 +415,15 @@ impl Mirror {
 
     /// Removes a copy from the queue of its member.
     fn withdraw_copy(&mut self, id: u64, now: Instant) {
-        let part = self.parts.remove(id);
-        let member = part.member();
+        let part = &self.parts[id];
+        let (member, waiting) = (part.member(), part.waiting);
         if let Some(id) = part.parent {
             let parent = &mut self.parents[id];
             parent.state.parts[member] = None;
             parent.left -= 1;
         }
-        for index in 0..part.waiting {
+        self.parts.discard(id);
+        for index in 0..waiting {
             let is_taken = self.take_waiting(member, child_id(id, index));
             assert!(is_taken, "a command of copy {id} is lost");
         }
@@ -421,7 +450,7 @@ impl Mirror {
 
     /// Ends a copy of the write or flush `request`.
     fn end_copy(&mut self, request: u64, id: u64, done: &Completion) {
-        let part = self.parts.remove(id);
+        let part = &self.parts[id];
         let member = part.member();
         let parent = &mut self.parents[request];
         parent.left -= 1;
@@ -446,6 +475,7 @@ impl Mirror {
             outcome: done.outcome,
             status,
         };
+        self.parts.discard(id);
         if is_last {
             self.finish(request, is_due.then_some(completion));
         } else if is_due {
@@ -465,7 +495,7 @@ impl Mirror {
         let read = parent.request;
         if let Some(other) = parent.state.parts[1 - slot] {
             parent.left -= 1;
-            self.parts.remove(id);
+            self.parts.discard(id);
             return self.prefer(1 - slot, other);
         }
         let commands = self.copy_commands(1 - slot, &read);
@@ -479,7 +509,7 @@ impl Mirror {
             _ if part.is_aborted => Some(Status::Aborted),
             failed => failed.filter(|_| read.op.is_read()),
         };
-        self.parts.remove(id);
+        self.parts.discard(id);
         // The other member has written it, or could not.
         let other = self.parents[request].state.ended[1 - slot];
         self.finish_unserved(request, status.unwrap_or(other), now);
@@ -520,11 +550,10 @@ impl Placement for Pair {
         array.start_copy(part, now);
     }
 
+    #[inline(always)]
     fn sent(array: &mut Mirror, member: usize, id: u64, index: usize, now: Instant) {
         let part = &mut array.parts[id];
-        if part.waiting > 0 {
-            part.taken_early.insert(index);
-        }
+        part.commands.take(index);
         let parent = part.parent.map(|id| &array.parents[id]);
         if let Some(parent) = parent.filter(|parent| parent.request.op.is_read())
             && let Some(other) = parent.state.parts[1 - member]
@@ -534,14 +563,16 @@ impl Placement for Pair {
     }
 
     fn feed(array: &mut Mirror, member: usize, now: Instant) {
-        array.feed_pair(now);
-        array.note_event(member);
+        if !array.feed_pair(now)[member] {
+            array.note_event(member);
+        }
     }
 
     fn feed_all(array: &mut Mirror, now: Instant) {
         array.feed_pair(now);
     }
 
+    #[inline(always)]
     fn complete(array: &mut Mirror, member: usize, done: &Completion) {
         let own = &mut array.members[member];
         if own.inside == 0 && array.placement.sides[member].writes.end_batch() {
@@ -550,6 +581,7 @@ impl Placement for Pair {
         array.settle(member, done);
     }
 
+    #[inline(always)]
     fn end_step(array: &mut Mirror, id: u64, done: &Completion) {
         let part = &array.parts[id];
         array.placement.sides[part.member()].load -= 1;

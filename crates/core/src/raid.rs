@@ -259,7 +259,7 @@ impl Raid {
         });
         parent.left = parent.left + again.len() - 1;
         parent.has_begun = true;
-        self.leave_rows(id, &part, now);
+        self.leave_rows(id, part.rows, now);
         for part in again {
             self.enter(part, now);
         }

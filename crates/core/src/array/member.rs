@@ -265,41 +265,39 @@ impl Device for Vacant {
 /// events below it, so that a change costs at most one comparison per level.
 pub struct Events {
     /// The root is node 1, the children of node n are 2n and 2n+1, and the leaves are the second
-    /// half. `None` loses against all.
-    nodes: Vec<Option<(Instant, u32)>>,
+    /// half: the instant, and the member in the lower 32 bits; [`NO_EVENT`] without an event.
+    nodes: Vec<u128>,
 }
+
+/// Later than all events.
+const NO_EVENT: u128 = u128::MAX;
 
 impl Events {
     pub fn new(members: usize) -> Self {
         Self {
-            nodes: vec![None; 2 * members.next_power_of_two()],
+            nodes: vec![NO_EVENT; 2 * members.next_power_of_two()],
         }
     }
 
     /// Returns the earliest event and its member; ties go to the first member.
     #[inline]
     pub fn earliest(&self) -> Option<(Instant, usize)> {
-        self.nodes[1].map(|(at, member)| (at, member as usize))
+        let first = self.nodes[1];
+        let at = (first >> 32) as u64;
+        (first != NO_EVENT).then(|| (Instant::from_ns(at), first as u32 as usize))
     }
 
     #[inline]
     pub fn set(&mut self, member: usize, event: Option<Instant>) {
         let mut node = self.nodes.len() / 2 + member;
-        let event = event.map(|at| (at, member as u32));
-        if self.nodes[node] == event {
-            return;
-        }
-        self.nodes[node] = event;
-        while node > 1 {
-            node /= 2;
-            let winner = match (self.nodes[2 * node], self.nodes[2 * node + 1]) {
-                (Some(left), Some(right)) => Some(left.min(right)),
-                (left, right) => left.or(right),
-            };
-            if self.nodes[node] == winner {
+        let mut first = event.map_or(NO_EVENT, |at| u128::from(at.as_ns()) << 32 | member as u128);
+        while self.nodes[node] != first {
+            self.nodes[node] = first;
+            if node == 1 {
                 return;
             }
-            self.nodes[node] = winner;
+            first = first.min(self.nodes[node ^ 1]);
+            node /= 2;
         }
     }
 }

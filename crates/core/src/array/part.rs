@@ -1,6 +1,6 @@
 //! The parts of a request: the commands that it needs, as plain data, and their progress.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, Range};
 
 use crate::device::{Breakdown, Completion, Outcome, Status};
@@ -15,6 +15,8 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
+    /// The member has taken it; recorded by pairs alone.
+    pub is_taken: bool,
 }
 
 impl Access {
@@ -24,28 +26,44 @@ impl Access {
             op,
             start,
             sectors,
+            is_taken: false,
         }
     }
 }
 
 /// A few commands; a single one needs no allocation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commands {
-    #[default]
-    None,
     One(Access),
+    /// None, or several.
     Many(Vec<Access>),
+}
+
+impl Default for Commands {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
 }
 
 impl FromIterator<Access> for Commands {
     fn from_iter<I: IntoIterator<Item = Access>>(commands: I) -> Self {
         let mut commands = commands.into_iter();
         match (commands.next(), commands.next()) {
-            (None, _) => Self::None,
+            (None, _) => Self::default(),
             (Some(only), None) => Self::One(only),
             (Some(first), Some(second)) => {
                 Self::Many([first, second].into_iter().chain(commands).collect())
             }
+        }
+    }
+}
+
+impl Commands {
+    /// Records that a member has taken the command number `index`.
+    pub fn take(&mut self, index: usize) {
+        match self {
+            Self::One(only) => only.is_taken = true,
+            Self::Many(commands) => commands[index].is_taken = true,
         }
     }
 }
@@ -55,7 +73,6 @@ impl Deref for Commands {
 
     fn deref(&self) -> &[Access] {
         match self {
-            Self::None => &[],
             Self::One(only) => std::slice::from_ref(only),
             Self::Many(commands) => commands,
         }
@@ -180,8 +197,6 @@ pub struct Part {
     left: usize,
     /// Commands of this step that no member has taken.
     pub waiting: usize,
-    /// Commands of this step that a member took while others waited; recorded by pairs alone.
-    pub taken_early: BTreeSet<usize>,
     /// The time from which this step has waited.
     pub since: Instant,
     /// The time spent in the steps and attempts before.
@@ -209,7 +224,6 @@ impl Part {
             blocked: 0,
             left: plan.begin.len(),
             waiting: plan.begin.len(),
-            taken_early: BTreeSet::new(),
             commands: plan.begin,
             follow: plan.follow,
             since: arrived,
@@ -262,11 +276,11 @@ impl Part {
     pub fn set_commands(&mut self, commands: Commands, follow: Commands) {
         self.left = commands.len();
         self.waiting = commands.len();
-        self.taken_early.clear();
         (self.commands, self.follow) = (commands, follow);
     }
 
     /// Builds the command number `index` of this step for `request`.
+    #[inline(always)]
     pub fn command(&self, id: u64, index: usize, request: &Request) -> Request {
         member_command(request, child_id(id, index), &self.commands[index])
     }
@@ -314,6 +328,7 @@ impl Part {
 
     /// Records that a command has ended, with its status translated. Returns true if it was the
     /// last of the step.
+    #[inline(always)]
     pub fn end_command(&mut self, done: &Completion, status: Status) -> bool {
         self.left -= 1;
         self.status = more_severe(self.status, status);
@@ -340,7 +355,7 @@ impl Part {
             return false;
         }
         let follow = std::mem::take(&mut self.follow);
-        self.set_commands(follow, Commands::None);
+        self.set_commands(follow, Commands::default());
         self.outcome = None;
         true
     }
@@ -348,7 +363,7 @@ impl Part {
     /// Starts the step again with `commands`: what it has done is gone with a member.
     pub fn restart(&mut self, commands: Commands) {
         (self.status, self.outcome, self.other) = (Status::Good, None, None);
-        self.set_commands(commands, Commands::None);
+        self.set_commands(commands, Commands::default());
     }
 
     /// Prepares a second attempt with `commands` after a first that failed.
@@ -366,6 +381,7 @@ impl Part {
 }
 
 /// Builds the command `access` for `request`.
+#[inline(always)]
 pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
     // An ordered request is alone: the array itself keeps the order.
     let ordering = match request.ordering {
@@ -441,6 +457,9 @@ pub const fn overlaps(one: &Range<u64>, other: &Range<u64>) -> bool {
 
 /// Returns the more severe of two statuses.
 pub fn more_severe(one: Status, other: Status) -> Status {
+    if other == Status::Good {
+        return one;
+    }
     let severity = |status: Status| match status {
         Status::Good => (0, 0),
         Status::Recovered { retries } => (1, retries),

@@ -185,6 +185,9 @@ impl Layout {
 
     fn chained_share(&self, disk: usize, failed: DiskSet) -> f64 {
         let disks = self.disks;
+        if failed.is_empty() {
+            return 1.0;
+        }
         let since = (0..disks).find(|d| failed.contains((disk + disks - d) % disks));
         let until = (1..=disks).find(|d| failed.contains((disk + d) % disks));
         match (since, until) {

@@ -7,25 +7,15 @@ use std::ops::{Index, IndexMut};
 /// removing take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
-    slots: Vec<Slot<P>>,
-    /// The first free slot; one past the last slot where all are taken.
-    free: usize,
-    outstanding: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Slot<P> {
-    Taken(P),
-    /// With the next free one.
-    Free(usize),
+    slots: Vec<Option<P>>,
+    free: Vec<u64>,
 }
 
 impl<P> Default for Children<P> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
-            free: 0,
-            outstanding: 0,
+            free: Vec::new(),
         }
     }
 }
@@ -33,32 +23,23 @@ impl<P> Default for Children<P> {
 impl<P> Children<P> {
     /// Returns true if no child is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.outstanding == 0
+        self.len() == 0
     }
 
     /// Returns the number of children that are outstanding.
     pub fn len(&self) -> usize {
-        self.outstanding
+        self.slots.len() - self.free.len()
     }
 
     /// Inserts `parent` and returns the id of its child.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, parent: P) -> u64 {
-        let id = self.free;
-        self.outstanding += 1;
-        match self.slots.get_mut(id) {
-            Some(slot) => {
-                if let Slot::Free(next) = *slot {
-                    self.free = next;
-                }
-                *slot = Slot::Taken(parent);
-            }
-            None => {
-                self.slots.push(Slot::Taken(parent));
-                self.free = self.slots.len();
-            }
+        if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = Some(parent);
+            return id;
         }
-        id as u64
+        self.slots.push(Some(parent));
+        self.slots.len() as u64 - 1
     }
 
     /// Removes the child `id` and returns its parent.
@@ -67,35 +48,35 @@ impl<P> Children<P> {
     /// If no such child is outstanding: it completed twice, or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
-        let free = Slot::Free(self.free);
-        match self
-            .slots
-            .get_mut(id as usize)
-            .map(|slot| std::mem::replace(slot, free))
-        {
-            Some(Slot::Taken(parent)) => {
-                self.free = id as usize;
-                self.outstanding -= 1;
-                parent
-            }
-            _ => panic!("child {id} completed, but is not outstanding"),
+        self.free.push(id);
+        match self.slots.get_mut(id as usize).and_then(Option::take) {
+            Some(parent) => parent,
+            None => panic!("child {id} completed, but is not outstanding"),
         }
     }
 
+    /// Removes the child `id` and drops its parent where it is: large ones are expensive to move.
+    /// Panics as [`remove`](Self::remove) does.
+    #[inline]
+    pub fn discard(&mut self, id: u64) {
+        assert!(
+            self.get(id).is_some(),
+            "child {id} completed, but is not outstanding"
+        );
+        self.slots[id as usize] = None;
+        self.free.push(id);
+    }
+
     /// Returns the parent of the child `id` if that is outstanding.
+    #[inline]
     pub fn get(&self, id: u64) -> Option<&P> {
-        match self.slots.get(id as usize)? {
-            Slot::Taken(parent) => Some(parent),
-            Slot::Free(_) => None,
-        }
+        self.slots.get(id as usize)?.as_ref()
     }
 
     /// Returns the outstanding children with their parents, by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
-        (0..).zip(&self.slots).filter_map(|(id, slot)| match slot {
-            Slot::Taken(parent) => Some((id, parent)),
-            Slot::Free(_) => None,
-        })
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
     }
 
     /// Returns an outstanding child whose parent `is_wanted`, in linear time.
@@ -114,8 +95,8 @@ impl<P> Index<u64> for Children<P> {
     #[inline]
     fn index(&self, id: u64) -> &P {
         match &self.slots[id as usize] {
-            Slot::Taken(parent) => parent,
-            Slot::Free(_) => panic!("child {id} is not outstanding"),
+            Some(parent) => parent,
+            None => panic!("child {id} is not outstanding"),
         }
     }
 }
@@ -124,8 +105,8 @@ impl<P> IndexMut<u64> for Children<P> {
     #[inline]
     fn index_mut(&mut self, id: u64) -> &mut P {
         match &mut self.slots[id as usize] {
-            Slot::Taken(parent) => parent,
-            Slot::Free(_) => panic!("child {id} is not outstanding"),
+            Some(parent) => parent,
+            None => panic!("child {id} is not outstanding"),
         }
     }
 }

@@ -42,6 +42,7 @@ impl Layout {
     }
 
     /// Returns the commands for the copy of a request at a member.
+    #[inline(always)]
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
         let access = |blocks: Range<u64>| {
             let start = self.position(member, blocks.start);

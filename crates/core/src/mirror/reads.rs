@@ -1,7 +1,7 @@
 //! The member that reads, and the retry of a read at the other one.
 
 use super::routing::Prospect;
-use super::{Divided, Mirror};
+use super::{Divided, Mirror, Pair};
 use crate::array::{Part, child_id, member_command, next_of, part_of};
 use crate::device::Completion;
 use crate::request::Request;
@@ -18,9 +18,10 @@ impl Mirror {
 
     /// Chooses the member for a read; `None` under a shared queue.
     pub(super) fn route(&mut self, request: &Request, now: Instant) -> Option<usize> {
-        let loads = [0, 1].map(|member: usize| self.placement.sides[member].load);
-        let router = self.placement.router.as_mut()?;
+        let Pair { router, sides, .. } = &mut self.placement;
+        let router = router.as_mut()?;
         if !router.rehearses() {
+            let loads = [0, 1].map(|member: usize| sides[member].load);
             return Some(router.route(loads, request));
         }
         let prospects = [0, 1].map(|member| self.prospect(member, request));
@@ -36,7 +37,7 @@ impl Mirror {
             .collect();
         waiting.sort_unstable_by_key(|(_, part)| (part.since, self.number(part)));
         let waiting = waiting.into_iter().flat_map(|(id, part)| {
-            let left = (0..part.commands.len()).filter(|index| !part.taken_early.contains(index));
+            let left = (0..part.commands.len()).filter(|index| !part.commands[*index].is_taken);
             left.map(move |index| self.command(id, index).1)
         });
         // No part has this id.
@@ -133,16 +134,21 @@ impl Mirror {
     /// Returns the member that is free for a read: of two the one that would complete it sooner,
     /// the first if they are equal.
     pub(super) fn free_member(&self, request: &Request, now: Instant) -> Option<usize> {
-        let commands = [0, 1].map(|member| self.first_command(member, request));
-        let is_free = |&member: &usize| self.is_free(member, &commands[member]);
-        let mut free = [0, 1].into_iter().filter(is_free);
-        let (first, second) = (free.next()?, free.next());
-        second.map_or(Some(first), |second| {
-            let takes =
-                |member: usize| access(&self.members[member].device, now, &commands[member]);
-            let is_sooner = takes(second) < takes(first);
-            Some(if is_sooner { second } else { first })
-        })
+        // Most often commands wait for both, and only this has to be known.
+        if self.members.iter().all(|own| !own.queue.is_empty()) {
+            return None;
+        }
+        let free = [0, 1].map(|member: usize| {
+            let command = self.first_command(member, request);
+            self.is_free(member, &command).then_some(command)
+        });
+        let takes = |member: usize, command| access(&self.members[member].device, now, command);
+        match &free {
+            [None, None] => None,
+            [Some(_), None] => Some(0),
+            [None, Some(_)] => Some(1),
+            [Some(first), Some(second)] => Some(usize::from(takes(1, second) < takes(0, first))),
+        }
     }
 
     /// Ends the read `parent` at a member, or tries it at the other if it failed.

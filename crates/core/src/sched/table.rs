@@ -217,7 +217,7 @@ mod tests {
         let error = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "fcfs: found \"w\", expected just the name, which takes no parameters"
+            "fcfs: found \"w\", expected the name without parameters"
         );
     }
 
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(
             error("sptf(1)"),
-            "sptf: found \"1\", expected just the name, which takes no parameters"
+            "sptf: found \"1\", expected the name without parameters"
         );
     }
 

@@ -40,9 +40,12 @@ impl OverTime {
     }
 
     /// Sets the quantity to `value` from `at` on. A value that is replaced at the instant it begins
-    /// counts only for the maximum. Panics when `at` is before the last step.
+    /// counts only for the maximum. Panics when `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
+        if value == self.value {
+            return;
+        }
         self.area += area(at - self.since, self.value);
         self.since = at;
         self.value = value;

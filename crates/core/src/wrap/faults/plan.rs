@@ -227,7 +227,10 @@ mod tests {
             ..FaultPlan::default()
         };
         let error = plan.check().expect_err("they overlap").to_string();
-        assert!(error.contains("before 1 s to 3 s ends"), "{error}");
+        assert!(
+            error.contains("begins when 1 s to 3 s has ended"),
+            "{error}"
+        );
         let sound = field(&|plan| {
             plan.outages = vec![outage(1.0, 2.0), outage(2.0, 4.0)];
             plan.random_medium_errors = errors(1.0, 0);
