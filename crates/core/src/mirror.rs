@@ -242,6 +242,7 @@ impl Mirror {
     }
 
     /// Adds the copy of a request at a member, and returns its part.
+    #[inline(always)]
     fn add_copy(&mut self, request: u64, member: usize) -> u64 {
         let parent = &mut self.parents[request];
         let blocks = blocks_of(&parent.request);
@@ -283,6 +284,7 @@ impl Mirror {
     }
 
     /// Adds the commands of a copy to the queue of its member.
+    #[inline(always)]
     fn enqueue(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
         let (member, count) = (part.member(), part.commands.len());
@@ -414,6 +416,7 @@ impl Mirror {
     }
 
     /// Removes a copy from the queue of its member.
+    #[inline(always)]
     fn withdraw_copy(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
         let (member, waiting) = (part.member(), part.waiting);

@@ -122,6 +122,7 @@ impl Member {
 }
 
 /// Removes the command that `device` takes next from `queue`.
+#[inline(always)]
 pub fn next_of(
     queue: &mut CommandQueue<BoxedDevice>,
     device: &BoxedDevice,
