@@ -39,8 +39,7 @@ impl Distances {
         Self::from_cylinders(&sectors)
     }
 
-    /// The distances on `cylinders` cylinders of equal capacity: the non-zoned drives of liu05,
-    /// section 4.1.1.
+    /// The distances on a drive without zones: `cylinders` of equal capacity (liu05, section 4.1.1).
     ///
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
@@ -55,9 +54,7 @@ impl Distances {
     /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
     /// difference is the autocorrelation of the steps from one cylinder to the next. A zoned drive
     /// has few steps, so the cost is the number of cylinders plus the number of pairs of steps.
-    ///
-    /// # Panics
-    /// If the cylinders hold more than 2^62 sectors.
+    /// Panics if there are more than 2^62 sectors.
     pub fn from_cylinders(sectors: &[u64]) -> Self {
         let total: u128 = sectors.iter().copied().map(u128::from).sum();
         assert!(total <= 1 << 62, "{total} sectors");
@@ -86,7 +83,6 @@ impl Distances {
         }
     }
 
-    /// Returns the number of cylinders; all distances are smaller.
     pub fn cylinders(&self) -> u32 {
         self.pairs.len() as u32
     }
@@ -102,18 +98,19 @@ impl Distances {
         }
     }
 
-    /// Returns the mean distance, in cylinders.
     pub fn mean_cylinders(&self) -> f64 {
         self.moments(f64::from).first
     }
 
-    /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4), in its
-    /// unit.
+    /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4).
     pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
-        Moments::mixture((0..self.cylinders()).map(|distance| {
-            let time = Moments::constant(time(distance));
-            (self.probability(distance), time)
-        }))
+        let time = |distance| {
+            (
+                self.probability(distance),
+                Moments::constant(time(distance)),
+            )
+        };
+        Moments::mixture((0..self.cylinders()).map(time))
     }
 }
 

@@ -271,11 +271,10 @@ fn rotational_waits_of_two_copies() {
         let done = last(pair_of(&spec, seed), &[], at(500.0, op));
         done.breakdown.rotation.as_ms() / 10.0
     };
-    let run = |run: u64| {
+    let [read, write] = means((0..RUNS).map(|run| {
         let mean = |op| (0..PAIRS).map(|n| wait(op, run * PAIRS + n)).sum::<f64>() / PAIRS as f64;
         [Op::Read, Op::Write].map(mean)
-    };
-    let [read, write] = means((0..RUNS).map(run));
+    }));
     read.assert_near(mirrored::read_wait(2));
     write.assert_near(mirrored::write_wait(2));
 }
@@ -298,12 +297,11 @@ fn the_nearer_arm_reads_and_the_farther_ends_a_write() {
         let done = last(pair_of(&spec, 0), &begin, at(target, op));
         done.breakdown.seek.as_s()
     };
-    let run = |run: u64| {
+    let [read, write] = means((0..RUNS).map(|run| {
         let random = &mut Random::new(run);
-        [Op::Read, Op::Write]
-            .map(|op| (0..PAIRS).map(|_| distance(op, random)).sum::<f64>() / PAIRS as f64)
-    };
-    let [read, write] = means((0..RUNS).map(run));
+        let mut mean = |op| (0..PAIRS).map(|_| distance(op, random)).sum::<f64>() / PAIRS as f64;
+        [mean(Op::Read), mean(Op::Write)]
+    }));
     read.assert_near(mirrored::READ);
     write.assert_near(mirrored::WRITE);
 }

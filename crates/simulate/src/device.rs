@@ -1,6 +1,5 @@
 //! The interface between the table of devices and the stacks that are built of them, and the
-//! metrics of their parts: one list for JSON, for the tables that people read, and for columns of
-//! studies.
+//! metrics of their parts: one list for JSON, tables that people read, and columns of studies.
 
 use std::fmt;
 
@@ -15,7 +14,6 @@ use diskarm_core::workload::Disk;
 
 use crate::model::Model;
 
-/// An entry of the table.
 pub(crate) struct Entry {
     pub info: DeviceInfo,
     /// Reads all parameters except the device below.
@@ -37,7 +35,6 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the number and size of the blocks of the device below.
     pub fn disk(&self) -> Disk {
         Disk {
             sectors: self.sectors,
@@ -164,8 +161,7 @@ impl Below<'_> {
         level.check_needs(below.knowledge(), levels)?;
         let seed = level_seed(self.seed, levels.len());
         let built = level.config.build(&below, seed)?;
-        let known = self.knowledge();
-        assert_eq!(built.knowledge(), known, "of {}", level.info.name);
+        assert_eq!(built.knowledge(), self.knowledge(), "{}", level.info.name);
         Ok(built)
     }
 
@@ -189,7 +185,7 @@ impl Below<'_> {
         other.map_or(self.drive, |other| &self.others[other])
     }
 
-    /// Returns what policies in front of it can learn.
+    /// Returns the knowledge that policies in front of it can have.
     fn knowledge(&self) -> Knowledge {
         let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
         let hidden = provided.find_map(|provides| provides);
@@ -263,21 +259,20 @@ pub struct PartMetric {
 /// The format of a number in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellFormat {
-    /// A whole number.
+    /// A whole number, without decimals.
     Count,
     /// A percentage of a share from 0 to 1.
     Percent,
-    /// Three decimals.
+    /// A number with three decimals.
     Decimals,
 }
 
 impl PartMetric {
     pub(crate) const fn new(key: &'static str, value: fn(&Work) -> Option<f64>) -> Self {
-        let (cell, column) = (None, None);
         Self {
             key,
-            cell,
-            column,
+            cell: None,
+            column: None,
             value,
         }
     }

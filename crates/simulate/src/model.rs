@@ -24,7 +24,7 @@ pub struct Model {
     pub name: String,
     /// Its specification, as written.
     pub text: Cow<'static, str>,
-    /// The parsed specification.
+    /// Its specification, parsed.
     pub spec: Spec,
     /// The mechanism, with tables that all its drives share.
     pub mechanism: Mechanism,
@@ -41,8 +41,7 @@ pub fn changed_name(name: &str, edits: &[Edit]) -> String {
 
 impl Model {
     /// Finds the drive called `name` in the catalogue, or reads the file if `name` ends in `.toml`.
-    /// Fails for an unknown name, reported for the field `drive`; a file that cannot be read; an
-    /// invalid specification.
+    /// Fails for an unknown name, an unreadable file and an invalid specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_text(name)?, name);
@@ -70,9 +69,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which replaces a disk of the size of `disk`, that of the
-    /// drive `like`. Fails if there is no such drive or its size differs; the error calls it
-    /// `argument`.
+    /// Finds the drive called `name`, which replaces a `disk` of the drive `like`. Fails if there is
+    /// no such drive or its size differs; the error calls it `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -110,8 +108,7 @@ impl Model {
         }
     }
 
-    /// Parses `text` as a workload for this drive; see [`workload`]. Fails with the errors of
-    /// [`workload`].
+    /// Parses `text` as a workload for this drive, like [`workload`].
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
@@ -157,12 +154,11 @@ pub fn read_text(path: &str) -> Result<String, Error> {
     let read = || {
         let mut text = String::new();
         let mut file = File::open(path)?.take(MAX_TEXT + 1);
-        match file.read_to_string(&mut text)? {
-            size if size as u64 <= MAX_TEXT => Ok(text),
-            _ => Err(io::Error::other(
-                "found more, expected at most 16 MiB of text",
-            )),
+        if file.read_to_string(&mut text)? as u64 > MAX_TEXT {
+            let problem = "found more, expected at most 16 MiB of text";
+            return Err(io::Error::other(problem));
         }
+        Ok(text)
     };
     read().map_err(|source| Error::Unread {
         path: path.to_owned(),
@@ -187,8 +183,7 @@ fn unknown(name: &str) -> Error {
     Error::argument("drive", name, expected)
 }
 
-/// Parses the size of a command for `disk`, given as `argument`. Fails if `text` is not such a
-/// size.
+/// Parses the size of a command for `disk`, given as `argument`. Fails for any other text.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     Ok(command_size(argument, text, disk)?)
 }

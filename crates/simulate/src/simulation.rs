@@ -36,7 +36,7 @@ pub struct Simulation<'a> {
     pub system: &'a System,
     /// The order of service in the host's queue.
     pub policy: &'a dyn MakePolicy,
-    /// The requests.
+    /// The requests to serve.
     pub input: &'a Input,
     /// The largest command into which the host's queue merges sequential requests, if it does.
     pub merge: Option<SectorCount>,
@@ -243,13 +243,10 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Returns the drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
         self.merged(self.system.drive_host(self.policy, seed))
     }
 
-    /// Returns the stack behind its host's queue, for a run with this seed. Fails if the policy
-    /// needs to know more than the stack provides.
     fn stack_host(&self, stack: &DeviceStack, seed: u64) -> Result<Host<BoxedDevice>, Error> {
         let host = self.system.stack_host(stack, self.policy, seed)?;
         Ok(self.merged(host))
@@ -274,7 +271,6 @@ impl<'a> Simulation<'a> {
         doubts.collect()
     }
 
-    /// Returns the observer of a run with this many streams.
     fn observer<'w>(
         &self,
         progress: Progress<'w>,
@@ -304,7 +300,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs `load` on `device`.
     fn serve(
         &self,
         device: &mut impl Device,
@@ -314,7 +309,7 @@ impl<'a> Simulation<'a> {
         engine::run(device, load, &mut observer)?;
         let parts = observer.parts(device);
         let failed = observer.report.failed_count();
-        let failures = failure_doubts(&parts, observer.backlog.end(), failed);
+        let failures = failure_doubts(&parts, observer.backlog.end, failed);
         let extras = observer.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
             let expected = format!("windows of which {MAX_WINDOWS} reach over the run");

@@ -43,8 +43,7 @@ impl From<Model> for System {
 impl System {
     /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
     /// `throttle(rate=100/s, drive=hp-c2247)`. Fails with the errors of [`Model::find`]; an unknown
-    /// device or parameter; a policy in the stack that needs to know more than the device below it
-    /// provides.
+    /// device or parameter; a policy that needs to know more than the device below it provides.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if !is_stack(text) {
             return Model::find(text).map(Self::from);
@@ -56,9 +55,8 @@ impl System {
     fn new(drive: Model, expression: StackExpression<'_>) -> Result<Self, Error> {
         let others = expression.others.iter().map(|name| Model::find(name));
         let others = others.collect::<Result<Vec<_>, _>>()?;
-        let stack = expression
-            .resolve(&drive, others)
-            .map_err(|error| error.in_argument("drive"))?;
+        let stack = expression.resolve(&drive, others);
+        let stack = stack.map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: stack.to_string(),
             sectors: stack.capacity(drive.layout().sectors()),
@@ -70,13 +68,12 @@ impl System {
     /// Returns the name of the drive, without the devices in front of it.
     pub fn drive_name(&self) -> &str {
         let stack = self.stack.as_ref();
-        stack.map_or(&self.name, |stack| stack.drive())
+        stack.map_or(&self.name, |stack| &stack.drive)
     }
 
-    /// Returns the further models of the disks of an array, which cycle through [`Self::drive`]
-    /// and these.
+    /// Returns further models of an array's disks, which cycle through [`Self::drive`] and these.
     pub fn others(&self) -> &[Model] {
-        self.stack.as_ref().map_or(&[], |stack| stack.others())
+        self.stack.as_ref().map_or(&[], |stack| &stack.others)
     }
 
     /// Returns true if runs depend on their seeds even if they replay the same requests.
@@ -114,7 +111,7 @@ impl System {
         let Some(stack) = &self.stack else {
             return Ok(Self::from(drive));
         };
-        if !stack.others().is_empty() {
+        if !stack.others.is_empty() {
             let expected = "drives of one model, so that its specification can be changed";
             return Err(Error::argument("drive", stack.to_string(), expected));
         }
@@ -151,8 +148,7 @@ impl System {
         }
     }
 
-    /// Parses `text` as a workload for this system; see [`workload`](crate::workload). Fails with
-    /// the errors of [`workload`](crate::workload).
+    /// Parses `text` as a workload for this system, like [`workload`](crate::workload).
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
@@ -171,12 +167,12 @@ impl System {
     /// cannot have, or a device of the stack needs to know more than such a device provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
         let stack = self.stack.as_ref();
-        let stack = stack.filter(|stack| stack.others().is_empty() && !stack.changes_drives());
+        let stack = stack.filter(|stack| stack.others.is_empty() && !stack.changes_drives());
         let Some(stack) = stack else {
             let expected = "an array of drives of one model, without faults in front of each";
             return Err(Error::argument("drive", self.name.as_str(), expected));
         };
-        Ok(stack.build_over(&self.drive, seed, disk)?)
+        Ok(stack.build(&self.drive, seed, Some(disk))?)
     }
 
     /// Returns the drive, without the devices in front of it, behind a host's queue.
@@ -194,7 +190,7 @@ impl System {
         policy: &dyn MakePolicy,
         seed: u64,
     ) -> Result<Host<BoxedDevice>, Error> {
-        let device = stack.build(&self.drive, seed)?;
+        let device = stack.build(&self.drive, seed, None)?;
         let refused = |unknown: InsufficientKnowledge| stack.refused(&unknown);
         let policy = policy.boxed(&device).map_err(refused)?;
         Ok(Host::new(device, policy))

@@ -19,7 +19,7 @@ pub struct TraceRows {
     /// The number of disks over which each device is spread.
     disks_per_device: u32,
     blocks: BlockConverter,
-    /// The record read last.
+    /// The last one read.
     record: Record,
     /// Read to determine the kind of trace; not yet returned.
     first: Option<TraceRequest>,
@@ -70,24 +70,18 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(if let Some(first) = traced.selection.devices.first() {
-            let expected = format!("a device with requests in {name}");
-            Error::argument("device", first.to_string(), expected)
-        } else {
-            Error::argument(
-                "trace",
-                name,
-                "a trace with requests from `from` to `until`",
-            )
-        })
+        let Some(first) = traced.selection.devices.first() else {
+            let expected = "a trace with requests from `from` to `until`";
+            return Err(Error::argument("trace", name, expected));
+        };
+        let expected = format!("a device with requests in {name}");
+        Err(Error::argument("device", first.to_string(), expected))
     }
 
-    /// Returns true if its rows have arrival times.
     pub fn has_arrivals(&self) -> bool {
         self.first.is_some_and(|row| row.arrival.is_some())
     }
 
-    /// Returns the files and their formats.
     pub fn files(&self) -> Vec<TraceFile> {
         let files = self.files.iter().cloned().zip(self.trace.readers());
         let files = files.map(|(file, reader)| {
@@ -97,7 +91,6 @@ impl TraceRows {
         files.collect()
     }
 
-    /// Returns the number of requests so far.
     pub fn requests_count(&self) -> u64 {
         self.next_id
     }
@@ -290,7 +283,7 @@ impl BlockConverter {
 /// The requests of a trace for a single device, in order of their arrivals.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// The requests.
+    /// Each request, and its arrival.
     pub requests: Vec<(Instant, Request)>,
     /// Doubts about the trace, one line each.
     pub doubts: Vec<String>,
@@ -299,18 +292,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals
-    /// or of several devices; requests that are not to be issued at their arrivals, or are spread
-    /// over several disks.
+    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals or
+    /// of several devices; requests not issued at their arrivals, or spread over several disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
             let expected = "it to be absent, as requests are issued at their arrivals";
-            return Err(Error::argument(
-                "outstanding",
-                clients.to_string(),
-                expected,
-            ));
+            let found = clients.to_string();
+            return Err(Error::argument("outstanding", found, expected));
         }
         if let Fitting::Spread(disks) = traced.fitting {
             let expected = "refuse, scale or fold, as the requests are those of one device";

@@ -4,16 +4,21 @@
 use std::ops::RangeInclusive;
 
 use diskarm_core::device::{DiskWork, Failure, RedundancyWork, Work};
-use diskarm_core::text::{InputError, nearest, quantity};
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
-use crate::device::Parameters;
-use crate::device::{CellFormat, PartKind, PartMetric};
+use crate::device::{CellFormat, Parameter, Parameters, PartKind, PartMetric};
+
+/// The policy of each disk of an array.
+pub(super) const POLICY: Parameter = (
+    "policy=fcfs",
+    "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
+     its parameters",
+);
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
-/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step
-/// takes.
+/// The minimum share of the time for a rebuild: each pause is then 999 times as long as a step.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
@@ -58,7 +63,6 @@ pub(super) fn failures(
     }
 }
 
-/// Parses the time of a failure.
 fn instant(text: &str) -> Option<Instant> {
     let at_s = quantity::time_s(text)?;
     let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
@@ -106,13 +110,6 @@ pub(super) fn sectors(
         let size = quantity::sectors(text, sector);
         size.filter(|size| range.contains(&size.0))
     })
-}
-
-/// Returns the error for a name that is not `known`. Suggests the nearest, and lists all.
-pub(super) fn unknown_name(field: &str, name: &str, known: &[&str]) -> InputError {
-    let near = nearest(name, known);
-    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-    InputError::new(field, name, format!("{near}one of {}", known.join(", ")))
 }
 
 /// A disk that is part of a device. In studies the mean over all disks.

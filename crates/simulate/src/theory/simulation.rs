@@ -1,7 +1,6 @@
 //! The simulations that the theory is compared with, and the compared values.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
@@ -21,26 +20,13 @@ use crate::{
 /// any load whose mean [`RUNS`] simulations can determine.
 const MAX_WAITING: u64 = 2_000;
 
-/// Counts the simulations that have been run.
-#[derive(Clone, Copy)]
-pub struct Counter<'a> {
-    pub done: &'a AtomicU64,
-    /// Called with that number after each, on any thread.
-    pub on_each: &'a (dyn Fn(u64) + Sync),
-}
-
-impl Counter<'_> {
-    fn one_more(&self) {
-        (self.on_each)(1 + self.done.fetch_add(1, Ordering::Relaxed));
-    }
-}
-
 /// Simulates requests on one drive.
 pub struct Simulator<'a> {
     /// The drive without what the theory leaves out.
     pub system: System,
-    parameters: &'a Parameters,
-    counter: Counter<'a>,
+    pub parameters: &'a Parameters,
+    /// Called after each simulation, on any thread.
+    on_each: &'a (dyn Fn() + Sync),
     /// From 0 to 1.
     read_share: f64,
 }
@@ -49,7 +35,6 @@ pub struct Simulator<'a> {
 pub struct Runs(Vec<(Run, SeekDistance)>);
 
 impl Runs {
-    /// Returns the mean over all runs of a number of each.
     pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
         SimulatedMean::new(self.0.iter().map(|(run, _)| of(run)))
     }
@@ -72,8 +57,7 @@ impl Runs {
 }
 
 impl<'a> Simulator<'a> {
-    /// The drive of `model` without what the theory leaves out.
-    pub fn new(model: &Model, parameters: &'a Parameters, counter: Counter<'a>) -> Self {
+    pub fn new(model: &Model, parameters: &'a Parameters, on_each: &'a (dyn Fn() + Sync)) -> Self {
         let spec = mechanism_alone(&model.spec);
         let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
         let model = Model {
@@ -81,12 +65,11 @@ impl<'a> Simulator<'a> {
             mechanism,
             ..model.clone()
         };
-        let read_share = parameters.read_share;
         Self {
             system: model.into(),
             parameters,
-            counter,
-            read_share,
+            on_each,
+            read_share: parameters.read_share,
         }
     }
 
@@ -98,11 +81,6 @@ impl<'a> Simulator<'a> {
             read_share,
             ..*self
         })
-    }
-
-    /// The size of each request.
-    pub fn sectors(&self) -> SectorCount {
-        self.parameters.sectors
     }
 
     /// Clients without think time, each of which always has a request at the drive.
@@ -134,11 +112,9 @@ impl<'a> Simulator<'a> {
         };
         let seeds = generated.seeds();
         let run = |number: usize| {
-            let seed = seeds[number];
-            let input = Input::Generated(GeneratedRequests {
-                seed,
-                ..generated.clone()
-            });
+            let mut generated = generated.clone();
+            generated.seed = seeds[number];
+            let input = Input::Generated(generated);
             let mut distance = SeekDistance::new(&self.system.drive);
             let run = Simulation {
                 warm_up: self.parameters.requests / 10,
@@ -147,7 +123,7 @@ impl<'a> Simulator<'a> {
             };
             Ok((run.run(&never_stop, Some(&mut distance))?, distance))
         };
-        let runs = parallel::map(seeds.len(), run, |_| self.counter.one_more());
+        let runs = parallel::map(seeds.len(), run, |_| (self.on_each)());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))
     }
 }
@@ -199,8 +175,7 @@ pub struct Parameters {
     pub sectors: SectorCount,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
-    /// The mean times between Poisson arrivals at which responses are computed; if empty, those of
-    /// [`LOADS`].
+    /// The mean times between Poisson arrivals to compare; if empty, those of [`LOADS`].
     pub pauses: Vec<Span>,
     /// The requests of each simulation, of which the first tenth is left out; at least 10.
     pub requests: u64,
@@ -214,7 +189,7 @@ pub const LOADS: [f64; 3] = [0.3, 0.6, 0.9];
 /// The compared values, and all that is needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// The drive's name.
+    /// The name of the drive.
     pub drive: String,
     /// The size of a request, in sectors.
     pub size_sectors: u64,
@@ -241,9 +216,19 @@ pub struct Group {
     pub name: &'static str,
     /// Its heading, which names the formula and the unit.
     #[serde(skip)]
-    pub heading: String,
-    /// The values.
+    pub heading: &'static str,
+    /// Its values, in order.
     pub values: Vec<Value>,
+}
+
+impl Group {
+    pub(super) fn new(name: &'static str, heading: &'static str, values: Vec<Value>) -> Self {
+        Self {
+            name,
+            heading,
+            values,
+        }
+    }
 }
 
 /// A value by theory, and its simulation if there is one.
@@ -287,28 +272,22 @@ impl Value {
         }
     }
 
-    pub(super) fn approximate(self) -> Self {
-        Self {
-            is_exact: false,
-            ..self
-        }
+    pub(super) fn approximate(mut self) -> Self {
+        self.is_exact = false;
+        self
     }
 
-    pub(super) fn with_rate(self, rate_per_s: f64) -> Self {
-        Self {
-            rate_per_s: Some(rate_per_s),
-            ..self
-        }
+    pub(super) fn with_rate(mut self, rate_per_s: f64) -> Self {
+        self.rate_per_s = Some(rate_per_s);
+        self
     }
 
-    pub(super) fn with_simulation(self, found: Option<SimulatedMean>) -> Self {
+    pub(super) fn with_simulation(mut self, found: Option<SimulatedMean>) -> Self {
         let within = |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
-        Self {
-            is_within: found.and_then(within),
-            simulated: found.map(|found| found.mean),
-            ci95: found.map(|found| found.ci95),
-            ..self
-        }
+        self.is_within = found.and_then(within);
+        self.simulated = found.map(|found| found.mean);
+        self.ci95 = found.map(|found| found.ci95);
+        self
     }
 }
 

@@ -5,7 +5,7 @@ use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
-use diskarm_simulate::devices::{PartMetric, part_kinds};
+use diskarm_simulate::devices::{PART_KINDS, PartMetric};
 use diskarm_simulate::{Run, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -91,7 +91,7 @@ fn response_columns(report: &Report) -> Vec<MeasuredColumn> {
 
 fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColumn> {
     let mut columns = response_columns(report);
-    for kind in part_kinds() {
+    for kind in PART_KINDS {
         let metrics = kind.metrics.iter();
         columns.extend(metrics.filter_map(|metric| mean(metric, parts)));
         if kind.name == "disk" {
