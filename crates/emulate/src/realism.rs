@@ -65,9 +65,7 @@ pub(crate) struct Disturbance {
 
 impl Disturbance {
     pub fn new(realism: Realism) -> Self {
-        let every = realism
-            .recalibration
-            .map(|recalibration| recalibration.every);
+        let every = realism.recalibration.map(|cycle| cycle.every);
         Self {
             realism,
             generator: Pcg64Mcg::seed_from_u64(realism.seed),

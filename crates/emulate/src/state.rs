@@ -178,7 +178,7 @@ impl State {
 
     pub fn reset(&mut self) {
         self.modes.current.clone_from(&self.modes.saved);
-        self.reservations.reset();
+        self.reservations.reserved = None;
         self.stopped = false;
         for nexus in &mut self.nexuses {
             nexus.query = None;

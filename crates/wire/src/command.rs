@@ -126,6 +126,11 @@ const fn defect_bits(high: u8, low: u8) -> Positions {
 trait CommandField: Sized {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid>;
     fn write(self, block: &mut [u8], positions: Positions);
+
+    /// Returns the size of the command block, if the field determines it.
+    fn block_size(&self) -> Option<Size> {
+        None
+    }
 }
 
 impl<T: Field> CommandField for T {
@@ -148,6 +153,10 @@ impl CommandField for Size {
     }
 
     fn write(self, _: &mut [u8], _: Positions) {}
+
+    fn block_size(&self) -> Option<Size> {
+        Some(*self)
+    }
 }
 
 impl CommandField for Blocks {
@@ -394,7 +403,9 @@ macro_rules! commands {
         fn emit(command: &Command, room: &mut [u8; 16]) -> usize {
             match *command {
                 $(Command::$name $({ $($field),+ })? => {
-                    let block = begin(room, &[$first $(, $code)*], command.size());
+                    let size = None;
+                    $($(let size = size.or(CommandField::block_size(&$field));)+)?
+                    let block = begin(room, &[$first $(, $code)*], size);
                     $(block[1] = $action;)?
                     $($(CommandField::write($field, block, $positions);)+)?
                     block.len()
@@ -651,33 +662,10 @@ impl Command {
         length
     }
 
-    /// Returns the entry in the table of operations.
-    ///
-    /// # Panics
-    /// Like [`Command::emit`].
+    /// Returns the entry in the table of operations; panics like [`Command::emit`].
     pub fn operation(&self) -> &'static Operation {
         let mut block = [0; 16];
         let length = self.emit(&mut block);
         Operation::find(&block[..length]).expect("what is emitted is valid")
-    }
-
-    /// Returns the size of a command that exists in several.
-    const fn size(&self) -> Option<Size> {
-        match *self {
-            Self::Read { size, .. }
-            | Self::Write { size, .. }
-            | Self::WriteAndVerify { size, .. }
-            | Self::Verify { size, .. }
-            | Self::Seek { size, .. }
-            | Self::PreFetch { size, .. }
-            | Self::SynchronizeCache { size, .. }
-            | Self::WriteSame { size, .. }
-            | Self::ModeSense { size, .. }
-            | Self::ModeSelect { size, .. }
-            | Self::Reserve { size }
-            | Self::Release { size }
-            | Self::ReadDefectData { size, .. } => Some(size),
-            _ => None,
-        }
     }
 }

@@ -164,7 +164,7 @@ impl Connection {
                 numbers: SerialNumbers {
                     status: self.status,
                     max: window.announce(),
-                    expected: window.expected(),
+                    expected: window.expected,
                 },
                 output: &mut self.output,
                 parameters: &self.parameters,
@@ -236,7 +236,7 @@ pub struct SerialNumbers {
 }
 
 /// Sets the serial numbers of a message; returns true if it consumes a response number.
-fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
+pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
     macro_rules! fill {
         ($message:expr) => {{
             $message.status = numbers.status;

@@ -92,7 +92,7 @@ impl IscsiTarget {
             None => Disk::instant(facts.sectors, facts.sector),
         };
         let power = PowerSwitch::default();
-        let disk = disk.with_faults(power.faults().clone());
+        let disk = disk.with_faults(power.faults.clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
             serial: serial(&target_name(&facts.name)),
@@ -269,10 +269,10 @@ impl IscsiTarget {
         self.timeline.advance_to(HostInstant::now());
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
         let ended: Vec<(u64, u64)> = syncing
-            .chain(self.timeline.outputs())
+            .chain(&self.timeline.outputs)
             .map(|response| (response.initiator, response.id))
             .collect();
-        let unit = self.timeline.model();
+        let unit = &self.timeline.model;
         for (_, session) in &mut self.sessions {
             let initiator = session.initiator;
             session.drop_tasks(|task| {
@@ -523,11 +523,11 @@ impl Service for IscsiTarget {
 
     fn next_due(&self) -> Option<HostInstant> {
         let next = self.timeline.next_due().into_iter();
-        next.chain(self.power.trigger_time()).min()
+        next.chain(self.power.trigger_time).min()
     }
 
     fn is_idle(&self) -> bool {
-        self.timeline.model().tasks() == 0
+        self.timeline.model.tasks() == 0
     }
 
     fn finish(self) -> Statistics {
@@ -573,7 +573,7 @@ impl PowerControl for IscsiTarget {
             Some(make) => make(),
             None => Disk::instant(self.facts.sectors, self.facts.sector),
         };
-        let disk = disk.with_faults(self.power.faults().clone());
+        let disk = disk.with_faults(self.power.faults.clone());
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.power_cycle(at, disk);
         losses
