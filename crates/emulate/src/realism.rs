@@ -47,7 +47,6 @@ pub struct Realism {
     /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
-    /// Random seed.
     pub seed: u64,
 }
 

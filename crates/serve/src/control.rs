@@ -84,10 +84,7 @@ pub trait PowerControl {
         !self.switch().is_on
     }
 
-    /// Executes a command of the control socket.
-    ///
-    /// # Errors
-    /// A message for the client.
+    /// Executes a command of the control socket; fails with a message for the client.
     fn execute_command(&mut self, command: &Command) -> Result<Reply, String> {
         let needs_power = matches!(
             command,

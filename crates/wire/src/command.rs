@@ -17,17 +17,8 @@ pub enum Size {
 }
 
 impl Size {
-    const fn from_block(block: &[u8]) -> Self {
-        match block.len() {
-            6 => Self::Six,
-            10 => Self::Ten,
-            12 => Self::Twelve,
-            _ => Self::Sixteen,
-        }
-    }
-
     /// Derives the size from the group code, the upper three bits of the operation code (SPC-4).
-    const fn from_code(code: u8) -> Self {
+    pub(crate) const fn from_code(code: u8) -> Self {
         match code >> 5 {
             0 => Self::Six,
             1 | 2 => Self::Ten,
@@ -36,7 +27,7 @@ impl Size {
         }
     }
 
-    const fn bytes(self) -> usize {
+    pub(crate) const fn bytes(self) -> usize {
         match self {
             Self::Six => 6,
             Self::Ten => 10,
@@ -137,19 +128,19 @@ impl<T: Field> CommandField for T {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         Ok(Field::read(
             block,
-            positions[Size::from_block(block) as usize],
+            positions[Size::from_code(block[0]) as usize],
         ))
     }
 
     fn write(self, block: &mut [u8], positions: Positions) {
-        Field::write(&self, block, positions[Size::from_block(block) as usize]);
+        Field::write(&self, block, positions[Size::from_code(block[0]) as usize]);
     }
 }
 
 /// Follows from the operation code, which is already in the block.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
-        Ok(Self::from_block(block))
+        Ok(Self::from_code(block[0]))
     }
 
     fn write(self, _: &mut [u8], _: Positions) {}
@@ -164,7 +155,7 @@ impl CommandField for Blocks {
         let count = <u32 as CommandField>::read(block, COUNT)?;
         Ok(Self {
             at: CommandField::read(block, positions)?,
-            count: match Size::from_block(block) {
+            count: match Size::from_code(block[0]) {
                 // Zero means 256 (SBC-3).
                 Size::Six if count == 0 => 256,
                 _ => count,
@@ -174,7 +165,7 @@ impl CommandField for Blocks {
 
     fn write(self, block: &mut [u8], positions: Positions) {
         CommandField::write(self.at, block, positions);
-        let count = match Size::from_block(block) {
+        let count = match Size::from_code(block[0]) {
             Size::Six => self.count & 0xff,
             _ => self.count,
         };
@@ -185,7 +176,7 @@ impl CommandField for Blocks {
 /// In six bytes these bits belong to the address.
 impl CommandField for Caching {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
-        if Size::from_block(block) == Size::Six {
+        if Size::from_code(block[0]) == Size::Six {
             return Ok(Self::default());
         }
         Ok(Self {
@@ -195,7 +186,7 @@ impl CommandField for Caching {
     }
 
     fn write(self, block: &mut [u8], _: Positions) {
-        if Size::from_block(block) != Size::Six {
+        if Size::from_code(block[0]) != Size::Six {
             CommandField::write(self.disable_page_out, block, flag(1, 4));
             CommandField::write(self.force_unit_access, block, flag(1, 3));
         }
@@ -295,7 +286,7 @@ macro_rules! named_numbers {
         impl CommandField for $name {
             fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
                 let number = CommandField::read(block, positions)?;
-                let (byte, bit) = positions[Size::from_block(block) as usize].highest_bit();
+                let (byte, bit) = positions[Size::from_code(block[0]) as usize].highest_bit();
                 Self::from_number(number).ok_or(Invalid::Field { byte, bit: Some(bit) })
             }
 

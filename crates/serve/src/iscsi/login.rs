@@ -13,9 +13,7 @@ use diskarm_wire::iscsi::{
 
 use super::connection::{Connection, SerialNumbers, stamp};
 use super::frame::{Digests, Frame};
-use super::parameters::{
-    Answer, MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name,
-};
+use super::parameters::{MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name};
 use super::register::{Member, SessionName, Settings};
 use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
@@ -246,9 +244,7 @@ impl Login {
                 _ => {
                     let is_of_commands = !self.is_discovery && self.joins.is_none();
                     let answer = self.parameters.negotiate(key, value, is_of_commands);
-                    if let Answer::Value(value) = answer {
-                        answers.push((key.to_owned(), value));
-                    }
+                    answers.extend(answer.map(|value| (key.to_owned(), value)));
                 }
             }
         }
