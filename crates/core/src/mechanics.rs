@@ -13,7 +13,6 @@ use crate::spec::Spec;
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 pub use seek::SeekTimes;
-pub(crate) use seek::time_over;
 
 /// Layout, rotation and arm of one drive.
 #[derive(Clone, Debug)]

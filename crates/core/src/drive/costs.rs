@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::mechanics::{Position, time_over};
+use crate::mechanics::Position;
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::Op;
 use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
@@ -114,7 +114,7 @@ impl Fate {
         let mechanics = &spec.mechanics;
         let cylinders = spec.geometry.cylinders;
         let tabulated = |curve: &SeekCurve| -> Box<[f64]> {
-            let at = |d| time_over(curve, d, cylinders).as_ns() as f64;
+            let at = |d| curve.time(d, cylinders).as_ns() as f64;
             (0..cylinders).map(at).collect()
         };
         let reads = mechanics.seek_scatter.as_ref();

@@ -29,7 +29,7 @@ use crate::device::{Breakdown, BufferWork, Outcome};
 use crate::freeblock::DirtySearch;
 use crate::mechanics::Approach;
 use crate::request::{Op, Ordering, Request, Stroke};
-use crate::sched::{Pending, Policy};
+use crate::sched::{Pending, Policy, take};
 use crate::spec::{Spec, WriteCache};
 use crate::units::{Instant, Lbn, SectorCount};
 
@@ -205,8 +205,7 @@ impl Deferred {
 
     /// Removes a write that waits for room.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
-        let place = self.incoming.iter().position(|p| p.request.id == id)?;
-        self.incoming.remove(place)
+        take(&mut self.incoming, id)
     }
 }
 
@@ -400,7 +399,7 @@ impl Drive {
         let (outcome, _) = self.begin_apart(request, arrived);
         self.core.from_cache = false;
         if let Some(persist_log) = &mut self.core.persist_log {
-            persist_log.replaced.clear();
+            persist_log.replaced = Writes::default();
         }
         if request.op != Op::Flush && outcome != Outcome::Hit {
             self.core.dirty.destaged = Lbn(u64::MAX);

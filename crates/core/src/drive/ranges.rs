@@ -237,16 +237,6 @@ impl Writes {
             self.add(blocks, times);
         }
     }
-
-    pub fn clear(&mut self) {
-        self.steps.clear();
-    }
-
-    /// Returns the number of steps, a measure of memory.
-    #[cfg(test)]
-    pub fn steps(&self) -> usize {
-        self.steps.len()
-    }
 }
 
 /// The runs of writes that have begun and are not yet reported as persisted.
@@ -381,7 +371,7 @@ mod tests {
             ranges.add(Instant::START, blocks, SectorCount(10), true);
         }
         let range = ranges.take(Lbn(10)).expect("a range");
-        assert!(range.writes.steps() <= 7, "{range:?}");
+        assert!(range.writes.steps.len() <= 7, "{range:?}");
         let times: u64 = writes_of(&range.writes).values().sum();
         let blocks = (0..10_000).map(|n| 10 - n % 3 - n % 4);
         assert_eq!(times, blocks.sum::<u64>());
@@ -433,7 +423,7 @@ mod tests {
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
                 for (first, range) in &ranges.ranges {
                     let blocks = (range.end.0 - first.0) as usize;
-                    prop_assert!(range.writes.steps() <= blocks + 1);
+                    prop_assert!(range.writes.steps.len() <= blocks + 1);
                 }
                 for block in 0..80 {
                     let holds = ranges.holding(Lbn(block)).is_some();

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::policy::{Estimate, Outlook, Pending, Policy, Shape};
-use super::waiting::Candidate;
+use super::waiting::{Candidate, Select, Waiting};
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
@@ -189,11 +189,8 @@ impl Field {
         }
         self.width = width;
         self.held = 0;
-        let spots: Vec<Spot> = self
-            .rings
-            .iter_mut()
-            .flat_map(|ring| ring.drain(..))
-            .collect();
+        let rings = self.rings.iter_mut();
+        let spots: Vec<Spot> = rings.flat_map(|ring| ring.drain(..)).collect();
         for spot in spots {
             self.put(spot);
         }
@@ -406,6 +403,13 @@ pub(super) trait MinCost: Send + 'static {
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
 }
 
+/// Examines every pending request, for a cost that [`Field`] cannot bound.
+impl<L: MinCost> Select for L {
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min(|candidate| self.cost(now, outlook, candidate))
+    }
+}
+
 /// A policy that serves the request with the minimum cost; ties go to the earliest arrival.
 pub(super) struct MinCostQueue<L> {
     rule: L,
@@ -451,9 +455,7 @@ mod tests {
 
     #[test]
     fn a_walk_visits_every_ring_once_nearest_first() {
-        let held = [0u32, 3, 4, 40, 63]
-            .iter()
-            .fold(0u64, |bits, at| bits | 1 << at);
+        let held = 1 | 1 << 3 | 1 << 4 | 1 << 40 | 1 << 63;
         let from = |home| Outward::from(held, home).collect::<Vec<_>>();
         assert_eq!(from(3), [3, 4, 0, 40, 63]);
         assert_eq!(from(0), [0, 3, 4, 40, 63]);

@@ -39,10 +39,11 @@ impl Line {
             "lbn" => Some(Self::Lbn),
             "map" => Some(Self::Map),
             _ => {
-                let blocks = text.parse().ok();
-                blocks
-                    .filter(|blocks| (1..=1_000_000_000).contains(blocks))
-                    .map(|blocks| Self::Fixed(SectorCount(blocks)))
+                let blocks = text
+                    .parse()
+                    .ok()
+                    .filter(|n| (1..=1_000_000_000).contains(n));
+                blocks.map(|blocks| Self::Fixed(SectorCount(blocks)))
             }
         };
         Ok(args.maybe("by", expected, read)?.unwrap_or_default())

@@ -120,11 +120,8 @@ impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS
         let order = if IS_CYCLIC {
             cyclic(metric, drive)
         } else {
-            let rule = TurnRule {
-                count: 1,
-                penalty: None,
-            };
-            two_way(metric, rule, drive)
+            let (count, penalty) = (1, None);
+            two_way(metric, TurnRule { count, penalty }, drive)
         };
         if self.to_edge {
             return Box::new(EdgeStrokes::new(order, metric, IS_CYCLIC, drive));

@@ -27,7 +27,7 @@
 use std::collections::VecDeque;
 
 use super::line::Sorted;
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule, take};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, Span};
@@ -69,10 +69,9 @@ impl Rule for MqDeadline {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let (reads, writes) = (args.maybe_time("reads")?, args.maybe_time("writes")?);
         Ok(Self {
-            reads: reads.unwrap_or_else(|| Span::from_ms(500.0)),
-            writes: writes.unwrap_or_else(|| Span::from_s(5.0)),
+            reads: args.maybe_time("reads")?.unwrap_or(Span::from_ms(500.0)),
+            writes: args.maybe_time("writes")?.unwrap_or(Span::from_s(5.0)),
             batch: args.maybe_count("batch", 1..=1_000_000)?.unwrap_or(16),
             starved: args.maybe_count("starved", 1..=1_000_000)?.unwrap_or(2),
         })
@@ -131,10 +130,9 @@ impl OpQueue {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let position = self.fifo.iter().position(|p| p.request.id == id)?;
         let index = self.sorted.find(|p| p.request.id == id)?;
         self.sorted.remove(index);
-        self.fifo.remove(position)
+        take(&mut self.fifo, id)
     }
 }
 

@@ -99,8 +99,7 @@ impl Waiting {
 /// A rule that examines every pending request at each decision.
 pub(super) trait Select: Send {
     /// Returns the index of the request to serve next.
-    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, waiting: &Waiting)
-    -> Option<usize>;
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize>;
 
     /// Records a request that is served without being selected.
     fn note_bypass<E: Estimate>(&mut self, _: &Request, _: &E) {}
@@ -174,11 +173,8 @@ impl<E: Estimate, P: Plan> Policy<E> for Planner<P> {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.planned.is_empty() && !self.waiting.is_empty() {
             let order = self.rule.plan(now, drive, &self.waiting);
-            let all = self.waiting.all();
-            self.planned = order
-                .into_iter()
-                .map(|i| all[i].pending.request.id)
-                .collect();
+            let id = |index: usize| self.waiting.all()[index].pending.request.id;
+            self.planned = order.into_iter().map(id).collect();
         }
         let id = self.planned.pop_front()?;
         self.waiting.take(id)
