@@ -23,10 +23,8 @@ pub struct CommandQueue<E: Estimate> {
     special: Option<Box<Special>>,
 }
 
-/// Requests that wait outside the policy.
 #[derive(Default)]
 struct Special {
-    /// Requests to serve next, in this order.
     first: VecDeque<Pending>,
     /// An ordered request, and all requests that arrived after it.
     fenced: VecDeque<Pending>,
@@ -233,7 +231,6 @@ impl<E: Estimate> CommandQueue<E> {
 pub(crate) struct Gate {
     /// An ordered request, and all requests that arrived after it.
     held: VecDeque<Pending>,
-    /// The ordered request inside.
     alone: Option<u64>,
 }
 

@@ -11,7 +11,6 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 pub(super) enum Arm {
     /// Idle from this position's instant; until then it finishes a write.
     Free(Position),
-    /// Reading for a host, or ahead.
     Reading(Reading),
 }
 
@@ -73,7 +72,6 @@ pub(super) struct Reading {
     piece: Piece,
     /// The instant at which the head was in place for that run; it cannot be stopped earlier.
     in_place: Instant,
-    /// The instant at which the pass resumed after its end.
     resumed: Instant,
     reach: Reach,
 }
@@ -84,7 +82,6 @@ struct Reach {
     scheme: ReadAhead,
     cylinder: Cylinder,
     head: Head,
-    /// Number of tracks that it may still enter.
     tracks: u32,
 }
 

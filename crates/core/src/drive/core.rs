@@ -32,7 +32,6 @@ pub struct Core {
     pub(super) preseek: PreSeek,
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
-    /// The newest data that the write cache absorbed.
     pub(super) dirty: Dirty,
     /// The end of an earlier command's bus transfers.
     pub(super) bus_free: Instant,
@@ -41,13 +40,11 @@ pub struct Core {
     pub(super) pieces: Vec<Piece>,
     /// Random behaviour; absent in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
-    /// The log of what reaches the media, once it was requested.
     pub(super) persist_log: Option<Box<PersistLog>>,
     /// True while serving from the deferred write cache: reads of dirty data, and destages.
     pub(super) from_cache: bool,
 }
 
-/// Data that the write cache has absorbed.
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
@@ -81,14 +78,12 @@ impl Dirty {
 /// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Media {
-    /// Position of the head before it.
     pub from: Position,
     /// True if it continues from a run on another track.
     pub continues: bool,
     pub first: Lbn,
     /// One past the last block.
     pub end: Lbn,
-    /// The parts that must be read first.
     pub lacks: Lacks,
 }
 
@@ -116,7 +111,6 @@ impl Last {
     };
 }
 
-/// The future of one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub completion: Completion,

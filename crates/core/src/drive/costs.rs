@@ -19,7 +19,6 @@ impl OverheadByLast {
     }
 }
 
-/// Overheads by type, hit or miss, and by the previous command.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub read_hit: OverheadByLast,
@@ -32,7 +31,6 @@ pub(super) struct Costs {
     pub write_mark: Watermark,
     /// Extra time of an absorbed write on another cylinder, and in another zone; `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
-    /// The first cylinders of all zones except the first.
     zones: Box<[Cylinder]>,
 }
 
@@ -97,14 +95,12 @@ impl Watermark {
     }
 }
 
-/// The random behaviour of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Fate {
     generator: Generator,
     failures: Option<Chance>,
     /// Standard deviation of a movement by distance, before a read and before a write.
     scatter: [Option<Box<[f64]>>; 2],
-    /// Standard deviation of the overhead of a read miss in sequence.
     in_sequence: Span,
 }
 

@@ -15,9 +15,7 @@ pub(super) type Blocks = (Lbn, Lbn);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    /// By their first blocks.
     ranges: BTreeMap<Lbn, Range>,
-    /// Blocks in all ranges.
     sectors: u64,
     next: u64,
 }
@@ -26,13 +24,11 @@ pub(super) struct Ranges {
 pub(super) struct Range {
     end: Lbn,
     id: u64,
-    /// Instant of its last change.
     arrived: Instant,
     /// Number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
-/// Changes to the requests for ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     /// Ids of requests that no longer exist.
@@ -64,7 +60,6 @@ impl Ranges {
         ranges.map(|(first, range)| (*first, range.end))
     }
 
-    /// Returns the first range that ends after block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
         let before = self.ranges.range(..=at).next_back();
         let holding = before.filter(|(_, range)| range.end > at);
@@ -72,7 +67,6 @@ impl Ranges {
         found.map(|(first, range)| (*first, range))
     }
 
-    /// Returns the first blocks of the ranges that overlap these.
     pub fn overlapping(&self, (first, end): Blocks) -> Vec<Lbn> {
         let from = self.ends_behind(first).map_or(end, |(from, _)| from);
         let ranges = self.ranges.range(from.min(end)..end);
@@ -255,7 +249,6 @@ struct Run {
     /// First and one past the last block.
     written: Blocks,
     times: u64,
-    /// Number of sectors of the piece already reported.
     reported: SectorCount,
 }
 

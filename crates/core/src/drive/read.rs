@@ -13,7 +13,6 @@ use crate::request::{Op, Request};
 use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The media transfer of a read.
 struct Media {
     called: Instant,
     approach: Approach,
@@ -21,14 +20,11 @@ struct Media {
     end: Instant,
 }
 
-/// Timing of a buffer hit.
 pub(super) struct HitTimes {
     overhead: Span,
-    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive continues with it, after pending flushes.
     go: Instant,
-    /// End of the bus transfer.
     sent: Instant,
 }
 
@@ -248,7 +244,6 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
         let overhead = self.costs.read_hit.after(self.last.op);
@@ -326,7 +321,6 @@ impl Core {
         self.deliver(command, overhead, &media, send, Outcome::PartialHit)
     }
 
-    /// Reads the blocks of a partial hit that the segment does not hold yet.
     fn rest_from_media(
         &mut self,
         command: &Command,

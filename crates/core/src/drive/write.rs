@@ -21,16 +21,13 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// Arrival of a write's data, and the call of its arm.
 pub(super) struct Setup {
     overhead: Span,
-    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive may continue with it, after pending flushes.
     go: Instant,
-    /// Start of the bus transfer.
     pub data: Instant,
     pub arm_called: Instant,
     /// The media are not touched before this.
     pub ready: Instant,
-    /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
     /// True if it continues data that are not yet on the media.
     appends: bool,
@@ -38,12 +35,10 @@ pub(super) struct Setup {
     absorbed: bool,
 }
 
-/// The media and bus transfers of a write.
 pub(super) struct Transfer {
     pub approach: Approach,
     /// End of the last sector on the media, and the position of the head.
     pub end: Position,
-    /// Arrival of the last data.
     pub received: Instant,
 }
 
@@ -267,7 +262,6 @@ impl Core {
         }
     }
 
-    /// Moves the data of a write through the buffer to the media.
     #[inline(always)]
     fn transfer(&mut self, request: &Request, setup: &Setup, media: Media) -> Transfer {
         let held = self.unwritten(setup) + (request.start - media.first);

@@ -31,7 +31,6 @@ impl Divisor {
     }
 }
 
-/// The location of a sector of a grid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GridPosition {
     pub(super) cylinder: Cylinder,

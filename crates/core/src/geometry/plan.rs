@@ -28,7 +28,6 @@ pub(super) enum Role {
     Reserved,
     /// Mapped, but beyond the exported capacity.
     Beyond,
-    /// Available to replace a defective place.
     Spare,
     Slipped,
 }
@@ -55,7 +54,6 @@ pub(super) struct ZonePlan {
     /// Places in a unit of sparing.
     pub(super) unit: u64,
     pub(super) region: u64,
-    /// Places in each region that hold no data.
     spares: u64,
     spares_in_front: bool,
     /// Slipped units, in ascending order.
@@ -67,7 +65,6 @@ pub(super) struct ZonePlan {
     pub(super) first_block: u64,
 }
 
-/// A stretch of a zone's data.
 struct Stretch {
     /// True in a region with slips, counted over the zone's places; otherwise counted over data.
     is_slipped: bool,
@@ -120,7 +117,6 @@ impl ZonePlan {
         (first, self.region.min(self.places - first))
     }
 
-    /// Returns the slipped units between two places.
     fn slipped(&self, first: u64, end: u64) -> &[u64] {
         let from = self.slips.partition_point(|&s| s < first / self.unit);
         let to = self.slips.partition_point(|&s| s < end / self.unit);
@@ -235,7 +231,6 @@ pub(super) struct Plan {
     surfaces: u32,
     order: TrackOrder,
     pub(super) capacity: u64,
-    /// Spare space is the part of the disk beyond the capacity.
     pub(super) spares_at_disk_end: bool,
     pub(super) mapped: SectorCount,
 }
@@ -338,7 +333,6 @@ impl Plan {
         None
     }
 
-    /// Returns the first place of the unit of `at`.
     pub(super) fn unit_start(&self, at: ZonePlace) -> ZonePlace {
         let place = at.place - at.place % self.zones[at.zone].unit;
         ZonePlace { place, ..at }

@@ -19,7 +19,6 @@ pub struct SeekTimes {
     onward: SeekEntry,
 }
 
-/// Nanoseconds for one distance.
 #[derive(Clone, Copy, Debug, Default)]
 struct SeekEntry {
     /// Only the arm, before a read and before a write.

@@ -55,7 +55,6 @@ pub struct Aged<T> {
 pub(super) struct Credit(Span);
 
 impl Credit {
-    /// Documentation of the parameter `w`.
     pub const PARAMETER: (&str, &str) = (
         "w=6",
         "W in ms of positioning per second of waiting, from 0 to 10^12",

@@ -68,7 +68,6 @@ impl<const IS_LEAKY: bool> Rule for Batched<IS_LEAKY> {
 #[derive(Default)]
 struct Batches<const IS_LEAKY: bool> {
     batch: Waiting,
-    /// The instant by which a leaky batch must be done.
     deadline: Instant,
     /// Requests that did not fit into a leaky batch.
     later: Waiting,

@@ -55,17 +55,14 @@ struct Spot {
     op: u32,
     /// Minimum excess of its cost over its positioning time, in units of phases.
     excess: i64,
-    /// The index of its slot.
     slot: u32,
 }
 
-/// Pending requests by cylinder and angle.
 #[derive(Debug)]
 struct Field {
     rings: Vec<Vec<Spot>>,
     /// A bit for each ring that holds a request.
     held: u64,
-    /// Number of cylinders in a ring.
     width: u32,
     cylinders: u32,
     waiting: usize,
@@ -75,7 +72,6 @@ struct Field {
     /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since
     /// the oldest pending one.
     ages: Option<VecDeque<(u32, u64, i64)>>,
-    /// Phase units per nanosecond.
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
@@ -103,7 +99,6 @@ impl Cost for i128 {
     }
 }
 
-/// The ring of a candidate, and its index there.
 #[derive(Clone, Copy, Debug)]
 struct Location {
     ring: usize,
@@ -180,7 +175,6 @@ impl Field {
         self.held |= 1 << ring;
     }
 
-    /// Divides the drive into `rings` rings.
     #[cold]
     fn divide(&mut self, rings: u32) {
         let width = self.cylinders.div_ceil(rings).max(1);
@@ -297,7 +291,6 @@ impl Field {
         0
     }
 
-    /// Returns the number of cylinders from `arm` to the nearest of `ring`.
     #[inline]
     fn distance(&self, ring: u32, arm: u32) -> u32 {
         let first = ring * self.width;
@@ -313,7 +306,6 @@ impl Field {
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }
 
-    /// Converts a time to units of phases.
     #[inline]
     fn units(&self, ns: f64) -> i64 {
         (ns * self.per_ns) as i64
@@ -327,7 +319,6 @@ fn wait_below(units: i64) -> u32 {
     u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
-/// Returns the upper half of an angle.
 #[inline]
 fn upper(angle: Angle) -> u32 {
     (angle.as_raw() >> 32) as u32

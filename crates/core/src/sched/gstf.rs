@@ -51,7 +51,6 @@ impl Rule for Gstf {
 
 struct Groups {
     rule: Gstf,
-    /// The group of the request served last.
     group: u32,
 }
 

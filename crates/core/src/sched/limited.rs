@@ -27,7 +27,6 @@ use crate::units::{Instant, Span};
 /// `C` is the configuration of the inner policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited<C> {
-    /// Maximum wait of a request before it goes next.
     wait: Span,
     policy: Box<C>,
 }

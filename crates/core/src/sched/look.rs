@@ -136,9 +136,7 @@ struct EdgeStrokes<E> {
     metric: Metric,
     /// The arm only serves on its way up, and returns from the last cylinder to the first.
     is_cyclic: bool,
-    /// The coordinate of the arm on the line.
     arm: u64,
-    /// The arm last moved up.
     is_up: bool,
 }
 
@@ -164,7 +162,6 @@ impl<E: Estimate> EdgeStrokes<E> {
         (was_up, self.is_up)
     }
 
-    /// Moves the arm to its position after `request`.
     fn move_past(&mut self, request: &Request, drive: &E) {
         let metric = self.metric;
         self.arm = match metric.line {

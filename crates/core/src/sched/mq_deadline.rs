@@ -89,12 +89,9 @@ impl Rule for MqDeadline {
     }
 }
 
-/// Pending requests of one direction.
 struct OpQueue {
     expiry: Span,
-    /// In order of arrival.
     fifo: VecDeque<Pending>,
-    /// In order of blocks.
     sorted: Sorted<Lbn, Pending>,
     /// First block of the request served last.
     latest: Lbn,
@@ -121,7 +118,6 @@ impl OpQueue {
         (index < self.sorted.len()).then(|| self.sorted.get(index).request.id)
     }
 
-    /// Returns the first request of a new batch.
     fn batch_start(&self, now: Instant) -> Option<u64> {
         let oldest = self.fifo.front()?;
         let has_expired = now.since_or_zero(oldest.arrived) >= self.expiry;
@@ -140,9 +136,7 @@ struct Deadline {
     rule: MqDeadline,
     reads: OpQueue,
     writes: OpQueue,
-    /// Direction of the batch.
     last: Op,
-    /// Number of requests of the batch that were served.
     served: u64,
     /// Number of batches of reads since the last batch of writes, while writes waited.
     passed_over: u64,
@@ -156,7 +150,6 @@ impl Deadline {
         }
     }
 
-    /// Returns the next request of this batch.
     fn next_in_batch(&mut self) -> Option<u64> {
         if self.served >= self.rule.batch {
             return None;
@@ -164,7 +157,6 @@ impl Deadline {
         self.queue(self.last).ahead()
     }
 
-    /// Starts a batch, and returns its first request.
     fn start_batch(&mut self, now: Instant) -> Option<u64> {
         let (has_reads, has_writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         let is_write = has_writes && (!has_reads || self.passed_over >= self.rule.starved);

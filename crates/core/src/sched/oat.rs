@@ -42,7 +42,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oat {
-    /// Maximum number of requests that are ordered exactly.
     max: usize,
 }
 
@@ -74,7 +73,6 @@ impl Rule for Oat {
     }
 }
 
-/// Follows its order until something unplanned happens.
 #[derive(Debug)]
 struct Optimal {
     max: usize,
@@ -174,12 +172,9 @@ impl<const IS_WINDOW: bool> Plan for OatOldest<IS_WINDOW> {
     }
 }
 
-/// A request of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OrderStep {
-    /// The index among the requests to be ordered.
     index: usize,
-    /// The instant at which the request is chosen.
     at: Instant,
 }
 

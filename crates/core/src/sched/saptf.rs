@@ -66,7 +66,6 @@ fn waited_us(c: &Candidate, now: Instant) -> i128 {
 /// Mean and variance of waits, as integers: squares compare exactly.
 struct Levels {
     count: i128,
-    /// Sum of the waits, in us.
     sum: i128,
     /// The square of `count` standard deviations.
     deviation_squared: i128,

@@ -39,7 +39,6 @@ pub struct SatfDf {
     n: usize,
     revolutions: u64,
     age: Span,
-    /// A forward and a backward order are joined.
     both: bool,
 }
 
@@ -94,7 +93,6 @@ struct Both;
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
-    /// The end of the last forced request.
     end: Instant,
     first: usize,
 }

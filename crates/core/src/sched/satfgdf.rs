@@ -123,7 +123,6 @@ struct Quadratic {
 }
 
 impl Area {
-    /// Fits the minimum seek times of `outlook`.
     fn new<O: Outlook>(shape: Shape, outlook: &O) -> Self {
         let seeks: Vec<f64> = (0..shape.cylinders)
             .map(|distance| outlook.min_seek(distance).as_ns() as f64)

@@ -38,7 +38,6 @@ macro_rules! table {
         /// The documentation of all policies.
         pub const INFOS: &[PolicyInfo] = &[$(<$rule as Rule>::INFO),+];
 
-        /// A policy with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         enum TablePolicy {
             $($rule($rule)),+
@@ -85,7 +84,6 @@ table![
     SwSptf, WbSptf, SatfLa, Hol, SptfCp, Oat, OatBatch, OatWindow, Limited, MqDeadline,
 ];
 
-/// Parses the parameters of one policy.
 type Read = fn(&mut Args<'_>) -> Result<TablePolicy, InputError>;
 
 /// A policy with its parameters. Displays as it was written.

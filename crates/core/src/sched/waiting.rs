@@ -8,7 +8,6 @@ use crate::extent::Extent;
 use crate::request::Request;
 use crate::units::{Instant, Span};
 
-/// A pending request and its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub pending: Pending,
@@ -45,7 +44,6 @@ impl Waiting {
         self.0.push(candidate);
     }
 
-    /// Appends all of `others`, leaving it empty.
     pub fn append(&mut self, others: &mut Self) {
         self.0.append(&mut others.0);
     }
@@ -151,7 +149,6 @@ pub(super) trait Plan: Send {
 pub(super) struct Planner<P> {
     rule: P,
     waiting: Waiting,
-    /// The ids of the planned requests, in order.
     planned: VecDeque<u64>,
 }
 

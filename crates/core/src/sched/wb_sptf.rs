@@ -27,7 +27,6 @@ use crate::units::{Instant, Span};
 pub struct WbSptf {
     /// Time from the oldest arrival to the last one considered.
     window: Span,
-    /// The window is multiplied by the queue length.
     is_dynamic: bool,
 }
 

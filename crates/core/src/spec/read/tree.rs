@@ -24,7 +24,6 @@ impl<'a> Text<'a> {
         error.in_file(self.file, line_of(self.text, offset))
     }
 
-    /// Returns the line around a byte offset.
     pub(super) fn line_at(self, offset: usize) -> &'a str {
         let (before, after) = (self.text.split_at_checked(offset)).unwrap_or((self.text, ""));
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -98,7 +97,6 @@ impl<'a> Node<'a> {
         u64::from_str_radix(written.as_str(), written.radix()).ok()
     }
 
-    /// Returns the value if it is a finite number.
     pub(super) fn number(&self) -> Option<f64> {
         let number = match self.value? {
             DeValue::Float(written) => written.as_str().parse::<f64>().ok()?,
@@ -122,13 +120,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the place of a key of this table.
     pub(super) fn get(&self, key: &str) -> Self {
         let node = self.value.and_then(|value| value.get(key));
         self.child(self.path_of(key), node)
     }
 
-    /// Returns the place at the end of a dotted path.
     pub(super) fn get_path(&self, path: &str) -> Result<Self, InputError> {
         match path.split_once('.') {
             Some((key, rest)) => self.get(key).table()?.get_path(rest),
@@ -315,7 +311,6 @@ pub(super) fn fraction(value: &Node<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// Returns a distance of at least one cylinder.
 pub(super) fn distance(value: &Node<'_>) -> Result<u32, InputError> {
     let max = u64::from(MAX_CYLINDERS);
     match value.string().and_then(quantity::cylinders) {
