@@ -97,7 +97,6 @@ pub fn describe(axes: &[Axis], point: &Point) -> String {
     describe_except(axes, point, usize::MAX)
 }
 
-/// Returns the labels of a point on all axes except one.
 pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
     let values = axes.iter().zip(point).enumerate();
     let values = values.filter(|(axis, _)| *axis != except);
@@ -125,9 +124,8 @@ impl Selection {
 
     /// Returns true if the cell at `point` is selected.
     pub fn has(&self, point: &Point) -> bool {
-        self.0
-            .iter()
-            .all(|(axis, places)| places.contains(&point[*axis]))
+        let mut axes = self.0.iter();
+        axes.all(|(axis, places)| places.contains(&point[*axis]))
     }
 
     /// Returns true if a cell with the value at `place` on the axis can be selected.
@@ -160,16 +158,13 @@ impl Selection {
     /// Returns the labels of the selected values.
     pub fn label(&self, axes: &[Axis]) -> String {
         let labels = self.0.iter().map(|(axis, places)| {
-            let labels = places
-                .iter()
-                .map(|place| axes[*axis].values[*place].label.as_str());
-            labels.collect::<Vec<_>>().join(", ")
+            let label = |place: &usize| axes[*axis].values[*place].label.as_str();
+            Vec::from_iter(places.iter().map(label)).join(", ")
         });
         labels.collect::<Vec<String>>().join("; ")
     }
 }
 
-/// Returns the index of the axis called `name`.
 pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
     let place = axes.iter().position(|axis| axis.name == name);
     place.ok_or_else(|| {
@@ -234,12 +229,7 @@ fn places_within(
         *end = number.ok_or_else(wrong)?;
     }
     let numbers = axis.numbers().ok_or_else(wrong)?;
-    let places = numbers.iter().enumerate();
-    let places = places.filter(|(_, number)| (from..=to).contains(*number));
-    let places: Vec<usize> = places.map(|(place, _)| place).collect();
-    if places.is_empty() {
-        Err(wrong())
-    } else {
-        Ok(places)
-    }
+    let mut places: Vec<usize> = (0..numbers.len()).collect();
+    places.retain(|place| (from..=to).contains(&numbers[*place]));
+    Some(places).filter(|p| !p.is_empty()).ok_or_else(wrong)
 }

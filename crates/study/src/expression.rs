@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Flag(bool),
-    /// A finite number.
+    /// A number that is finite.
     Number(f64),
     /// Anything else.
     Text(String),
@@ -34,10 +34,9 @@ impl Scalar {
 
     /// Returns its value, if it is a number.
     pub fn number(&self) -> Option<f64> {
-        if let Self::Number(number) = self {
-            Some(*number)
-        } else {
-            None
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
         }
     }
 }
@@ -157,8 +156,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| part.parse::<f64>().is_err())
 }
 
-/// Replaces each placeholder in `text`. The error is the expectation for an expression without a
-/// value.
+/// Replaces each placeholder in `text`. The error is what an expression without a value should be.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -193,11 +191,10 @@ pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result
         let factor = name.parse::<f64>().ok().or_else(|| number(name));
         let factor = factor
             .ok_or_else(|| format!("numbers in {{{expression}}}, of which {name:?} is none"))?;
-        value = if operator == "/" {
-            value / factor
-        } else {
-            value * factor
-        };
+        match operator {
+            "/" => value /= factor,
+            _ => value *= factor,
+        }
     }
     let value = Some(value).filter(|value| value.is_finite());
     value.ok_or_else(|| format!("a finite number of {{{expression}}}"))
@@ -219,10 +216,8 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_by_values_and_products() {
         let text = |text: &str| Ok(Scalar::Text(text.to_owned()));
-        assert_eq!(
-            filled("poisson(rate={rate*base}/s)"),
-            text("poisson(rate=90/s)")
-        );
+        let poisson = filled("poisson(rate={rate*base}/s)");
+        assert_eq!(poisson, text("poisson(rate=90/s)"));
         assert_eq!(filled("{policy} {base/rate/2}"), text("clook(by=lbn) 20"));
         assert_eq!(filled("{rate}"), Ok(Scalar::Number(1.5)));
         assert_eq!(filled("plain"), text("plain"));

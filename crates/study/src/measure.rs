@@ -18,7 +18,7 @@ use crate::expression::Location;
 use crate::metric::{Figures, MeasureInfo, Stop};
 pub(crate) use scan::Scanning;
 
-/// A measure.
+/// One of the measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Response times and their parts.
@@ -53,7 +53,7 @@ pub fn infos() -> impl Iterator<Item = &'static MeasureInfo> {
 }
 
 impl Measure {
-    /// Returns its description.
+    /// Returns the description of the measure.
     pub fn info(self) -> &'static MeasureInfo {
         match self {
             Self::Responses => &responses::INFO,
@@ -89,10 +89,8 @@ impl Measure {
     }
 
     pub(crate) fn find(name: &str, at: &Location) -> Result<Self, InputError> {
-        let found = ALL
-            .iter()
-            .copied()
-            .find(|measure| measure.info().name == name);
+        let mut all = ALL.iter().copied();
+        let found = all.find(|measure| measure.info().name == name);
         let known: Vec<&str> = infos().map(|info| info.name).collect();
         found.ok_or_else(|| at.unknown(name, "a measure", &known))
     }

@@ -77,8 +77,7 @@ impl Estimate {
 pub struct Outcome {
     /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// True if requests arrived faster than they were served in one of them: then it has no
-    /// metrics.
+    /// True if requests arrived faster than they were served in one: then it has no metrics.
     pub is_saturated: bool,
     /// An estimate for each column of the study.
     estimates: Vec<Option<Estimate>>,
@@ -89,9 +88,9 @@ pub struct Outcome {
 pub struct Results<'s> {
     /// The axes of the study.
     pub axes: &'s [Axis],
-    /// Its columns.
+    /// The columns of the study.
     pub columns: &'s [Column],
-    /// Its cells.
+    /// The cells of the study.
     pub cells: &'s [Cell],
     /// The outcome of each cell, in the order of the cells.
     pub outcomes: Vec<Outcome>,
@@ -113,10 +112,9 @@ impl<'s> Results<'s> {
         let wide = cells.filter_map(|(cell, outcome)| {
             let share = cell.replications.until_ci95?;
             let first = outcome.estimate(Metric(0))?;
-            let half_width = first
-                .half_width
-                .map_or(f64::INFINITY, |half| half / first.mean);
-            (!first.is_narrow(share)).then_some(half_width)
+            let relative = |half| half / first.mean;
+            let relative = first.half_width.map_or(f64::INFINITY, relative);
+            (!first.is_narrow(share)).then_some(relative)
         });
         let wide: Vec<f64> = wide.collect();
         let widest = wide.iter().copied().reduce(f64::max)?;

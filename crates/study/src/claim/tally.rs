@@ -19,8 +19,7 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// With two digits of its interval; without one, with enough digits to differ from a bound that
-    /// it exceeds.
+    /// With two digits of its interval, or enough to differ from a bound that it exceeds.
     text: String,
 }
 
@@ -113,13 +112,11 @@ impl<'a> Tally<'a> {
             let entries = self.entries.iter();
             let mut such = entries.filter(|entry| entry.number.verdict == verdict);
             let count = such.clone().count();
-            if let Some(Entry {
-                number,
-                text: first,
-                ..
-            }) = such.next()
-            {
-                text += &format!("; {word} in {count}, first {first} at {}", number.at);
+            if let Some(entry) = such.next() {
+                text += &format!(
+                    "; {word} in {count}, first {} at {}",
+                    entry.text, entry.number.at
+                );
             }
         }
         text
@@ -145,8 +142,7 @@ fn short(number: f64) -> String {
     digits(number, 4)
 }
 
-/// Formats a number with four digits, or as many as it needs to differ from bounds that it does not
-/// equal.
+/// Formats a number with four digits, or as many as it needs to differ from other bounds.
 fn distinct_text(number: f64, bounds: &Bounds) -> String {
     let differs = |text: &String| {
         let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
@@ -312,9 +308,7 @@ mod tests {
             assert_eq!(Load::Within(low, high).verdict(&at_least), verdict);
         }
         let above = Load::Within(2.1, f64::INFINITY);
-        assert_eq!(
-            above.verdict(&Bounds::new(None, Some(2.0), 0.0)),
-            Verdict::Fails
-        );
+        let at_most = Bounds::new(None, Some(2.0), 0.0);
+        assert_eq!(above.verdict(&at_most), Verdict::Fails);
     }
 }

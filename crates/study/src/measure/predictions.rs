@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::measured::predict;
+use diskarm_simulate::measured::{RowRange, predict};
 use diskarm_simulate::{Input, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -69,12 +68,8 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let predictions = predict(
-        model,
-        &traced.files[0],
-        &traced.reading,
-        RowRange::default(),
-    );
+    let (file, rows) = (&traced.files[0], RowRange::default());
+    let predictions = predict(model, file, &traced.reading, rows);
     let locked = predictions.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));

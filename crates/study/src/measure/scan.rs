@@ -37,16 +37,18 @@ const COLUMNS: &[ScanColumn] = &[
         "Free bandwidth until the run ended, MB/s",
         |s| Some(s.free_mb_per_s),
     ),
-    ("read_share", "Share of the blocks that was read", |s| {
-        Some(read_share(s))
-    }),
+    (
+        "read_share",
+        "Share of the blocks that was read",
+        read_share,
+    ),
     ("scans_per_day", "Scans a day", |s| {
         s.is_complete.then(|| 86_400.0 / s.time_s)
     }),
     (
         "at_this_rate_per_day",
         "Scans a day at the rate of the run",
-        |s| Some(read_share(s) * 86_400.0 / s.time_s),
+        |s| Some(read_share(s)? * 86_400.0 / s.time_s),
     ),
     (
         "free_of_streaming_share",
@@ -127,8 +129,8 @@ const COLUMNS: &[ScanColumn] = &[
     ),
 ];
 
-fn read_share(scanned: &ScanResults) -> f64 {
-    1.0 - scanned.blocks_left as f64 / scanned.blocks as f64
+fn read_share(scanned: &ScanResults) -> Option<f64> {
+    Some(1.0 - scanned.blocks_left as f64 / scanned.blocks as f64)
 }
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
@@ -235,8 +237,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell,
-    /// in one line.
+    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));
@@ -275,8 +276,8 @@ impl ScanTable<'_> {
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
         let text = self.0.get(key).filter(|text| *text != "none");
-        text.map(|text| read(text).ok_or_else(|| wrong(key, text, expected)))
-            .transpose()
+        let value = text.map(|text| read(text).ok_or_else(|| wrong(key, text, expected)));
+        value.transpose()
     }
 
     fn time(&self, key: &str) -> Result<Option<Span>, String> {

@@ -52,18 +52,14 @@ pub struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// Returns those of the values of an axis at these indices.
     pub fn new(axis: &'a Axis, places: &[usize]) -> Self {
-        let labels = places
-            .iter()
-            .map(|place| axis.values[*place].label.as_str());
+        let label = |place: &usize| axis.values[*place].label.as_str();
         Self {
             title: axis.with_unit(),
-            labels: labels.collect(),
+            labels: places.iter().map(label).collect(),
         }
     }
 
-    /// Returns those of the metrics of a study.
     pub fn of_metrics(
         title: &str,
         study: &'a Study,
@@ -120,10 +116,8 @@ impl<const N: usize> Plane<N> {
     /// Returns all planes along `axes` with a cell in `cells`, in the order of the study.
     pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
         let mut planes: Vec<Self> = Vec::new();
-        for point in points(study_axes)
-            .into_iter()
-            .filter(|point| cells.has(point))
-        {
+        let points = points(study_axes).into_iter();
+        for point in points.filter(|point| cells.has(point)) {
             let mut origin = point.clone();
             axes.iter().for_each(|axis| origin[*axis] = 0);
             let known = planes.iter().position(|plane| plane.origin == origin);
