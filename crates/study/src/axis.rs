@@ -33,12 +33,10 @@ pub struct AxisValue {
 }
 
 impl Axis {
-    /// Returns its values, if all are numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
     }
 
-    /// Returns its title with its unit.
     pub fn with_unit(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{}, {unit}", self.title),
@@ -122,7 +120,6 @@ impl Selection {
         Ok(Self(selected))
     }
 
-    /// Returns true if the cell at `point` is selected.
     pub fn has(&self, point: &Point) -> bool {
         let mut axes = self.0.iter();
         axes.all(|(axis, places)| places.contains(&point[*axis]))
@@ -134,8 +131,7 @@ impl Selection {
         named.is_none_or(|(_, places)| places.contains(&place))
     }
 
-    /// Replaces the value of each selected axis in `point`. Returns `None` if several values of an
-    /// axis are selected.
+    /// Replaces the value of each selected axis in `point`; `None` if an axis has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, places) in &self.0 {
@@ -150,12 +146,10 @@ impl Selection {
         self.0.is_empty()
     }
 
-    /// Returns true if each named axis has one value.
     pub fn is_single(&self) -> bool {
         self.0.iter().all(|(_, places)| places.len() == 1)
     }
 
-    /// Returns the labels of the selected values.
     pub fn label(&self, axes: &[Axis]) -> String {
         let labels = self.0.iter().map(|(axis, places)| {
             let label = |place: &usize| axes[*axis].values[*place].label.as_str();
@@ -173,7 +167,6 @@ pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputE
     })
 }
 
-/// Returns the indices on `axis` that `value` selects.
 pub fn places(value: &toml::Value, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
     let values = match value {
         toml::Value::Array(values) if values.is_empty() => {

@@ -88,8 +88,7 @@ pub struct Replications {
     pub seed: u64,
     pub min: u32,
     pub max: u32,
-    /// Runs are added until the half width of the first metric's 95 % interval is this share of
-    /// its mean.
+    /// Runs are added until half the first metric's 95 % interval is this share of its mean.
     pub until_ci95: Option<f64>,
 }
 
@@ -169,7 +168,6 @@ impl Cell {
 /// More waiting requests than at any load that a drive can sustain.
 const MAX_WAITING: u64 = 2_000;
 
-/// The keys of one cell.
 struct CellKeys<'a> {
     text: StudyText<'a>,
     axes: &'a [Axis],
@@ -372,7 +370,6 @@ impl CellKeys<'_> {
         })
     }
 
-    /// Returns a percentage above 0.
     fn share(&self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(scalar) = self.scalar(key)? else {
             return Ok(None);

@@ -97,8 +97,7 @@ pub struct JudgedClaim<'s> {
 }
 
 impl JudgedClaim<'_> {
-    /// Returns the reason why it does not hold, as far as the study gives one: the cause, its
-    /// evidence and an explanation.
+    /// Returns the reason why it does not hold, if known: cause, evidence and explanation.
     pub fn reason(&self) -> Option<String> {
         let known = self.claim.known.as_ref();
         let known = known.map(|known| format!("{}: {}", known.kind(), known.why));

@@ -52,7 +52,6 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The text of a study file.
 #[derive(Clone, Copy)]
 pub(crate) struct StudyText<'a> {
     /// Its name in errors.
@@ -71,8 +70,7 @@ impl<'a> StudyText<'a> {
         }
     }
 
-    /// Returns the keys below a header `[[...]]` that begins at this byte, with their lines; none
-    /// if there is no header.
+    /// Returns the keys below the header `[[...]]` that begins at this byte, with their lines.
     fn keys_below(self, start: usize) -> Vec<(String, u64)> {
         let is_header = |line: &str| line.trim_start().starts_with('[');
         let (before, rest) = self.text.split_at(start);
@@ -90,7 +88,6 @@ impl<'a> StudyText<'a> {
         keys.collect()
     }
 
-    /// Converts an error of the TOML parser.
     pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim().replace('\n', " ").replace('`', "\"");
@@ -98,7 +95,6 @@ impl<'a> StudyText<'a> {
     }
 }
 
-/// A field of a study file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
     pub(crate) file: String,
@@ -182,8 +178,8 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
 }
 
-/// Computes products and quotients, from left to right, of numbers and names. The error is the
-/// expectation for a name without a number, or for a result that is not finite.
+/// Computes products and quotients of numbers and names, from left to right. The error is what was
+/// expected of a name without a number, or of a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let operators = iter::once("*").chain(expression.matches(['*', '/']));
     let mut value = 1.0;

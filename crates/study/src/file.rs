@@ -331,8 +331,7 @@ fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     })
 }
 
-/// Replaces the keys in `[quick]`, and keeps only the values of axes that it lists. Returns the
-/// changes.
+/// Replaces the keys and the values of axes that `[quick]` lists, and returns the changes.
 fn shorten(
     mut quick: Keys,
     keys: &mut Keys,

@@ -24,7 +24,6 @@ use crate::error::StudyError;
 use crate::measure::{Measure, Scanning};
 use crate::metric::{Figures, Stop};
 
-/// A cell prepared to run.
 pub(crate) struct Job {
     inputs: Inputs,
     system: Arc<System>,
@@ -74,7 +73,6 @@ impl Job {
         })
     }
 
-    /// Adds the files that it reads.
     pub(crate) fn reading(&self, files: Files) -> Files {
         let files = files.reading("cell.drive", self.system.drive_name());
         match &self.inputs.source {
@@ -211,7 +209,6 @@ impl Shared {
     }
 }
 
-/// Returns the digest of these files in order.
 fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
     for path in paths {

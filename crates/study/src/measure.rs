@@ -67,8 +67,7 @@ impl Measure {
     }
 
     /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
-    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is the reason why the cell
-    /// cannot be simulated, in one line.
+    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is a problem of the cell.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,

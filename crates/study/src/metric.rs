@@ -42,7 +42,6 @@ impl Column {
         }
     }
 
-    /// Returns measured columns of these names and titles.
     pub(crate) fn all(columns: &[(&str, &str)]) -> Vec<Self> {
         columns.iter().map(|(n, t)| Self::measured(n, t)).collect()
     }

@@ -19,8 +19,7 @@ use crate::results::Results;
 use crate::studies;
 use charts::Drawing;
 
-/// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
-/// results give the same bytes.
+/// An HTML page that needs no other file, and its drawings. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The page, which is well-formed XML too.
@@ -30,8 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes the report of a study and its results. Fails if a drive's specification or a trace,
-    /// whose digests it shows, can no longer be read.
+    /// Writes the report. Fails if a specification or a trace that it names cannot be read.
     pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = ExternalInputs::new(study, results)?;
         let claims = study.judge(results);
@@ -80,7 +78,6 @@ impl Report {
     }
 }
 
-/// Returns the title, the source and a summary.
 fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
@@ -202,7 +199,6 @@ fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     Html::with("li", &[("id", &claim_id(place))], item)
 }
 
-/// Returns a term and its description.
 fn row(name: &str, description: impl Into<Html>) -> Html {
     Html::from([Html::element("dt", name), Html::element("dd", description)])
 }

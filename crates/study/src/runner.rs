@@ -24,7 +24,6 @@ pub struct Runner<'s> {
     jobs: Vec<Job>,
 }
 
-/// The runs of a cell.
 struct FinishedCell {
     seeds: Vec<u64>,
     keys: Vec<String>,
@@ -101,8 +100,7 @@ impl<'s> Runner<'s> {
         self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run; its runs are then in the order of the cells.
-    /// Fails if the store cannot be written.
+    /// Returns the results if `store` has every run, and puts it in order. Fails if it cannot.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.stored_cell(place, store));
         self.results(store, cells.collect::<Result<_, _>>()?)
@@ -252,14 +250,12 @@ fn replicate(
     }))
 }
 
-/// A message from a worker.
 enum Message {
     Run(StoredRun),
     Cell(usize, FinishedCell),
     Failed(usize, StudyError),
 }
 
-/// Names a cell, for errors.
 fn describe_cell(study: &Study, cell: &Cell) -> String {
     match cell.point[..] {
         [] => study.name.clone(),

@@ -203,14 +203,12 @@ fn is_of_earlier_build(line: &str) -> bool {
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
 }
 
-/// The contents of a store.
 #[derive(Default)]
 struct Contents {
-    /// The runs of this build.
     known: StoredRuns,
     /// The number of runs of other builds.
     foreign: usize,
-    /// The numbers of the damaged lines.
+    /// The numbers of these lines.
     damaged: Vec<usize>,
 }
 
@@ -363,8 +361,7 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// Whichever bit of a line is changed, its run does not count and the others do. A changed line
-    /// end spoils the next line too.
+    /// If a bit of a line is changed, its run alone does not count; a line end spoils the next too.
     #[test]
     fn a_changed_run_does_not_count() {
         let folder = TestFolder::new("damaged");

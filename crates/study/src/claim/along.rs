@@ -39,7 +39,6 @@ impl Line {
         estimates.collect()
     }
 
-    /// Returns the counterpart of this line on `side`.
     fn counterpart(&self, side: &Selection) -> Option<Self> {
         let steps = self.steps.iter();
         let steps = steps.map(|(x, point)| Some((*x, side.counterpart(point)?)));
@@ -49,7 +48,6 @@ impl Line {
         })
     }
 
-    /// Adds a load on it to the tally.
     fn add(self, load: Option<Load>, tally: &mut Tally<'_>, along: usize) {
         let text = describe_except(tally.axes, &self.point, along);
         tally.add(load, self.point, text);
@@ -324,7 +322,6 @@ pub(super) const SUSTAINS: CheckInfo = CheckInfo {
     },
 };
 
-/// The level that the metric must reach.
 enum Level {
     Number(f64),
     /// The metric of this side at the same load.
@@ -342,7 +339,6 @@ impl Level {
         }
     }
 
-    /// Returns the load on `line` at which `metric` reaches it.
     fn reached(&self, results: &Results<'_>, metric: Metric, line: &Line) -> Option<Load> {
         match self {
             Self::Number(level) => {
@@ -451,8 +447,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the limit: between the first saturated load and the load below it; unbounded if no load
-/// is saturated. `None` without loads.
+/// Returns the limit: up to the first saturated load, unbounded without one; `None` without loads.
 fn saturation(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.outcome(point).is_saturated;
     let (last, _) = line.steps.last()?;
@@ -480,8 +475,7 @@ mod tests {
         assert_eq!(exponent(&[(2.0, Some(1.0))]), None);
     }
 
-    /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8,
-    /// wherever it is measured.
+    /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8.
     #[test]
     fn a_response_time_is_followed_to_its_level() {
         let at = |loads: &[f64]| {

@@ -11,7 +11,6 @@ use crate::expression::Scalar;
 use crate::metric::{Column, Metric, Scope};
 use crate::results::{Estimate, Results};
 
-/// The check of a claim.
 pub(super) struct Check {
     pub(super) judge: Box<dyn Fn(&Results<'_>) -> Finding + Send + Sync>,
     /// True if its numbers are ratios of metrics, and not metrics themselves.
@@ -36,7 +35,6 @@ impl fmt::Debug for Check {
     }
 }
 
-/// The finding of a check.
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) ours: String,
@@ -97,7 +95,6 @@ pub struct Number {
 }
 
 impl CheckInfo {
-    /// Returns the names of its keys, without their defaults.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let names = self
             .keys

@@ -39,8 +39,7 @@ impl<'a> Tally<'a> {
         self.add(number.map(Load::At), point.clone(), at);
     }
 
-    /// Checks the number of a line or cell, which `at` describes. Its `point` is 0 on an axis along
-    /// which or over which the number is taken.
+    /// Checks the number of a line or cell `at`. `point` is 0 on an axis over which it is taken.
     pub(super) fn add(&mut self, number: Option<Load>, point: Point, at: String) {
         let Some(number) = number else {
             return self.leave_out(1);
@@ -77,7 +76,6 @@ impl<'a> Tally<'a> {
         self.entries.push(Entry { number, mean, text });
     }
 
-    /// Counts cells without a verdict.
     pub(super) fn leave_out(&mut self, cells: usize) {
         self.left_out += cells;
     }
@@ -177,7 +175,6 @@ impl From<Estimate> for Load {
 }
 
 impl Load {
-    /// Returns the ends of its interval.
     fn ends(&self) -> (f64, f64) {
         match self {
             Self::At(estimate) => estimate.ends(),
@@ -185,7 +182,6 @@ impl Load {
         }
     }
 
-    /// Returns the load as a multiple of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         if let (Self::At(top), Self::At(base)) = (self, base) {
             return Self::At(quotient(top, base));
@@ -242,7 +238,6 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     Estimate::new(mean, paired.or_else(|| is_known.then(ends)), runs)
 }
 
-/// Returns the distance of the farther end from `mean`.
 pub(super) fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
     (mean - low).max(high - mean)
 }

@@ -62,7 +62,6 @@ fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
     tally.finding()
 }
 
-/// Returns half the width of the interval as a share of the mean.
 fn relative_half_width(estimate: &Estimate) -> Option<f64> {
     Some(estimate.half_width? / estimate.mean)
 }
@@ -144,9 +143,8 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
     },
 };
 
-/// Checks the ratios to the side `to` if it is present, otherwise the metric itself. The verdict is
-/// that of the value that comes nearest: the fewest of its cells fail, and then the fewest are
-/// unsure. The numbers are those of this value.
+/// Checks the ratios to `to` if it is present, otherwise the metric itself. Returns the finding on
+/// the value that comes nearest: the fewest of its cells fail, and then the fewest are unsure.
 fn exists(
     results: &Results<'_>,
     subject: &Subject,

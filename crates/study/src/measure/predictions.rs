@@ -12,7 +12,6 @@ use diskarm_simulate::{Input, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
-/// The width of a bin.
 const BIN: Span = Span::from_ns(20_000);
 
 /// Bins on each side of the one about zero.
@@ -48,7 +47,6 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     },
 };
 
-/// Returns the middles of the bins.
 fn middles() -> impl Iterator<Item = Span> {
     (-SIDE..=SIDE).map(|bin| Span::from_ns(bin * BIN.as_ns()))
 }
@@ -77,7 +75,6 @@ pub(super) fn run(
     Ok(Figures::Measured(figures(errors, locked.period())))
 }
 
-/// Returns a number for each column.
 fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     errors.sort_unstable();
     let count = errors.len();

@@ -23,8 +23,7 @@ pub struct Drawing {
     pub numbers: Html,
 }
 
-/// Draws all figures, densities and maps, each for each combination of values of the axes that it
-/// does not name.
+/// Draws all figures, densities and maps, each for all values of the axes that it does not name.
 pub fn all(study: &Study, results: &Results<'_>) -> Vec<Drawing> {
     let names = BTreeSet::new();
     let mut charts = Charts {
@@ -56,7 +55,6 @@ struct LineChart<'a> {
 }
 
 impl Charts<'_> {
-    /// Returns the note below the heading.
     fn note(&self) -> String {
         let mut note = self.study.source.clone();
         if self.study.options.quick {
@@ -217,8 +215,7 @@ impl Charts<'_> {
     }
 }
 
-/// Returns a name for the drawing of `figure` in a plane with these labels, with the first number
-/// that makes it differ from all `names`, and adds it to them.
+/// Adds the name of `figure` and these labels to `names`, with a number if it is not the first.
 fn unique(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) -> String {
     let words: String = labels.iter().map(|label| format!("-{label}")).collect();
     let name = file_name(&format!("{figure}{words}"));

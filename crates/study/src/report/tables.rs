@@ -8,8 +8,7 @@ use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
-/// Returns a table for each metric and each combination of values of the axes that a table of the
-/// study does not name.
+/// Returns a table of each metric for all values of the axes that a table does not name.
 pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
@@ -44,9 +43,7 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     }
 }
 
-/// The headings of a table's rows or columns.
 pub struct Heads<'a> {
-    /// The title of the axis.
     pub title: String,
     pub labels: Vec<&'a str>,
 }
@@ -152,7 +149,6 @@ impl<const N: usize> Plane<N> {
         }
     }
 
-    /// Returns the cell at these indices along the axes.
     pub fn point(&self, places: [usize; N]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {
