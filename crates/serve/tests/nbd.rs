@@ -43,15 +43,11 @@ fn option(option: u32, data: &[u8]) -> Vec<u8> {
 }
 
 fn choice(name: &str, wanted: &[u16]) -> Vec<u8> {
-    let mut data = [0; 256];
-    let length = Choice::emit(&mut data, name, wanted);
-    data[..length].to_vec()
+    Choice::emit(name, wanted)
 }
 
 fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
-    let mut data = [0; 256];
-    let length = Queries::emit(&mut data, name, queries);
-    data[..length].to_vec()
+    Queries::emit(name, queries)
 }
 
 /// A handshake after its greeting and flags.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::command::Check;
 use diskarm_wire::defect::TRANSLATE;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 use diskarm_wire::{Command, Sense, status};
 
 use crate::disk::Disk;
@@ -170,12 +170,9 @@ fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
 /// Returns the reply to a command that was blocked at `now` (SBC-3, write protection).
 pub fn write_protected(now: Instant) -> Reply {
     let sense = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
-    let mut data = vec![0; MAX_LENGTH];
-    let length = sense.emit(Format::Fixed, &mut data);
-    data.truncate(length);
     Reply {
         status: status::CHECK_CONDITION,
-        sense: data,
+        sense: sense.emit(Format::Fixed),
         transferred: 0,
         sent: now,
         ended: now,

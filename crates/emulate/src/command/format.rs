@@ -10,7 +10,7 @@ use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
-use super::{defects, diagnostic, misplaced};
+use super::{defects, diagnostic};
 use crate::state::{
     Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
 };
@@ -32,15 +32,7 @@ struct Format {
 }
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::FormatUnit {
-        defects,
-        long_list,
-        complete,
-        interleave,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => FormatUnit { defects, long_list, complete, interleave });
     context.writable()?;
     if interleave > 1 {
         return Err(invalid_field(3, None));

@@ -5,7 +5,6 @@ use diskarm_wire::mode::{Header6, Header10, LongDescriptor, Page, ShortDescripto
 use diskarm_wire::sense::Code;
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use crate::mode;
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
@@ -13,18 +12,9 @@ use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length
 const ALL: (u8, u8) = (0x3f, 0xff);
 
 pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ModeSense {
-        size,
-        page,
-        subpage,
-        values,
-        no_block_descriptors,
-        long_addresses,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ModeSense {
+        size, page, subpage, values, no_block_descriptors, long_addresses, length
+    });
     if subpage != 0 && subpage != ALL.1 {
         return Err(invalid_field(3, None));
     }
@@ -71,32 +61,21 @@ fn block_descriptor(context: &Context<'_>, long: bool, values: Values) -> Vec<u8
         _ => (context.state.blocks, context.state.block as u32),
     };
     if long {
-        return LongDescriptor {
+        let descriptor = LongDescriptor {
             blocks,
             block_bytes,
-        }
-        .emit()
-        .to_vec();
+        };
+        return descriptor.emit().to_vec();
     }
-    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-    ShortDescriptor {
-        blocks,
+    let descriptor = ShortDescriptor {
+        blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
         block_bytes,
-    }
-    .emit()
-    .to_vec()
+    };
+    descriptor.emit().to_vec()
 }
 
 pub(super) fn mode_select(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ModeSelect {
-        size,
-        page_format,
-        save,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ModeSelect { size, page_format, save, length });
     if length == 0 {
         return Ok(Start::Done(Vec::new()));
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use diskarm_wire::iscsi::segment::emit_sense;
 use diskarm_wire::iscsi::{
-    DataIn, Message, NopIn, Reject, Response, Serial, Tag, padded, reject_reason, response,
+    DataIn, Message, NopIn, Reject, Response, Serial, Tag, reject_reason, response,
 };
 
 use super::frame::{Digests, FrameError};
@@ -344,8 +344,6 @@ impl ReplyWriter<'_> {
             residual: end.residual.count,
             ..Response::default()
         };
-        let mut sense = vec![0; padded(2 + end.sense.len())];
-        let length = emit_sense(&end.sense, &mut sense);
-        self.put(&mut Message::Response(message), &sense[..length])
+        self.put(&mut Message::Response(message), &emit_sense(&end.sense))
     }
 }

@@ -13,7 +13,7 @@ use diskarm_core::units::SectorCount;
 use diskarm_emulate::{Identity, Response, Status, Unit};
 use diskarm_wire::Sense;
 use diskarm_wire::iscsi::{Serial, Tag};
-use diskarm_wire::sense::Key;
+use diskarm_wire::sense::{Format, Key};
 use slab::Slab;
 
 use super::connection::Connection;
@@ -24,7 +24,7 @@ use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, data_path};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide};
 use crate::statistics::{Access, Statistics};
 use crate::store::FileSyncer;
 use crate::timeline::{Speed, Timeline};
@@ -85,7 +85,7 @@ impl IscsiTarget {
             Some(power) => (Some(power.capacity), power.device),
             None => (None, None),
         };
-        let data = data_path(export.store, facts.sector, capacity, is_timed);
+        let data = DataPath::new(export.store, facts.sector, capacity, is_timed);
         let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
         let disk = match export.timing {
             Some(timing) => timing.device,
@@ -201,7 +201,7 @@ impl IscsiTarget {
             data_in,
             ..
         } = response;
-        let number = self.end(index, Tag(id as u32), status as u8, sense, data_in, clients)?;
+        let number = self.end(index, Tag(id as u32), status, sense, data_in, clients)?;
         if let Some(due) = due {
             clients.record_due(number, due);
         }
@@ -213,13 +213,13 @@ impl IscsiTarget {
         &mut self,
         index: usize,
         tag: Tag,
-        scsi_status: u8,
+        status: Status,
         sense: Vec<u8>,
         data: Vec<u8>,
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
         let session = self.sessions.get_mut(index)?;
-        let (number, end) = session.end(tag, scsi_status, sense, data)?;
+        let (number, end) = session.end(tag, status as u8, sense, data)?;
         clients.get_mut(number)?.end(end);
         Some(number)
     }
@@ -246,7 +246,7 @@ impl IscsiTarget {
             if !is_synced {
                 let failed: Sense = diskarm_emulate::Unavailable.into();
                 syncing.response.status = Status::CheckCondition;
-                syncing.response.sense = sense_bytes(&failed);
+                syncing.response.sense = failed.emit(Format::Fixed);
             }
             touched.extend(self.answer(syncing.response, syncing.due, clients));
         }
@@ -432,15 +432,6 @@ const NO_INITIATOR: u64 = 0;
 
 /// Operation code of the command that may abort other initiators' tasks.
 const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
-
-/// Sense data in fixed format.
-pub(super) fn sense_bytes(sense: &Sense) -> Vec<u8> {
-    use diskarm_wire::sense::{Format, MAX_LENGTH};
-    let mut data = vec![0; MAX_LENGTH];
-    let length = sense.emit(Format::Fixed, &mut data);
-    data.truncate(length);
-    data
-}
 
 /// A serial number for the unit of a target: a digest (FNV-1a) of its name, unique on the server
 /// and the same in each run.

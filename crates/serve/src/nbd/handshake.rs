@@ -261,8 +261,7 @@ impl NbdHandshake {
                 name: &facts.name,
                 description: &facts.description,
             };
-            let mut data = vec![0; 4 + facts.name.len() + facts.description.len()];
-            listed.emit(&mut data);
+            let data = listed.emit();
             self.answer(code::LIST, answer::SERVER, &data);
         }
         self.answer(code::LIST, answer::ACK, b"");
@@ -356,9 +355,7 @@ impl NbdHandshake {
                 id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };
-            let mut data = [0; 4 + Context::ALLOCATION.len()];
-            context.emit(&mut data);
-            self.answer(option, answer::CONTEXT, &data);
+            self.answer(option, answer::CONTEXT, &context.emit());
             if is_choice {
                 self.status_of = Some(queries.name.to_owned());
             }

@@ -304,10 +304,9 @@ impl ReplyWriter<'_> {
         if self.headers == Headers::Simple {
             return self.simple(job, error.code());
         }
-        let mut data = [0; 128];
-        let length = Failure { error, message }.emit(&mut data);
-        self.chunk(job, true, kind::ERROR, length as u64);
-        self.put(&data[..length]);
+        let data = Failure { error, message }.emit();
+        self.chunk(job, true, kind::ERROR, data.len() as u64);
+        self.put(&data);
     }
 
     fn simple(&mut self, job: &Job, error: u32) {

@@ -28,15 +28,11 @@ pub fn option(option: u32, data: &[u8]) -> Vec<u8> {
 }
 
 pub fn choice() -> Vec<u8> {
-    let mut data = [0; 64];
-    let length = Choice::emit(&mut data, "", &[]);
-    data[..length].to_vec()
+    Choice::emit("", &[])
 }
 
 fn contexts() -> Vec<u8> {
-    let mut data = [0; 64];
-    let length = Queries::emit(&mut data, "", &["base:allocation"]);
-    data[..length].to_vec()
+    Queries::emit("", &["base:allocation"])
 }
 
 /// A handshake after its greeting and `flags`.

@@ -11,10 +11,10 @@ use diskarm_wire::iscsi::{
     reject_reason, task_response,
 };
 use diskarm_wire::report::{Inquiry, padded};
-use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::sense::{Code, Format, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::{Clients, IscsiTarget, Origin, sense_bytes};
+use super::{Clients, IscsiTarget, Origin};
 use crate::iscsi::connection::{Connection, MAX_SEGMENT};
 use crate::iscsi::login::targets;
 use crate::iscsi::session::{
@@ -231,7 +231,7 @@ impl IscsiTarget {
                 let sense = Sense::new(Key::IllegalRequest, Code::INVALID_FIELD);
                 return self.check(origin, command.tag, &sense, clients);
             }
-            let status = Status::TaskSetFull as u8;
+            let status = Status::TaskSetFull;
             self.end(
                 origin.session,
                 command.tag,
@@ -304,15 +304,8 @@ impl IscsiTarget {
 
     /// Ends a task with CHECK CONDITION.
     fn check(&mut self, origin: Origin, tag: Tag, sense: &Sense, clients: &mut Clients<'_>) {
-        let status = Status::CheckCondition as u8;
-        self.end(
-            origin.session,
-            tag,
-            status,
-            sense_bytes(sense),
-            Vec::new(),
-            clients,
-        );
+        let (status, sense) = (Status::CheckCondition, sense.emit(Format::Fixed));
+        self.end(origin.session, tag, status, sense, Vec::new(), clients);
     }
 
     /// Answers a command to a missing logical unit (SAM-5, "incorrect logical unit numbers").
@@ -332,11 +325,10 @@ impl IscsiTarget {
         };
         let mut data = missing_unit_inquiry().emit().to_vec();
         data.truncate(length.into());
-        let status = Status::Good as u8;
         self.end(
             origin.session,
             command.tag,
-            status,
+            Status::Good,
             Vec::new(),
             data,
             clients,
