@@ -197,9 +197,7 @@ pub(crate) fn pages(context: &Context<'_>, which: Option<u8>, values: Values) ->
             subpage: None,
             content: &content,
         };
-        let begin = data.len();
-        data.resize(begin + 2 + content.len(), 0);
-        page.emit(&mut data[begin..]);
+        data.extend(page.emit());
     }
     (which.is_none() || !data.is_empty()).then_some(data)
 }

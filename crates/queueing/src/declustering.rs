@@ -33,7 +33,6 @@ fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet
     }
 }
 
-/// Returns the number of subsets of size `k` of a set of `n`.
 fn binomial(n: u64, k: u64) -> u64 {
     // After each step the product is a binomial coefficient, so the division is exact.
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))

@@ -48,8 +48,7 @@ impl Distances {
         Self::from_cylinders(&vec![1; cylinders as usize])
     }
 
-    /// The distances between the sectors of cylinders with the capacities `sectors`: liu05,
-    /// equations 4.2 and 4.3.
+    /// The distances on cylinders with the capacities `sectors`: liu05, equations 4.2 and 4.3.
     ///
     /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
     /// difference is the autocorrelation of the steps from one cylinder to the next. A zoned drive
@@ -87,8 +86,7 @@ impl Distances {
         self.pairs.len() as u32
     }
 
-    /// Returns the probability of this distance; 0 if it is the number of cylinders or more, or if
-    /// there are no sectors.
+    /// Returns the probability of this distance; 0 from the number of cylinders on.
     pub fn probability(&self, distance: u32) -> f64 {
         let pairs = self.pairs.get(distance as usize).copied().unwrap_or(0);
         let ways = if distance == 0 { 1 } else { 2 };

@@ -14,8 +14,7 @@ use crate::moments::Moments;
 use crate::queues;
 use crate::service::Service;
 
-/// The mean distance of the nearer of two arms, for a read: 5/24, if both arms are uniform and
-/// independent.
+/// The mean distance of the nearer of two uniform, independent arms, for a read: 5/24.
 ///
 /// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it takes the two distances as
 /// independent, though they lead to the same block.
@@ -54,8 +53,7 @@ pub struct Reads<'a> {
     pub sectors: SectorCount,
 }
 
-/// The pivot, and the services of the two disks: the first serves the reads that begin before the
-/// pivot, the second all others.
+/// The pivot, and the services of two disks: of the reads that begin before it, and of all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitReads {
     /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
@@ -126,9 +124,8 @@ impl Reads<'_> {
         Some(found)
     }
 
-    /// Returns the pivot with the minimum mean response time (MOR) in order of arrival, for Poisson
-    /// arrivals at this total rate per millisecond. `None` if the disks are saturated at the
-    /// pivot of equal utilisations.
+    /// Returns the pivot with the minimum mean response (MOR), for Poisson arrivals at this total
+    /// rate per ms. `None` if the disks are saturated at the pivot of equal utilisations.
     pub fn least_response(&self, rate: f64) -> Option<SplitReads> {
         let mut found = self.equal_utilisations()?;
         let mut min = found.response(rate)?;

@@ -59,7 +59,6 @@ impl Moments {
         }
     }
 
-    /// The variance, in the square of the unit of time.
     pub fn variance(self) -> f64 {
         self.second - self.first * self.first
     }

@@ -40,7 +40,6 @@ pub fn largest_rate(service: &Moments) -> f64 {
     1.0 / service.first
 }
 
-/// A class of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     /// Poisson arrivals, in the inverse of the unit of time.
@@ -113,9 +112,8 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
 /// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
-/// Returns the mean service time by the number of requests to choose from, from 1 to
-/// [`MAX_CHOICE`]: x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single
-/// request, in any unit of time.
+/// Returns the mean service time by the number m of requests to choose from, from 1 to
+/// [`MAX_CHOICE`]: `alone` m^-`power`, where `alone` is that of a single request.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {
@@ -190,8 +188,7 @@ mod tests {
         assert_eq!(largest_rate(&service), 0.2);
     }
 
-    /// 20 simulated means of uniform services at a load of 0.6; see
-    /// [`crate::simulated::Mean::assert_near`] for the level.
+    /// Uniform services at a load of 0.6.
     #[test]
     fn a_simulated_queue_agrees() {
         let expected = mg1_wait(0.6, &Moments::uniform(2.0)).unwrap();
@@ -245,8 +242,7 @@ mod tests {
         assert!(priority_waits(&half, &less).is_some());
     }
 
-    /// 20 simulated means of uniform and exponential services; see
-    /// [`crate::simulated::Mean::assert_near`] for the level.
+    /// Uniform services, and exponential ones.
     #[test]
     fn a_simulated_queue_of_two_classes_agrees() {
         let run = |seed| {
@@ -284,8 +280,7 @@ mod tests {
         second.assert_near(expected.1);
     }
 
-    /// The probability is a root of s = (2 r / (1 - s + 2 r))^2, the transform of the time between
-    /// arrivals at (1 - s) / service.
+    /// A root of s = (2 r / (1 - s + 2 r))^2, the transform of the pauses at (1 - s) / service.
     #[test]
     fn the_probability_of_a_wait_is_the_root_it_is_defined_by() {
         for load in [0.0, 0.01, 0.3, 0.5, 0.8, 0.99] {
@@ -310,7 +305,6 @@ mod tests {
         }
     }
 
-    /// 20 simulated means; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn a_simulated_e2m1_queue_agrees() {
         let run = |seed| {
@@ -336,7 +330,6 @@ mod tests {
         assert_eq!(mmc_response(2, -1.0, 1.0), None);
     }
 
-    /// 20 simulated means each; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn simulated_mmc_queues_agree() {
         for servers in [2, 5] {
@@ -425,8 +418,7 @@ mod tests {
         assert!((printed(0.5, 1.0) - 2.0 * 2.0 / 3.0).abs() < 1e-9);
     }
 
-    /// 20 simulated means of a queue whose services are exponential and depend on its length; see
-    /// [`crate::simulated::Mean::assert_near`] for the level.
+    /// Services are exponential and depend on the length of the queue.
     #[test]
     fn a_simulated_process_agrees() {
         let (rate, services) = (1.2, satf_services(1.0, 0.2));

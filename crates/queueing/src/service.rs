@@ -74,8 +74,7 @@ impl Service {
     }
 }
 
-/// Returns the time of a movement, in milliseconds: liu05, equation 4.4, for both directions and
-/// for every surface as the next one.
+/// Returns the time of a movement: liu05, equation 4.4, for both directions and to any surface.
 fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     let surfaces = f64::from(mechanism.layout.surfaces());
     let time = |from, to, head_changes| {
@@ -122,7 +121,6 @@ struct Media {
     rotation: Moments,
     /// From the first sector to the end of the last, including the way to another track.
     transfer: Moments,
-    /// The sum of both.
     both: Moments,
 }
 
@@ -219,8 +217,7 @@ fn passes(
     (!passes.is_empty()).then_some(passes)
 }
 
-/// Returns the transfer time of a request over several runs: each starts when the head has changed
-/// to its track and the first sector arrives.
+/// Returns the transfer of a request over several runs, with the change to each and the wait there.
 fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let mut run = mechanism.layout.extent(start);
     let (mut at, mut left) = (start, sectors.0);

@@ -35,8 +35,7 @@ impl Random {
 const WARM_UP: usize = 2_000;
 const COUNTED: usize = 40_000;
 
-/// Returns the waits of customers of `servers` in order of arrival, after a warm-up, by Lindley's
-/// recursion over the instants at which the servers become free.
+/// Returns the waits at `servers` in order of arrival, after a warm-up, by Lindley's recursion.
 pub fn serve(
     random: &mut Random,
     servers: usize,
@@ -136,8 +135,7 @@ impl Device for Server {
     }
 }
 
-/// The mean response of requests at a pair of servers, with Poisson arrivals that load each server
-/// by `load` if they are reads.
+/// Returns the mean response at a pair of servers; Poisson arrivals of reads load each by `load`.
 fn response(seed: u64, reads: ReadDispatch, op: Op, load: f64) -> f64 {
     let server = |index: u64| {
         BoxedDevice::opaque(Server {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use diskarm_core::device::{BufferWork, Work};
+use diskarm_core::device::Work;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
@@ -59,8 +59,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Returns true if it only changes how the device below behaves, so that a drive with it in
-    /// front is still one drive.
+    /// Returns true if a drive with it in front is still one drive, which behaves differently.
     fn is_behaviour(&self) -> bool {
         false
     }
@@ -121,15 +120,13 @@ pub(crate) const DRIVES: Parameter = (
      which are assigned to the disks in rotation",
 );
 
-/// A device of a stack.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub info: &'static DeviceInfo,
     pub config: Box<dyn Config>,
 }
 
-/// Makes the device that replaces a drive of this mechanism, with this seed. It provides block
-/// numbers only, as it has a queue of its own.
+/// Makes the device that replaces a drive of this mechanism, with this seed; it has its own queue.
 pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// The devices below a level of a stack, and the drive.
@@ -214,8 +211,7 @@ impl Level {
     }
 }
 
-/// Returns the seed of the device at `level`, counted from the bottom: devices of the same name
-/// must not generate the same numbers.
+/// Returns the seed of the device at `level`, counted from the bottom; no two are the same.
 fn level_seed(seed: u64, level: usize) -> u64 {
     // Odd, and different from the factor of streams.
     seed ^ (level as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
@@ -267,45 +263,35 @@ pub enum CellFormat {
     Decimals,
 }
 
-impl PartMetric {
-    pub(crate) const fn new(key: &'static str, value: fn(&Work) -> Option<f64>) -> Self {
-        Self {
-            key,
-            cell: None,
-            column: None,
-            value,
-        }
-    }
-
-    pub(crate) const fn cell(mut self, head: &'static str, format: CellFormat) -> Self {
-        self.cell = Some((head, format));
-        self
-    }
-
-    pub(crate) const fn column(mut self, name: &'static str, title: &'static str) -> Self {
-        self.column = Some((name, title));
-        self
-    }
+/// Makes the metrics of the parts that match `$part`: the key of each, its value, the head and the
+/// format of its cell, and the name and the title of its column, if it has them.
+macro_rules! metrics {
+    ($part:pat => $(
+        $key:literal => $value:expr
+            $(, cell $head:literal $format:ident)?
+            $(, column $name:literal $title:literal)?;
+    )*) => {
+        &[$($crate::device::PartMetric {
+            key: $key,
+            cell: metrics!(@option $(($head, $crate::device::CellFormat::$format))?),
+            column: metrics!(@option $(($name, $title))?),
+            value: |work| match work {
+                $part => $value,
+                _ => None,
+            },
+        }),*]
+    };
+    (@option) => { None };
+    (@option $some:expr) => { Some($some) };
 }
+pub(crate) use metrics;
 
 /// The buffer of a drive whose write cache chooses what it destages.
 pub(crate) const BUFFER: PartKind = PartKind {
     name: "buffer",
-    metrics: &[
-        PartMetric::new("destaged_blocks", |w| Some(buffer(w)?.destaged.0 as f64))
-            .cell("destaged", CellFormat::Count),
-        PartMetric::new("destaged_in_gaps_blocks", |w| {
-            Some(buffer(w)?.in_gaps.0 as f64)
-        })
-        .cell("in gaps", CellFormat::Count),
-        PartMetric::new("writes_in_gaps", |w| Some(buffer(w)?.writes_in_gaps as f64))
-            .cell("gap writes", CellFormat::Count),
-    ],
+    metrics: metrics! { Work::Buffer(w) =>
+        "destaged_blocks" => Some(w.destaged.0 as f64), cell "destaged" Count;
+        "destaged_in_gaps_blocks" => Some(w.in_gaps.0 as f64), cell "in gaps" Count;
+        "writes_in_gaps" => Some(w.writes_in_gaps as f64), cell "gap writes" Count;
+    },
 };
-
-fn buffer(work: &Work) -> Option<&BufferWork> {
-    match work {
-        Work::Buffer(work) => Some(work),
-        _ => None,
-    }
-}

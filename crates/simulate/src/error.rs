@@ -44,8 +44,7 @@ impl Error {
         }
     }
 
-    /// Returns the error as one in the argument `name` if it is in the file called `file`, which
-    /// the user has not seen.
+    /// Returns the error as one in `name` if it is in the file `file`, which the user has not seen.
     pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
         match self {
             Self::Input(mut error) if error.file() == Some(file) => {

@@ -63,8 +63,7 @@ impl GeneratedRequests {
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 
-    /// Checks that it can run with `warm_up` requests left out of the report. Fails if the run is
-    /// too long for the clock, or ends within the warm-up.
+    /// Checks that the run is not too long for the clock, and does not end within the warm-up.
     pub(crate) fn check(&self, warm_up: u64) -> Result<(), Error> {
         let requests = self.requests_count();
         let streams = self.workload.streams.iter();
@@ -210,8 +209,7 @@ pub enum Fitting {
     /// A request beyond the end ends the run.
     #[default]
     Refuse,
-    /// Blocks keep their relative position on the disk. The traced disk ends at the last block in
-    /// the trace, which is read twice.
+    /// Blocks keep their relative position. The traced disk ends at the last block that is used.
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,

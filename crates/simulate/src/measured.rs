@@ -230,8 +230,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
-/// Fails if the trace is invalid.
+/// Replays `rows` of the trace in `file`, like [`replays`]. Fails if the trace is invalid.
 pub fn compare(
     drive: &Model,
     file: &str,
@@ -302,8 +301,7 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows` of a trace; `progress` is called after each stage. Fails if the trace
-/// does not determine the drive.
+/// Fits `drive` to `rows`, with `progress` after each stage. Fails if they do not determine it.
 pub fn fit_model(
     drive: &Model,
     rows: &[Measured],

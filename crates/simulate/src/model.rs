@@ -53,8 +53,7 @@ impl Model {
         Self::read(entry.text, name)
     }
 
-    /// Reads the specification in `text` of a drive called `name`; errors report `name` as the
-    /// file. Fails if the specification is invalid.
+    /// Reads a valid specification of a drive called `name`; errors report `name` as the file.
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
@@ -121,8 +120,7 @@ impl Model {
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Sets values in its specification, if there are any, and names the drive after them. Fails
-    /// with the errors of [`Self::with_values`].
+    /// Like [`Self::with_values`], and names the drive after the edits, if there are any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -134,8 +132,7 @@ impl Model {
 }
 
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
-/// Fails for a workload that is invalid or does not fit on the disk, reported for `workload` or for
-/// the file; a file that cannot be read.
+/// Fails for a workload that is invalid or does not fit on the disk, and for an unreadable file.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     if Path::new(text).extension().is_none_or(|end| end != "toml") {
         let workload = Workload::parse(text, disk);
@@ -144,12 +141,10 @@ pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     Ok(Workload::parse_toml(&read_text(text)?, text, disk)?)
 }
 
-/// The largest text file that is read, in bytes: far more than any specification, workload or study
-/// has. It stops the reading of endless files.
+/// The largest text file that is read, in bytes. It stops the reading of endless files.
 const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a text file that a person may have written: a specification, a workload, a study. Fails if
-/// it cannot be read, is not UTF-8, or is larger than 16 MiB.
+/// Reads a text file. Fails if it cannot be read, is not UTF-8, or is larger than 16 MiB.
 pub fn read_text(path: &str) -> Result<String, Error> {
     let read = || {
         let mut text = String::new();

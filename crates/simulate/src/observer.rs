@@ -85,9 +85,8 @@ impl RunObserver<'_> {
         disks.get_or_insert_with(|| Disks::after(&self.report));
     }
 
-    /// Returns the parts of `device`, which has become idle: disks and their buffers as they were
-    /// when the last request was completed, because a rebuild or destages afterwards are not done
-    /// under load, and all other parts as they are now.
+    /// Returns the parts of `device`, which has become idle: disks and their buffers under load, as
+    /// they were when the last request was completed, and all other parts as they are now.
     pub fn parts(&mut self, device: &impl Device) -> Vec<ComponentReport> {
         let now = device.components(self.backlog.end);
         let Some(under_load) = self.parts.take() else {
@@ -145,7 +144,6 @@ impl Observer for RunObserver<'_> {
 /// Fewer outstanding requests at the last arrival are a burst, not a growing backlog.
 const MIN_BACKLOG: u64 = 100;
 
-/// Counts outstanding requests under an open load.
 #[derive(Default)]
 pub struct Backlog {
     first: Option<Instant>,
@@ -175,8 +173,7 @@ impl Backlog {
         self.completed
     }
 
-    /// Returns true if throughput stayed below 99 % of the arrival rate: the same requests took
-    /// that much longer to be served than to arrive.
+    /// Returns true if throughput stayed below 99 % of the arrival rate of the same requests.
     pub fn is_growing(&self) -> bool {
         let first = self.first.unwrap_or_default();
         let (came, served) = (self.last - first, self.end - first);
@@ -193,7 +190,6 @@ pub fn never_stop(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The largest number of completions between two calls.
 const MAX_STRIDE: u64 = 1024;
 
 /// Calls become more frequent if they are further apart than this. Policies that search orders
@@ -241,8 +237,7 @@ impl<'a> ProgressCalls<'a> {
 
 /// Receives every completed request in order of completion, including the warm-up.
 pub trait Sink {
-    /// Takes the next completion. Its request names the disk ([`Request::unit`]) and the block on
-    /// that disk.
+    /// Takes the next completion, whose request names the disk in [`Request::unit`].
     fn take(&mut self, completion: &Completion);
 }
 

@@ -7,9 +7,8 @@ use std::thread;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Calls `work` for each number below `count` and returns the results in order: the same for any
-/// number of threads. `progress` is called with the number of jobs done, on any thread. Panics if
-/// the system cannot create threads.
+/// Calls `work` for each number below `count` on all processors, and returns the results in order.
+/// `progress` is called with the number of jobs done, on any thread. Panics if it gets no threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,

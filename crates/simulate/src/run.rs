@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::report::{Report, RequestTotals, Window};
-use diskarm_core::stats::t95_factor;
+use diskarm_core::stats::half_width_95;
 use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
@@ -24,8 +24,7 @@ pub struct Run {
     /// The parts of the device that report metrics of their own: disks as they were when the last
     /// request was completed; caches, failures and rebuilds as they were when the device was idle.
     pub parts: Vec<ComponentReport>,
-    /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
-    /// data; one line each.
+    /// Doubts about the drive or a trace, late failures of disks, and losses of data.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
@@ -33,13 +32,11 @@ pub struct Run {
     pub replayed: Option<ReplayInfo>,
     /// True if requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
-    /// True if a [`Progress`](crate::Progress) stopped it early; the report then covers its first
-    /// part.
+    /// True if a [`Progress`](crate::Progress) stopped it; the report then covers its first part.
     pub is_stopped: bool,
 }
 
-/// Returns the doubts about the runs of one simulation. They may differ in the effects of disk
-/// failures.
+/// Returns the doubts about the runs of one simulation, which may differ in failures of disks.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -48,8 +45,7 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
     combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// Returns the doubts of the one of these, which have names, with the maximum number of doubts;
-/// those that others do not share are reported with its name.
+/// Returns the doubts of the one with the most; those that others do not share carry its name.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
     // The first one with the maximum.
     let found = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
@@ -176,11 +172,8 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
     let ratios = fast.iter().zip(slow);
     let ratios: Option<Vec<f64>> = ratios.map(|(f, s)| Some(mean(s)? / mean(f)?)).collect();
     let ratios = ratios.filter(|ratios| ratios.len() > 1)?;
-    let count = ratios.len() as f64;
-    let times = ratios.iter().sum::<f64>() / count;
-    let squares: f64 = ratios.iter().map(|ratio| (ratio - times).powi(2)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    let half_width = Some(t95_factor(ratios.len() as u64 - 1) * error);
+    let times = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let half_width = half_width_95(&ratios);
     Some(Speedup { times, half_width })
 }
 

@@ -41,8 +41,7 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices named in `text`, which is a stack. Fails for an unknown device, reported
-    /// for `field`; a device with none below it.
+    /// Finds the devices in `text`, a stack. Fails for an unknown one, and for one with none below.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
@@ -73,8 +72,7 @@ impl<'t> StackExpression<'t> {
     }
 
     /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
-    /// parameter; a device that needs to know more than the one below it provides; `others` of
-    /// another size than the drive, or more than there are disks.
+    /// parameter; a need that is not met; `others` of another size, or more than there are disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;
@@ -110,8 +108,7 @@ impl<'t> StackExpression<'t> {
 }
 
 impl DeviceStack {
-    /// Returns true if it is one drive that behaves differently, without an array or a queue in
-    /// front of it.
+    /// Returns true if it is one drive that behaves differently, without an array or a queue.
     pub(crate) fn is_one_drive(&self) -> bool {
         self.levels.iter().all(|level| level.config.is_behaviour())
     }
@@ -122,7 +119,6 @@ impl DeviceStack {
         lowest.is_some_and(|level| level.config.is_behaviour())
     }
 
-    /// Returns the blocks of the outermost device, in front of a drive of `sectors`.
     pub(crate) fn capacity(&self, sectors: SectorCount) -> SectorCount {
         let configs = self.levels.iter().map(|level| &level.config);
         configs.fold(sectors, |below, config| config.capacity(below))

@@ -81,9 +81,8 @@ impl System {
         self.stack.is_some() || self.drive.spec.is_random()
     }
 
-    /// Sets values in the drive's specification. Errors report them under `origin`, which also
-    /// becomes part of the name. Fails for a value that is invalid or does not fit the others; a
-    /// stack with drives of several models.
+    /// Sets values in the drive's specification, like [`Model::with_values`]. Also fails for drives
+    /// of several models.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let drive = self.drive.with_values(edits, origin)?;
         let name = format!("{} with {origin}", self.name);
@@ -91,8 +90,7 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Sets values in the drive's specification, if there are any, and names the system after them.
-    /// Fails with the errors of [`Self::with_values`].
+    /// Like [`Self::with_values`], and names the system after the edits, if there are any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -119,14 +117,12 @@ impl System {
     }
 
     /// Puts the devices of the expression `stack` in front of `drive`, instead of in front of the
-    /// drive that the expression names. Fails if `stack` is not a stack of devices, or the devices
-    /// do not fit the drive.
+    /// drive that it names. Fails if it is not a stack of devices, or they do not fit the drive.
     pub fn with_devices(drive: Model, stack: &str) -> Result<Self, Error> {
         Self::new(drive, read_stack(stack)?)
     }
 
-    /// Returns the drive if there are no devices in front of it. Fails if there are; the error
-    /// calls the system `argument`.
+    /// Returns the drive, unless there are devices in front; the error calls it `argument`.
     pub fn single_drive(&self, argument: &'static str) -> Result<&Model, Error> {
         match self.stack {
             None => Ok(&self.drive),
@@ -175,15 +171,14 @@ impl System {
         Ok(stack.build(&self.drive, seed, Some(disk))?)
     }
 
-    /// Returns the drive, without the devices in front of it, behind a host's queue.
+    /// Returns the drive, without the devices in front of it, below a host's queue.
     pub(crate) fn drive_host(&self, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
         let drive = self.drive.drive().seeded(seed);
         let policy = policy.policy(&drive);
         Host::new(drive, policy)
     }
 
-    /// Returns `stack`, which is that of the system, behind a host's queue. Fails if the policy
-    /// needs to know more than the stack provides.
+    /// Returns `stack` below a host's queue. Fails if the policy needs more than it provides.
     pub(crate) fn stack_host(
         &self,
         stack: &DeviceStack,

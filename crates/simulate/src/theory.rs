@@ -276,8 +276,7 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     both / square
 }
 
-/// The clients that keep a pair busy at all times, or nearly: of this many requests some are
-/// waiting for either disk.
+/// The clients that keep a pair busy: of this many requests some nearly always wait for each disk.
 const CLIENTS: usize = 128;
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {

@@ -11,8 +11,7 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// An iterator over the requests of traces, with a disk for each device. It ends at the first
-/// invalid row, which [`Self::finish`] reports.
+/// The requests of traces, with a disk for each device, up to an invalid row; see [`Self::finish`].
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
@@ -49,8 +48,7 @@ pub struct Origin {
 }
 
 impl TraceRows {
-    /// Opens the traces of `traced` for replay on disks like `system`. Fails on an error before the
-    /// first row for a drive, and without such a row.
+    /// Opens traces for replay on disks like `system`. Fails if there is no first row for a drive.
     pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
@@ -240,8 +238,7 @@ impl BlockConverter {
         (Lbn(first), SectorCount(end - first))
     }
 
-    /// Returns true if the drive can only serve a larger request than `record`, which does not
-    /// begin and end with sectors.
+    /// Returns true if `record` does not begin and end with sectors of the drive.
     #[inline]
     pub fn widens(self, record: &Record) -> bool {
         let of = self.blocks_per_sector;
@@ -255,8 +252,7 @@ impl BlockConverter {
         format!("{count} {requests} widened to whole sectors of {bytes} bytes")
     }
 
-    /// Converts `record`, a row of `file`, to a request `id` for whole sectors. Fails if the
-    /// request extends beyond the end of the drive.
+    /// Converts `record`, a row of `file`, to whole sectors. Fails if it is beyond the end.
     #[inline(always)]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
@@ -325,9 +321,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the reads and writes of a recording that succeeded, in order of arrival, with their
-/// responses. Traces have no flushes and no failures. Fails if the sectors of `system`, whose
-/// requests were recorded, are not blocks of a trace.
+/// Returns the reads and writes of a recording of `system` that succeeded, in order of arrival, and
+/// their responses. Fails if the sectors of `system` are not blocks of a trace.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
     let passed = recording.passed().iter().zip(1..);

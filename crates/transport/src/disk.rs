@@ -406,8 +406,7 @@ impl<'a> Disk<'a> {
             subpage: None,
             content,
         };
-        let mut list = vec![0; Header6::LENGTH + 2 + content.len()];
-        page.emit(&mut list[Header6::LENGTH..]);
+        let list = [vec![0; Header6::LENGTH], page.emit()].concat();
         let command = Command::ModeSelect {
             size: Size::Six,
             page_format: true,

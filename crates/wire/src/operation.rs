@@ -126,10 +126,8 @@ operations! {
 }
 
 impl Operation {
-    /// Finds the operation of a command block and checks its length and reserved bits.
-    ///
-    /// # Errors
-    /// The violation; of several nonzero reserved bits, the most significant in the first byte.
+    /// Finds the operation of a command block and checks its length and reserved bits. Fails with
+    /// the violation; of several nonzero reserved bits, the most significant in the first byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.

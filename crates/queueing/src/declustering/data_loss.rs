@@ -174,8 +174,7 @@ mod tests {
         }
     }
 
-    /// Two pairs, by hand, for failures at the rate f and repairs at r: T0 = 1 / 4 f + T1, and T1
-    /// and T2 by their first steps.
+    /// Two pairs, by hand, for failures at the rate f and repairs at r: T0 = 1 / 4 f + T1.
     #[test]
     fn four_disks_are_as_by_hand() {
         let (f, r) = (0.01, 0.3);

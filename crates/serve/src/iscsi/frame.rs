@@ -80,6 +80,13 @@ impl Digests {
         Message::LENGTH + header + padded(data) + tail
     }
 
+    /// Appends a message to `output`.
+    pub fn append(self, message: &Message, data: &[u8], output: &mut Vec<u8>) {
+        let before = output.len();
+        output.resize(before + self.length(data.len()), 0);
+        self.emit(message, data, &mut output[before..]);
+    }
+
     /// Writes a message to the start of `room`, which has space for it; returns its length.
     pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
         let header = message.emit(Lengths::of_data(data.len()));

@@ -163,7 +163,7 @@ impl Session {
 
     /// Takes the message whose turn it is.
     pub fn next_early(&mut self) -> Option<EarlyMessage> {
-        let expected = self.window.expected();
+        let expected = self.window.expected;
         let place = self
             .early
             .iter()
@@ -242,7 +242,7 @@ impl Session {
             sense,
             data,
             residual: Residual::new(task.expected, actual),
-            messages: task.requests(),
+            messages: task.arrival.requests,
             sent: 0,
         };
         Some((task.connection, end))
@@ -472,11 +472,6 @@ impl Task {
             ..ReadyToTransfer::default()
         }
     }
-
-    /// Number of data requests so far.
-    pub fn requests(&self) -> Serial {
-        self.arrival.requests
-    }
 }
 
 /// Limit of immediate commands in progress.
@@ -489,7 +484,7 @@ pub const MAX_COST: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Window {
     /// The number of the next command.
-    expected: Serial,
+    pub expected: Serial,
     /// The last command number announced to the initiator.
     announced_max: Serial,
     /// Number of numbered commands, which fill the window.
@@ -528,10 +523,6 @@ impl Window {
             immediate: 0,
             cost: 0,
         }
-    }
-
-    pub fn expected(&self) -> Serial {
-        self.expected
     }
 
     /// Returns true if a command with this number may still arrive.

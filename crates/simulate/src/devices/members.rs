@@ -3,11 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use diskarm_core::device::{DiskWork, Failure, RedundancyWork, Work};
+use diskarm_core::device::{Failure, Work};
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
-use crate::device::{CellFormat, Parameter, Parameters, PartKind, PartMetric};
+use crate::device::{Parameter, Parameters, PartKind, metrics};
 
 /// The policy of each disk of an array.
 pub(super) const POLICY: Parameter = (
@@ -115,92 +115,46 @@ pub(super) fn sectors(
 /// A disk that is part of a device. In studies the mean over all disks.
 pub(super) const DISK: PartKind = PartKind {
     name: "disk",
-    metrics: &[
-        PartMetric::new("reads", |w| Some(disk(w)?.reads as f64)).cell("reads", CellFormat::Count),
-        PartMetric::new("writes", |w| Some(disk(w)?.writes as f64))
-            .cell("writes", CellFormat::Count),
-        PartMetric::new("reading", |w| Some(disk(w)?.reading_fraction))
-            .cell("reading, %", CellFormat::Percent)
-            .column("disk_reading", "Share of time a disk spends on reads"),
-        PartMetric::new("writing", |w| Some(disk(w)?.writing_fraction))
-            .cell("writing, %", CellFormat::Percent)
-            .column("disk_writing", "Share of time a disk spends on writes"),
-        PartMetric::new("in_batches", |w| Some(disk(w)?.in_batches_fraction)).column(
-            "disk_in_batches",
-            "Share of time a disk spends on batches of writes",
-        ),
-        PartMetric::new("batches", |w| Some(disk(w)?.batches as f64)),
-        PartMetric::new("batch_ms_mean", |w| disk(w)?.batch_mean.map(Span::as_ms))
-            .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
-        PartMetric::new("between_batches_ms_mean", |w| {
-            disk(w)?.between_batches_mean.map(Span::as_ms)
-        })
-        .column(
-            "between_batches_ms_mean",
-            "Mean time between batches of writes, ms",
-        ),
-        PartMetric::new("waiting_mean", |w| Some(disk(w)?.waiting_mean_count))
-            .cell("waiting", CellFormat::Decimals)
-            .column(
-                "disk_waiting_mean",
-                "Mean number of requests waiting for a disk",
-            ),
-        PartMetric::new("waiting_max", |w| Some(disk(w)?.waiting_max as f64)),
-        PartMetric::new("writes_waiting_mean", |w| {
-            Some(disk(w)?.writes_waiting_mean_count)
-        })
-        .column(
-            "disk_writes_waiting_mean",
-            "Mean number of writes waiting for a disk",
-        ),
-    ],
+    metrics: metrics! { Work::Disk(w) =>
+        "reads" => Some(w.reads as f64), cell "reads" Count;
+        "writes" => Some(w.writes as f64), cell "writes" Count;
+        "reading" => Some(w.reading_fraction), cell "reading, %" Percent,
+            column "disk_reading" "Share of time a disk spends on reads";
+        "writing" => Some(w.writing_fraction), cell "writing, %" Percent,
+            column "disk_writing" "Share of time a disk spends on writes";
+        "in_batches" => Some(w.in_batches_fraction),
+            column "disk_in_batches" "Share of time a disk spends on batches of writes";
+        "batches" => Some(w.batches as f64);
+        "batch_ms_mean" => w.batch_mean.map(Span::as_ms),
+            column "batch_ms_mean" "Mean length of a batch of writes, ms";
+        "between_batches_ms_mean" => w.between_batches_mean.map(Span::as_ms),
+            column "between_batches_ms_mean" "Mean time between batches of writes, ms";
+        "waiting_mean" => Some(w.waiting_mean_count), cell "waiting" Decimals,
+            column "disk_waiting_mean" "Mean number of requests waiting for a disk";
+        "waiting_max" => Some(w.waiting_max as f64);
+        "writes_waiting_mean" => Some(w.writes_waiting_mean_count),
+            column "disk_writes_waiting_mean" "Mean number of writes waiting for a disk";
+    },
 };
 
 /// The failures of disks of an array, and its rebuild. In studies the mean over all arrays.
 pub(super) const REDUNDANCY: PartKind = PartKind {
     name: "redundancy",
-    metrics: &[
-        PartMetric::new("failed_disks", |w| Some(redundancy(w)?.failed as f64)),
-        PartMetric::new("failed_at_s", |w| {
-            redundancy(w)?.failed_at.map(since_start_s)
-        }),
-        PartMetric::new("rebuilt", |w| redundancy(w)?.rebuilt_fraction)
-            .column("rebuilt", "Share of the failed disk that the spare has"),
-        PartMetric::new("rebuild_s", |w| redundancy(w)?.rebuild_time.map(Span::as_s))
-            .column("rebuild_s", "Time to rebuild, s"),
-        PartMetric::new("rebuild_projected_s", |w| {
-            redundancy(w)?.rebuild_projected.map(Span::as_s)
-        })
-        .column("rebuild_projected_s", "Time to rebuild under load, s"),
-        PartMetric::new("rebuild_stopped_at_block", |w| {
-            redundancy(w)?.stopped.map(|block| block.0 as f64)
-        }),
-        PartMetric::new("lost_blocks", |w| {
-            Some(redundancy(w)?.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
-        })
-        .column("lost_blocks", "Blocks lost"),
-        PartMetric::new("lost_from_block", |w| {
-            redundancy(w)?.lost.map(|lost| lost.first.0 as f64)
-        }),
-        PartMetric::new("lost_at_s", |w| {
-            redundancy(w)?.lost.map(|lost| since_start_s(lost.at))
-        }),
-    ],
+    metrics: metrics! { Work::Redundancy(w) =>
+        "failed_disks" => Some(w.failed as f64);
+        "failed_at_s" => w.failed_at.map(since_start_s);
+        "rebuilt" => w.rebuilt_fraction,
+            column "rebuilt" "Share of the failed disk that the spare has";
+        "rebuild_s" => w.rebuild_time.map(Span::as_s), column "rebuild_s" "Time to rebuild, s";
+        "rebuild_projected_s" => w.rebuild_projected.map(Span::as_s),
+            column "rebuild_projected_s" "Time to rebuild under load, s";
+        "rebuild_stopped_at_block" => w.stopped.map(|block| block.0 as f64);
+        "lost_blocks" => Some(w.lost.map_or(0.0, |lost| lost.blocks.0 as f64)),
+            column "lost_blocks" "Blocks lost";
+        "lost_from_block" => w.lost.map(|lost| lost.first.0 as f64);
+        "lost_at_s" => w.lost.map(|lost| since_start_s(lost.at));
+    },
 };
-
-fn disk(work: &Work) -> Option<&DiskWork> {
-    match work {
-        Work::Disk(work) => Some(work),
-        _ => None,
-    }
-}
-
-fn redundancy(work: &Work) -> Option<&RedundancyWork> {
-    match work {
-        Work::Redundancy(work) => Some(work),
-        _ => None,
-    }
-}
 
 fn since_start_s(at: Instant) -> f64 {
     (at - Instant::START).as_s()

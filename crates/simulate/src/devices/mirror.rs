@@ -166,7 +166,6 @@ pub(super) fn mirroring(
     })
 }
 
-/// The unit of a transposed layout.
 fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputError> {
     let disk = args.context.disk();
     let unit = sectors(args, "unit", 1..=disk.sectors.0, "1 MiB")?;
@@ -221,7 +220,6 @@ fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, Inp
     Ok(routing)
 }
 
-/// The first block of the second device's part.
 fn pivot(text: &str, context: Context<'_>) -> Option<Lbn> {
     let sectors = context.disk().sectors.0;
     let share = match text {
@@ -259,8 +257,7 @@ impl Config for Mirrored {
     }
 }
 
-/// Builds pair `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks
-/// of the pairs.
+/// Builds pair `index` of `pairs`: its disks are consecutive, and its spare follows all disks.
 pub(super) fn pair(
     mirroring: &MirrorConfig,
     below: &Below<'_>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::stats::t95_factor;
+use diskarm_core::stats::half_width_95;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
@@ -16,8 +16,7 @@ use crate::{
     Error, GeneratedRequests, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
 };
 
-/// If more requests than this wait, they arrive faster than they are served. It is far more than at
-/// any load whose mean [`RUNS`] simulations can determine.
+/// If more requests wait, they arrive faster than they are served: no steady load leaves as many.
 const MAX_WAITING: u64 = 2_000;
 
 /// Simulates requests on one drive.
@@ -239,8 +238,7 @@ pub struct Value {
     /// Its name in the table.
     #[serde(skip)]
     pub label: String,
-    /// True if the drive meets the assumptions of the formula. If not, it is an approximation and
-    /// need not lie in the interval.
+    /// True if the drive meets the assumptions of the formula; if not, it is an approximation.
     pub is_exact: bool,
     /// The rate of arrivals that it is for, in requests per second.
     pub rate_per_s: Option<f64>,
@@ -300,14 +298,11 @@ pub(super) struct SimulatedMean {
 }
 
 impl SimulatedMean {
-    /// Returns the mean over the values of all runs; `None` if one has no value.
+    /// Returns the mean over two runs or more; `None` if one has no value.
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let ci95 = t95_factor(values.len() as u64 - 1) * error;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let ci95 = half_width_95(&values)?;
         Some(Self { mean, ci95 })
     }
 }

@@ -29,6 +29,10 @@ fn names(columns: Vec<MeasuredColumn>) -> Vec<Column> {
     columns.into_iter().map(|(column, _)| column).collect()
 }
 
+fn values(columns: Vec<MeasuredColumn>) -> Vec<Option<f64>> {
+    columns.into_iter().map(|(_, value)| value).collect()
+}
+
 /// Metrics that reads and writes have by themselves too.
 const BY_DIRECTION: [&str; 5] = [
     "response_ms_mean",
@@ -40,15 +44,13 @@ const BY_DIRECTION: [&str; 5] = [
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     run_once(simulation, stop, |run| {
-        let columns = response_columns(&run.report).into_iter();
-        columns.map(|(_, value)| value).collect()
+        values(response_columns(&run.report))
     })
 }
 
 pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     run_once(simulation, stop, |run| {
-        let columns = part_columns(&run.report, &run.parts).into_iter();
-        columns.map(|(_, value)| value).collect()
+        values(part_columns(&run.report, &run.parts))
     })
 }
 
