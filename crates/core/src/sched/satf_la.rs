@@ -28,9 +28,7 @@ use crate::units::{Instant, Span};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
     i: usize,
-    /// Weight of each request relative to the previous one.
     alpha: f64,
-    /// All of them are served before the next decision.
     strict: bool,
 }
 
