@@ -111,10 +111,9 @@ impl SatfLa {
                     sequence.indices.extend(next.indices);
                 }
             }
-            let is_better = best
-                .as_ref()
-                .is_none_or(|best| (sequence.sum, &sequence.indices) < (best.sum, &best.indices));
-            if is_better {
+            let is_better =
+                |best: &Sequence| (sequence.sum, &sequence.indices) < (best.sum, &best.indices);
+            if best.as_ref().is_none_or(is_better) {
                 best = Some(sequence);
             }
         }
