@@ -16,7 +16,6 @@ use crate::estimate::Line;
 use crate::rotation::Rotation;
 use crate::threshold::span;
 
-/// The access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,

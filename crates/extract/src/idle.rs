@@ -35,14 +35,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
 use crate::pairs::Pairs;
-use crate::rotation::Rotation;
+use crate::rotation::{self, Rotation};
 use crate::threshold::{Threshold, span};
 use crate::track::{Rests, Track, next_track};
-use crate::{Disk, Error};
+use crate::{Disk, Effort, Error};
 
 /// Minimum rest for detecting read-ahead.
 const LONG: Span = Span::from_ns(250_000_000);
-/// Maximum distance of read-ahead in blocks.
 const FAR: u64 = 16_384;
 /// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
 const PAIRS: u32 = 450;
@@ -69,9 +68,6 @@ pub struct Idle {
 }
 
 /// Measures when the arm is free, by reads alone.
-///
-/// # Errors
-/// A command failed, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -292,17 +288,33 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
 pub struct Setup<'a> {
     pub layout: &'a Layout,
     pub rotation: Rotation,
-    /// The time after a read until the arm is free.
     pub idle: Idle,
+    pub effort: Effort,
+    /// Seed of the random decisions of each measurement.
+    pub seed: u64,
 }
 
 impl<'a> Setup<'a> {
-    pub(crate) fn pairs<'d>(
-        &self,
-        disk: &'a mut Disk<'d>,
+    /// Measures the rotation and the idle time of a drive with a known layout, by reads alone.
+    pub fn measure(
+        disk: &mut Disk<'_>,
+        layout: &'a Layout,
+        effort: Effort,
         seed: u64,
-    ) -> Result<Pairs<'a, 'd>, Error> {
-        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, seed)?;
+    ) -> Result<Self, Error> {
+        let rotation = rotation::measure(disk, effort, seed)?;
+        let idle = measure(disk, layout, &rotation, seed)?;
+        Ok(Self {
+            layout,
+            rotation,
+            idle,
+            effort,
+            seed,
+        })
+    }
+
+    pub(crate) fn pairs<'d>(&self, disk: &'a mut Disk<'d>) -> Result<Pairs<'a, 'd>, Error> {
+        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, self.seed)?;
         pairs.idle = self.idle.rest;
         pairs.rests = self.idle.rests(self.layout);
         Ok(pairs)

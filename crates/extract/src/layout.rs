@@ -56,11 +56,9 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// A layout, the method that found it, and why other methods did not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayoutFinding {
     pub found: MeasuredLayout,
-    /// The first method that led to a layout.
     pub method: Method,
     /// The methods tried before it, each with the reason for which it failed.
     pub refused: Vec<(Method, String)>,
@@ -68,7 +66,6 @@ pub struct LayoutFinding {
     pub defects: Result<Defects, String>,
 }
 
-/// Blocks that [`check_by_reads`] reads.
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads of each.
 const READS: u32 = 64;
@@ -136,7 +133,6 @@ fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     }
 }
 
-/// Reads random blocks and compares their end angles with the layout.
 fn check_by_reads(
     disk: &mut Disk<'_>,
     geometry: &Geometry,

@@ -37,24 +37,30 @@ use crate::threshold::{Threshold, span};
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
-/// A kind of pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Accesses of X and Y.
     pub accesses: (Access, Access),
     pub sectors: (u16, u16),
-    /// Position of Y relative to X.
     pub to: To,
 }
 
-/// The position of the second request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     SameTrack,
-    /// On another track of the cylinder.
     OtherTrack,
     /// This many cylinders inward, under the same head.
     Cylinders(u32),
+}
+
+impl Kind {
+    pub fn one_sector(accesses: (Access, Access), to: To) -> Self {
+        Self {
+            accesses,
+            sectors: (1, 1),
+            to,
+        }
+    }
 }
 
 impl std::fmt::Display for Kind {
@@ -90,7 +96,6 @@ pub struct Mtbrc {
     pub host: Span,
 }
 
-/// A pair of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// From the pass of X's first sector to the next of Y's after its sending.
@@ -102,34 +107,20 @@ pub struct Pair {
 }
 
 /// Measures MTBRC(X, Y). Destroys data in random blocks if X or Y writes.
-///
-/// # Errors
-/// A command failed, there are no such pairs, or too few reads were served by the media.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    kind: Kind,
-    effort: Effort,
-    seed: u64,
-) -> Result<Mtbrc, Error> {
-    Ok(scatter(disk, setup, kind, effort, seed)?.0)
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, kind: Kind) -> Result<Mtbrc, Error> {
+    Ok(scatter(disk, setup, kind)?.0)
 }
 
 /// Like [`measure`], but also returns all pairs.
-///
-/// # Errors
-/// See [`measure`].
 pub fn scatter(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     kind: Kind,
-    effort: Effort,
-    seed: u64,
 ) -> Result<(Mtbrc, Vec<Pair>), Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
+    let mut pairs = setup.pairs(disk)?;
     let mut zones = Vec::new();
     for zone in 0..3 {
-        zones.push(in_zone(&mut pairs, kind, zone, effort)?);
+        zones.push(in_zone(&mut pairs, kind, zone, setup.effort)?);
     }
     let period = pairs.clock.period();
     let trials = zones.iter().flat_map(|zone| &zone.search.trials);
@@ -158,20 +149,6 @@ pub fn scatter(
         host: span(mean(&|zone| zone.host)),
     };
     Ok((found, all))
-}
-
-/// Measures the threshold of leads on one track, for one sector each, in nanoseconds.
-pub(crate) fn still(
-    pairs: &mut Pairs<'_, '_>,
-    accesses: (Access, Access),
-    effort: Effort,
-) -> Result<f64, Error> {
-    let kind = Kind {
-        accesses,
-        sectors: (1, 1),
-        to: To::SameTrack,
-    };
-    Ok(threshold(pairs, kind, effort)?.value.as_ns() as f64)
 }
 
 /// Measures the threshold of leads as the mean of three zones.
@@ -212,7 +189,6 @@ pub(crate) struct Zone {
     to_pass: f64,
 }
 
-/// Measures the pairs of a kind in the first, middle or last zone.
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -242,7 +218,6 @@ pub(crate) fn in_zone(
     })
 }
 
-/// Returns the tracks of X and Y.
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {

@@ -40,7 +40,6 @@ pub(crate) struct Trial {
     pub off: f64,
 }
 
-/// Sends pairs of commands.
 pub(crate) struct Pairs<'a, 'd> {
     pub disk: &'a mut Disk<'d>,
     pub layout: &'a Layout,
@@ -110,7 +109,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(pairs)
     }
 
-    /// Returns a random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.generator.next_u64()) * u128::from(end)) >> 64) as u64
     }
@@ -120,7 +118,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Leaves the drive idle.
     pub fn rest(&mut self, span: Span) {
         self.disk.rest(span);
         self.last.rested += span.as_ns() as f64;
@@ -141,7 +138,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Records that a command was sent.
     pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command has no predecessor.

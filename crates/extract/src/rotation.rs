@@ -37,7 +37,6 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Line;
 use crate::{Disk, Effort, Error};
 
-/// The rotation of a drive, and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
     pub period_ns: f64,
@@ -45,7 +44,6 @@ pub struct Rotation {
     pub uncertainty_ns: f64,
     /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
     pub scatter_ns: f64,
-    /// Number of reads measured.
     pub samples: u64,
     pub rereads: Rereads,
 }
@@ -60,7 +58,6 @@ pub enum Rereads {
     FromBuffer,
 }
 
-/// Minimum and maximum period in nanoseconds.
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
 const FIRST: usize = 24;
@@ -79,9 +76,6 @@ const CALM_NS: f64 = 1e3;
 const FAR_OFF: f64 = 6.0;
 
 /// Measures the rotation period by reads alone.
-///
-/// # Errors
-/// A command failed, or the reads have no common period.
 pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     warm_up(disk, &mut generator)?;
@@ -115,7 +109,6 @@ fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
-/// The limits of an effort.
 struct Limits {
     /// Target interval in nanoseconds.
     narrow: f64,
@@ -140,7 +133,6 @@ impl Limits {
     }
 }
 
-/// Reads one block from the media repeatedly.
 struct Reader<'a, 'd> {
     disk: &'a mut Disk<'d>,
     block: Lbn,
@@ -210,7 +202,6 @@ impl<'a, 'd> Reader<'a, 'd> {
         })
     }
 
-    /// Returns the line through the completions so far.
     fn fit(&self, period: f64) -> Result<Fit, Error> {
         let mut fit = Fit::new(self.ends[0], period);
         for &ended in &self.ends {
@@ -219,7 +210,6 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(fit)
     }
 
-    /// Estimates the period from reads that are not delayed by the previous one.
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
             let pause = below(PAUSE_NS, generator);

@@ -44,7 +44,6 @@ use crate::threshold::span;
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// Mean and maximum seek curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// In ascending order of distance; times in between are interpolated linearly.
@@ -55,7 +54,6 @@ pub struct Curves {
     pub discarded: (u64, u64),
 }
 
-/// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// Seek distance in cylinders.
@@ -87,17 +85,9 @@ const OUTLIER: f64 = 0.1;
 
 /// Measures the curves. `first` is the access of the first command of the MTBRC pairs, which
 /// destroys data in random blocks if it writes.
-///
-/// # Errors
-/// A command failed, SEEK does not wait for the arm, or too few reads were served by the media.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    first: Access,
-    effort: Effort,
-    seed: u64,
-) -> Result<Curves, Error> {
-    let single = single(disk, setup, first, effort, seed)?;
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Curves, Error> {
+    let single = single(disk, setup, first)?;
+    let effort = setup.effort;
     let layout = setup.layout;
     let ends = reach(layout);
     let mut raw: Vec<Measured> = Vec::new();
@@ -166,21 +156,11 @@ fn reach(layout: &Layout) -> (u32, u32) {
 }
 
 /// Measures the time of a movement over one cylinder.
-fn single(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    first: Access,
-    effort: Effort,
-    seed: u64,
-) -> Result<Estimate, Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
+fn single(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Estimate, Error> {
+    let mut pairs = setup.pairs(disk)?;
     let mut lead = |to| {
-        let kind = Kind {
-            accesses: (first, Access::Read),
-            sectors: (1, 1),
-            to,
-        };
-        mtbrc::threshold(&mut pairs, kind, effort)
+        let kind = Kind::one_sector((first, Access::Read), to);
+        mtbrc::threshold(&mut pairs, kind, setup.effort)
     };
     Ok(lead(To::Cylinders(1))? - lead(To::SameTrack)?)
 }
@@ -257,7 +237,6 @@ fn amount(effort: Effort) -> (u32, usize) {
     }
 }
 
-/// Measures seeks over a distance between cylinders `first` and `last`.
 fn over(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -335,7 +314,6 @@ impl Curves {
         }
     }
 
-    /// Compares these curves with MTBRC's.
     pub fn compare(&self, other: &Seeks) -> Difference {
         let by_mtbrc = |distance: u32| {
             let next = other

@@ -32,7 +32,6 @@ pub(crate) mod geometry {
     }
 }
 
-/// The path of a key.
 pub(crate) mod path {
     use diskarm_core::spec::Key;
     use serde::de::Error;
@@ -83,7 +82,6 @@ impl PlainValue {
     }
 }
 
-/// Returns the static string for a word.
 fn find_word(word: &str) -> Option<&'static str> {
     let words = Key::all().into_iter().filter_map(|key| match key.kind {
         KeyKind::Word(words) => Some(words),
@@ -107,7 +105,6 @@ pub(crate) mod value {
     }
 }
 
-/// Serializes a value that may be absent.
 pub(crate) mod maybe_value {
     use diskarm_core::spec::Value;
     use serde::de::Error;

@@ -24,7 +24,6 @@ use measurements::Context;
 /// Opens a connection to the drive; the seed is for a simulated drive and its host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
-/// The reason for which a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The transport failed. The checkpoint contains all earlier measurements.
@@ -33,9 +32,7 @@ pub enum RunError {
         during: Option<&'static str>,
         broken: TransportError,
     },
-    /// The drive does not answer like a disk.
     Drive(Error),
-    /// The checkpoint could not be saved.
     Checkpoint(String),
 }
 
@@ -54,7 +51,6 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Reads the drive's identity.
 pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     let broken = |broken| RunError::Transport {
         during: None,
@@ -129,7 +125,6 @@ fn measure(
     }
 }
 
-/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub measurement: &'static Measurement,
@@ -142,7 +137,6 @@ pub struct Progress {
     pub left: Span,
 }
 
-/// Observes the progress of a run.
 pub trait Observer {
     /// Called at the start of each measurement and after each command.
     fn progressed(&mut self, progress: &Progress);
@@ -151,13 +145,11 @@ pub trait Observer {
     fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
-/// Returns true if a measurement is still to be made.
 fn is_pending(checkpoint: &Checkpoint, measurement: &Measurement) -> bool {
     checkpoint.record(measurement.name).is_none()
         && (checkpoint.options.writes || !measurement.writes)
 }
 
-/// Returns the progress at the start of a measurement.
 fn progress(checkpoint: &Checkpoint, measurement: &'static Measurement) -> Progress {
     let effort = checkpoint.options.effort;
     let all = MEASUREMENTS.iter();
@@ -172,7 +164,6 @@ fn progress(checkpoint: &Checkpoint, measurement: &'static Measurement) -> Progr
     }
 }
 
-/// Returns the outcome of a measurement that cannot be made.
 fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcome> {
     let missing = |name: &&str| match &checkpoint.record(name)?.outcome {
         Outcome::Done => None,

@@ -34,7 +34,6 @@ pub(crate) struct ThresholdEstimate {
 }
 
 impl ThresholdEstimate {
-    /// Returns true if the trials bound the error.
     pub fn is_bounded(&self) -> bool {
         self.uncertainty.is_finite()
     }
@@ -49,7 +48,6 @@ impl ThresholdEstimate {
     }
 }
 
-/// Converts nanoseconds to a span.
 pub(crate) fn span(ns: f64) -> Span {
     Span::from_ns(ns.round() as i64)
 }
@@ -151,7 +149,6 @@ impl Threshold {
             && (!self.doubted || self.by_chance((low, high)).is_within(2.0 * wanted))
     }
 
-    /// Fits a threshold that may vary to trials that agree.
     fn by_chance(&self, (low, high): (f64, f64)) -> Logistic {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
@@ -198,7 +195,6 @@ impl Threshold {
         }
     }
 
-    /// Returns the current estimate.
     pub fn found(&self) -> ThresholdEstimate {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
@@ -252,7 +248,6 @@ fn log_probability(x: f64, caught: bool) -> f64 {
     -(-score).exp().ln_1p().min(1e9)
 }
 
-/// The logistic distribution of a threshold that varies.
 #[derive(Clone, Debug)]
 struct Logistic {
     /// Values, with true for those that caught.

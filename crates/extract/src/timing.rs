@@ -34,31 +34,25 @@ use diskarm_core::spec::{ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, 
 use diskarm_core::units::{SectorCount, Span};
 
 use crate::hits::{self, ReadHits, WriteHits};
-use crate::idle::{self, Idle};
+use crate::idle::Idle;
 use crate::overheads::{self, Reads, Writes};
-use crate::rotation::{self, Rotation};
+use crate::rotation::Rotation;
 use crate::seek::{self, SeekPoint, Seeks};
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// The measured mechanics and overheads of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     pub rotation: Rotation,
     /// Time until the arm is idle after a read.
     pub idle: Idle,
-    /// Measured seek times before reads.
     pub seeks: Seeks,
-    /// Overheads of reads from the media.
     pub reads: Reads,
     pub read_hits: ReadHits,
-    /// Results of measurements with writes, if these were allowed.
     pub written: Option<WriteMeasurements>,
 }
 
-/// Results of measurements with writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteMeasurements {
-    /// Overheads of writes to the media.
     pub writes: Writes,
     /// Service times of write hits, and of read hits after writes.
     pub hits: WriteHits,
@@ -67,36 +61,24 @@ pub struct WriteMeasurements {
 }
 
 /// Measures everything that needs reads only.
-///
-/// # Errors
-/// A command failed, or a measurement was inconclusive.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
     effort: Effort,
     seed: u64,
 ) -> Result<Timing, Error> {
-    let rotation = rotation::measure(disk, effort, seed)?;
-    let idle = idle::measure(disk, layout, &rotation, seed)?;
-    let setup = Setup {
-        layout,
-        rotation,
-        idle,
-    };
+    let setup = Setup::measure(disk, layout, effort, seed)?;
     Ok(Timing {
-        rotation,
-        idle,
-        reads: overheads::measure(disk, &setup, effort, seed)?,
-        seeks: seek::measure(disk, &setup, effort, seed)?,
-        read_hits: hits::measure(disk, &setup, effort, seed)?,
+        rotation: setup.rotation,
+        idle: setup.idle,
+        reads: overheads::measure(disk, &setup)?,
+        seeks: seek::measure(disk, &setup)?,
+        read_hits: hits::measure(disk, &setup)?,
         written: None,
     })
 }
 
 /// Measures what needs writes, on a drive with known `timing`. Destroys data in random blocks.
-///
-/// # Errors
-/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -108,11 +90,13 @@ pub fn measure_writes(
         layout,
         rotation: timing.rotation,
         idle: timing.idle,
+        effort,
+        seed,
     };
     Ok(WriteMeasurements {
-        writes: overheads::measure_writes(disk, &setup, effort, seed)?,
-        hits: hits::measure_writes(disk, &setup, effort, seed)?,
-        seeks: seek::measure_writes(disk, &setup, &timing.seeks, effort, seed)?,
+        writes: overheads::measure_writes(disk, &setup)?,
+        hits: hits::measure_writes(disk, &setup)?,
+        seeks: seek::measure_writes(disk, &setup, &timing.seeks)?,
     })
 }
 
@@ -122,14 +106,12 @@ const LITTLE: Span = Span::from_ns(6_000);
 /// Sums of several times below this may be zero.
 const NOISE: Span = Span::from_ns(20_000);
 
-/// A split of the observable sums.
 struct Division {
     /// From the end of the media transfer to the end of a read, and of a write after a read.
     behind_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
     reselect: [Span; 2],
-    /// Settling time on the current track.
     track_settle: Span,
     /// The part of it that only absorbed writes reveal.
     longer: Span,

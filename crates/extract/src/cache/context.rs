@@ -25,7 +25,6 @@ const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
 const BEGIN: Instant = Instant::from_ns(1_000_000_000);
 
-/// The observed execution of a test vector.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// Block of the initial read.
@@ -35,7 +34,6 @@ pub(super) struct Trial {
     pub commands: Vec<TimedCommand>,
 }
 
-/// A command with its observed times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedCommand {
     pub command: TestCommand,
@@ -65,7 +63,6 @@ impl Replay {
         }
     }
 
-    /// Returns the predicted completion of a command sent at `sent`.
     pub fn serve(&mut self, command: &TestCommand, sent: f64) -> f64 {
         let op = match command.access {
             Access::Read => Op::Read,
@@ -89,7 +86,6 @@ pub(super) struct Context<'a, 'd> {
     /// Known properties of the drive and the current best hypothesis about its buffer.
     pub believed: Spec,
     pub trials: Vec<Trial>,
-    /// True if test vectors may write.
     pub writes: bool,
     /// True if a write was observed to end before reaching the media.
     pub absorbs_writes: bool,
@@ -111,7 +107,6 @@ impl<'a, 'd> Context<'a, 'd> {
         setup: &Setup<'a>,
         known: &Spec,
         writes: bool,
-        seed: u64,
     ) -> Result<Self, Error> {
         let cylinders = setup.layout.cylinders();
         if cylinders < MIN_CYLINDERS {
@@ -121,7 +116,7 @@ impl<'a, 'd> Context<'a, 'd> {
         }
         let layout = Layout::new(&known.geometry)
             .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
-        let pairs = setup.pairs(disk, seed)?;
+        let pairs = setup.pairs(disk)?;
         let margin = span((pairs.clock.tolerance() / 24.0).clamp(10_000.0, 30_000.0));
         let split_model = SplitModel::new(known, layout, margin);
         Ok(Self {
@@ -157,7 +152,6 @@ impl<'a, 'd> Context<'a, 'd> {
         deviation + 5_000.0 * blocks.min(16.0) + rate * blocks
     }
 
-    /// Returns a model of the drive with this specification.
     pub fn model(&self, spec: &Spec) -> Core {
         Core::with_mechanism(spec, self.mechanism.clone())
     }
@@ -217,14 +211,12 @@ impl<'a, 'd> Context<'a, 'd> {
         area
     }
 
-    /// Returns the service time of a one-block read hit in nanoseconds.
     fn hit_ns(&self) -> f64 {
         let o = &self.believed.overheads;
         let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
         hit.as_ns() as f64
     }
 
-    /// Returns true if the buffer has served a read.
     pub fn has_hits(&self) -> bool {
         !self.hits.is_empty()
     }
@@ -379,14 +371,12 @@ impl<'a, 'd> Context<'a, 'd> {
         Lbn(blocks / 4 + self.below(blocks / 2))
     }
 
-    /// Returns true if some of these blocks may be in the buffer.
     fn may_be_cached(&self, at: Lbn, sectors: u16) -> bool {
         let overlaps =
             |(first, end): &(u64, u64)| *first < at.0 + u64::from(sectors) && at.0 < *end;
         self.cached_runs.iter().any(overlaps)
     }
 
-    /// Notes which blocks may be in the buffer after a command.
     fn note_cached(&mut self, at: Lbn, sectors: u16) {
         let buffer = &self.believed.buffer;
         let track = self.pairs.layout.extent(at).sectors.0;
@@ -453,7 +443,6 @@ pub(super) struct TimeSplit {
 }
 
 impl TimeSplit {
-    /// Converts overheads from the previous split to this one.
     pub fn overheads(self, overheads: &Overheads, previous: Self) -> Overheads {
         let mut overheads = overheads.clone();
         let less = self.settle - previous.settle;
@@ -542,7 +531,6 @@ impl SplitModel {
     }
 }
 
-/// Makes all seeks longer by `by`.
 fn lengthen_seeks(spec: &mut Spec, by: Span) {
     let mechanics = &mut spec.mechanics;
     for curve in std::iter::once(&mut mechanics.seek).chain(&mut mechanics.write_seek) {

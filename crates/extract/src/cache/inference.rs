@@ -36,22 +36,17 @@ use super::selection::{Selection, random_vector, select_vectors};
 use super::vector::TestVector;
 use crate::{Effort, Error};
 
-/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 60;
 
-/// Random test vectors of a check.
 const CHECK_VECTORS: usize = 30;
 
 /// Attempts to distinguish two hypotheses whose predictions differ only with some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
-/// Maximum number of checks.
 const MAX_CHECKS: usize = 4;
 
-/// Number of hypotheses in the beam.
 const BEAM_WIDTH: usize = 8;
 
-/// Maximum number of changes.
 const BEAM_DEPTH: usize = 3;
 
 /// Number of failed searches after which no more are made.
@@ -75,7 +70,6 @@ const FAILURE_DEVIATIONS: f64 = 16.0;
 /// The certainty of the value of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verdict {
-    /// Trials that support the value.
     pub agreed: u32,
     /// Trials that support this or another value.
     pub trials: u32,
@@ -158,7 +152,6 @@ struct Undistinguished {
     hypotheses: Vec<Hypothesis>,
     /// Number of attempts to distinguish a hypothesis, by its label.
     attempts: BTreeMap<String, usize>,
-    /// Open hypotheses with two changes.
     pairs: Vec<Hypothesis>,
 }
 
@@ -186,7 +179,6 @@ impl Undistinguished {
         }
     }
 
-    /// Removes these hypotheses from `open`.
     fn remove_from(&self, mut open: Vec<Hypothesis>) -> Vec<Hypothesis> {
         let is_known = |label: &str| self.hypotheses.iter().any(|known| known.label == label);
         open.retain(|hypothesis| !is_known(&hypothesis.label));
@@ -238,7 +230,6 @@ fn open_pairs(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> V
     pairs
 }
 
-/// Searches for the hypothesis that fits the trials best.
 fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
     climb(context);
     while beam_search(context, history) {
@@ -414,7 +405,6 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
     false
 }
 
-/// Changes the split of times if that improves the fit.
 fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     let current = context.split();
     let (mut min, mut best) = (-1.0, None);
@@ -433,7 +423,6 @@ fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     best.is_some()
 }
 
-/// The trials by which hypotheses are compared.
 struct Sample {
     unexplained: Vec<usize>,
     others: Vec<usize>,
@@ -489,12 +478,10 @@ impl Sample {
     }
 }
 
-/// The misfit of a model with a trial.
 #[derive(Clone, Copy, Debug)]
 struct Misfit {
     /// Sum of squared deviations; a failed prediction dominates it.
     pub sum: f64,
-    /// True if a prediction failed.
     pub fails: bool,
 }
 
@@ -516,7 +503,6 @@ impl Misfit {
         best
     }
 
-    /// Computes the misfit if commands arrive later by `shift`.
     fn shifted(context: &Context<'_, '_>, model: &Core, trial: &Trial, shift: f64) -> Self {
         let mut replay = Replay::new(model, trial.first, trial.began);
         let mut sum = 0.0;
@@ -574,7 +560,6 @@ impl Baseline {
         (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
-    /// Returns [`Self::margin`] of each trial.
     fn margins(&self, context: &Context<'_, '_>, other: &Core) -> impl Iterator<Item = f64> {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }

@@ -10,19 +10,15 @@ use super::hypotheses::Hypothesis;
 use super::vector::{Area, Delay, TestVector};
 use crate::clock::Access;
 
-/// Test vectors generated in a round.
 const POOL_SIZE: usize = 1200;
 
-/// Maximum number of commands replayed in a round.
 const MAX_COMMANDS: usize = 600_000;
 
 /// Completion of the initial read in model time, in nanoseconds.
 const START: f64 = 1e9;
 
-/// Typical, short and long host delays in nanoseconds.
 const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
 
-/// Test vectors that distinguish hypotheses from the best one.
 pub(super) struct Selection {
     pub vectors: Vec<TestVector>,
     /// Hypotheses for which no vector was found.
@@ -115,7 +111,6 @@ fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     times
 }
 
-/// Returns true if the predictions of another model differ measurably from `timeline`.
 fn is_distinguishable(
     context: &Context<'_, '_>,
     other: &Core,
@@ -130,7 +125,6 @@ fn is_distinguishable(
     })
 }
 
-/// The state from which random test vectors are generated.
 struct Generation {
     area: Area,
     /// Blocks of earlier commands.
@@ -166,7 +160,6 @@ pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]
     vector
 }
 
-/// Appends one command or a group of commands.
 fn extend(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,

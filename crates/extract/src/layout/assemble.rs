@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::zone_map::{Gap, ZoneMap, length};
 use crate::Error;
 
-/// A layout and the assumptions in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredLayout {
     #[serde(with = "crate::serial::geometry")]
@@ -23,7 +22,6 @@ impl MeasuredLayout {
     }
 }
 
-/// Combines the maps of all zones into a layout.
 pub(super) fn geometry(
     maps: &[ZoneMap],
     capacity: u64,
@@ -269,7 +267,6 @@ fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
     })
 }
 
-/// The regions of a zone.
 struct Regions {
     /// The gaps of each region, split at region boundaries; the space after the last block counts.
     gaps: Vec<Vec<Gap>>,

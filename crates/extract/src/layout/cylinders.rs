@@ -94,7 +94,6 @@ fn times<'t>(
     Ok(Some(found))
 }
 
-/// Returns true if one time is significantly longer than another.
 fn exceeds(one: Time, other: Time) -> bool {
     one.0 - other.0 > SAME.max(3.0 * (one.1 + other.1))
 }

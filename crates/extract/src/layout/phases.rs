@@ -17,7 +17,6 @@ const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
 const SCATTERS_NS: f64 = 1_000.0;
 
-/// Reads blocks and returns the angles at which they end.
 pub(super) struct Phases<'d, 't> {
     /// Call [`Self::mark`] after other measurements with it.
     pub disk: &'d mut Disk<'t>,
@@ -63,7 +62,6 @@ impl Clock {
         }
     }
 
-    /// Revolutions from the origin.
     fn revolutions(&self, at: Instant) -> f64 {
         let ns = at.after(self.origin).as_ns() as f64;
         (ns - self.fit.0) / self.fit.1
@@ -143,7 +141,6 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(phases)
     }
 
-    /// Returns true if read completions scatter.
     fn scatters(&self) -> bool {
         self.noise * self.clock.period_ns > SCATTERS_NS
     }
@@ -193,7 +190,6 @@ impl<'d, 't> Phases<'d, 't> {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
 
-    /// The standard deviation of the angle of one read, in milliseconds.
     pub fn noise_ms(&self) -> f64 {
         self.noise * self.clock.period_ns / 1e6
     }
@@ -358,7 +354,6 @@ const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;
 
-/// The number of sectors per track.
 pub(super) enum SectorsPerTrack {
     Exactly(u64),
     /// About `1 / step`, because reads scatter too much for the exact number. `step` is the angle

@@ -107,7 +107,6 @@ const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their ow
 const EQUIDISTANT: &str =
     "Tracks are all equally far apart: each is assumed to be a cylinder of its own.";
 
-/// The assumption about zones before seeks are timed.
 pub(crate) const CLOSED: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
@@ -122,7 +121,6 @@ pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: on
 /// Above any drive's number of zones.
 const ZONES_MAX: usize = 5_000;
 
-/// Locates blocks by timed reads.
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
     /// Sectors per track that hold no block, once known, for checks that only distinguish tracks.
@@ -306,7 +304,6 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(Some((chosen.tracks, chosen.position)))
     }
 
-    /// Returns the pattern of the first tracks of the zone after the zone `before`.
     fn pattern(
         &mut self,
         runs: &[Run],

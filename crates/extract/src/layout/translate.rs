@@ -113,12 +113,10 @@ impl TranslationLocator<'_, '_> {
         Ok(place)
     }
 
-    /// Returns the position of a block among these tracks.
     fn position(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
         Ok(position(tracks, self.location(at)?))
     }
 
-    /// Returns the first tracks from block `first` on.
     fn runs(
         &mut self,
         first: u64,
@@ -252,7 +250,6 @@ impl TranslationLocator<'_, '_> {
     }
 }
 
-/// Returns the position of a location among these tracks.
 fn position(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     let track = tracks.track(at.cylinder, u32::from(at.head))?;
     let sector = u64::from(at.sector);
@@ -278,7 +275,6 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
     Some(most.0)
 }
 
-/// Returns the tracks that the first runs of a zone follow.
 fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let wrapped = runs.iter().filter(|run| run.last < run.sector);
     let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last))

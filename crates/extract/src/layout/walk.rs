@@ -21,10 +21,8 @@ pub(super) const FEW_SLIPS: u64 = 12;
 /// Minimum offset, in sectors, of another zone's tracks: one or two slips go unnoticed.
 pub(super) const NEARLY: u64 = 3;
 
-/// A block and a position.
 pub(super) type Placement = (u64, u64);
 
-/// Locates blocks on the tracks of a zone.
 pub(super) trait BlockLocator {
     /// True if a block may appear to be in line by coincidence, so that two checks are needed.
     const MAY_COINCIDE: bool;
@@ -65,7 +63,6 @@ pub(super) trait BlockLocator {
 /// Regions of one size with the same number of positions without blocks in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RegionRule {
-    /// Number of positions per region.
     region: u64,
     /// Number of positions without blocks per region.
     spares: u64,
@@ -73,11 +70,9 @@ struct RegionRule {
     front: bool,
 }
 
-/// The walk through one zone.
 pub(super) struct Walk<'a, L> {
     locator: &'a mut L,
     zone: ZoneMap,
-    /// Blocks of the drive.
     capacity: u64,
     /// The next block, and its expected position; all previous ones are explained.
     block: u64,
@@ -93,7 +88,6 @@ pub(super) struct Walk<'a, L> {
     stride_shrinks: bool,
 }
 
-/// The result of a search for the next change.
 #[derive(PartialEq)]
 enum Change {
     None,
@@ -185,12 +179,10 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.locator.are_apart(&self.zone.tracks, blocks, away)
     }
 
-    /// Returns the position at which a block is expected.
     fn expected(&self, block: u64) -> u64 {
         self.position + (block - self.block)
     }
 
-    /// Returns true if a block is where the previous blocks put it.
     fn is_expected(&mut self, block: u64) -> Result<bool, Error> {
         self.is_at(block, self.expected(block))
     }

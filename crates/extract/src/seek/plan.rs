@@ -54,7 +54,6 @@ pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     order.into_iter().map(|k| distances[k]).collect()
 }
 
-/// Maximum number of refined intervals.
 pub(crate) fn refinements(effort: Effort) -> u32 {
     match effort {
         Effort::Quick => 0,
@@ -101,7 +100,6 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
 /// Maximum distance of a track from the requested cylinder.
 const NEAR: u32 = 64;
 
-/// The route of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     /// Approximate cylinder of the outer end.

@@ -19,7 +19,6 @@ use crate::seek::Seeks;
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     Measured {
-        /// The method, as a phrase.
         method: String,
         /// Half the width of its interval, with its unit; `None` if the value is exact or
         /// one of several.
@@ -83,7 +82,6 @@ fn exact(method: &str) -> Provenance {
     }
 }
 
-/// Provenance of a measured time.
 fn by(method: &str, estimate: Estimate) -> Provenance {
     let spread = match estimate.uncertainty.as_ns() {
         ns @ ..1000 => format!("{ns} ns"),
@@ -172,7 +170,6 @@ impl Checkpoint {
         }
     }
 
-    /// Provenance of a fact found by test vectors.
     fn buffer(&self, key: &str) -> Option<Provenance> {
         let facts = &self.findings.buffer.as_ref()?.facts;
         let fact = facts.iter().find(|fact| fact.key == key)?;
@@ -415,10 +412,8 @@ pub struct MeasuredDrive {
     pub assumed: Vec<String>,
 }
 
-/// A value and its provenance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredValue {
-    /// The path of the key.
     pub key: &'static str,
     /// The value as in a specification; `None` for curves, zones and texts.
     pub value: Option<String>,
@@ -516,7 +511,6 @@ fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
     Ok(refused)
 }
 
-/// Formats the value of a key as in a specification.
 fn format_value(key: &'static Key, spec: &Spec) -> Option<String> {
     match key.get(spec)? {
         Value::SeekCurve(_) | Value::Zones(_) | Value::Text(_) => None,

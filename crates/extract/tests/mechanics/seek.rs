@@ -10,7 +10,7 @@ use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
 use diskarm_extract::seek_command::{self, Curves};
 use diskarm_extract::{
-    Access, Cost, Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport,
+    Access, Cost, Data, Disk, Effort, NoisyTransport, Reply, Setup, SimulatedDrive, Transport,
     TransportError,
 };
 
@@ -89,7 +89,7 @@ fn seeks_are_found_at_every_distance() {
         let mut disk = Disk::new(&mut drive).unwrap();
         let setup = set_up(&mut disk, &layout, seed);
         let before = disk.cost();
-        let found = seek::measure(&mut disk, &setup, Effort::Normal, seed).unwrap();
+        let found = seek::measure(&mut disk, &setup).unwrap();
         let worst = worst(&found, &spec, Op::Read);
         let cost = disk.cost();
         println!(
@@ -115,7 +115,7 @@ fn by_seek(
     let mut disk = Disk::new(drive).unwrap();
     let setup = set_up(&mut disk, layout, seed);
     let before = disk.cost();
-    let found = seek_command::measure(&mut disk, &setup, first, Effort::Normal, seed).unwrap();
+    let found = seek_command::measure(&mut disk, &setup, first).unwrap();
     let mut cost = disk.cost();
     cost.commands -= before.commands;
     cost.time -= before.time;
@@ -166,7 +166,7 @@ fn seek_commands_tell_the_curve_too() {
             let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
             let mut disk = Disk::new(&mut drive).unwrap();
             let setup = set_up(&mut disk, &layout, seed);
-            let other = seek::measure(&mut disk, &setup, Effort::Normal, seed).unwrap();
+            let other = seek::measure(&mut disk, &setup).unwrap();
             let apart = found.compare(&other);
             let (one, other) = apart.times;
             let allowed = 0.02f64.max(0.01 * one.as_ms());
@@ -217,9 +217,11 @@ fn a_seek_that_does_not_wait_tells_nothing() {
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut drive = Immediate(SimulatedDrive::new(&spec, HOST, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
-    let setup = set_up(&mut disk, &layout, 1);
-    let first = Access::Read;
-    let error = seek_command::measure(&mut disk, &setup, first, Effort::Quick, 1).unwrap_err();
+    let setup = Setup {
+        effort: Effort::Quick,
+        ..set_up(&mut disk, &layout, 1)
+    };
+    let error = seek_command::measure(&mut disk, &setup, Access::Read).unwrap_err();
     assert!(
         error.to_string().contains("before the arm arrives"),
         "{error}"
@@ -286,10 +288,13 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
             at: Cylinder(0),
         };
         let mut disk = Disk::new(&mut drive).unwrap();
-        let setup = set_up(&mut disk, &layout, 1);
-        let all = seek::measure(&mut disk, &setup, effort, 1).unwrap();
+        let setup = Setup {
+            effort,
+            ..set_up(&mut disk, &layout, 1)
+        };
+        let all = seek::measure(&mut disk, &setup).unwrap();
         good.set(3);
-        let some = seek::measure(&mut disk, &setup, effort, 1).unwrap();
+        let some = seek::measure(&mut disk, &setup).unwrap();
         let has = |found: &Seeks| found.points.iter().any(|point| point.distance == distance);
         assert!(has(&all) && all.remark.is_none(), "{all:?}");
         assert!(!has(&some), "{some:?}");

@@ -135,7 +135,6 @@ impl TimingLocator<'_, '_> {
         self.phases.noise * sectors as f64
     }
 
-    /// Fails if skews are too short to distinguish tracks.
     pub(super) fn refuse_short_skews(&self, tracks: &Tracks) -> Result<(), Error> {
         let revolution = tracks.sectors as f64;
         let min = SKEW_MIN * self.scatter(tracks.sectors);
@@ -156,7 +155,6 @@ impl TimingLocator<'_, '_> {
         Ok(())
     }
 
-    /// Returns the error for read completions that scatter too much.
     pub(in crate::layout) fn scatters_too_much(&self, sectors: u64) -> Error {
         Error::Undecided(format!(
             "read completion times scatter by {:.3} ms: it takes {:.0} reads to distinguish one of \
