@@ -22,6 +22,15 @@ pub enum Access {
     Write,
 }
 
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
 /// Effective number of completions that the clock averages.
 const MEMORY: f64 = 2000.0;
 /// Number of writes needed to estimate their completion overhead.

@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
 use crate::mtbrc;
-use crate::pairs::Pairs;
+use crate::pairs::{LONG, Pairs};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
@@ -85,8 +85,6 @@ pub struct WriteHits {
     pub other_zone: Span,
 }
 
-/// Time to complete read-ahead and to flush the write cache.
-const LONG: Span = Span::from_ns(250_000_000);
 /// Sizes of the larger request, as read-ahead may be short.
 const LARGE: [u16; 4] = [33, 17, 9, 5];
 /// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.

@@ -34,14 +34,12 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
-use crate::pairs::Pairs;
+use crate::pairs::{LONG, Pairs};
 use crate::rotation::{self, Rotation};
 use crate::threshold::{Threshold, span};
 use crate::track::{Rests, Track, next_track};
 use crate::{Disk, Effort, Error};
 
-/// Minimum rest for detecting read-ahead.
-const LONG: Span = Span::from_ns(250_000_000);
 const FAR: u64 = 16_384;
 /// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
 const PAIRS: u32 = 450;

@@ -12,11 +12,12 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
 use diskarm_core::units::Lbn;
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
+use crate::rotation::below;
 use crate::{Disk, Error};
 use phases::{Phases, apart};
 use zone_map::IN_LINE;
@@ -151,8 +152,7 @@ fn check_by_reads(
     let (origin, _) = end(0);
     let mut misses = 0;
     for _ in 0..CHECKED_BLOCKS {
-        let wide = u128::from(generator.next_u64()) * u128::from(phases.capacity());
-        let at = (wide >> 64) as u64;
+        let at = below(phases.capacity(), &mut generator);
         let (angle, width) = end(at);
         let expected = (angle - origin).rem_euclid(1.0);
         let tolerance = phases.within(READS).max(IN_LINE * width);

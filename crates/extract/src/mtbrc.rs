@@ -65,11 +65,7 @@ impl Kind {
 
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = |access| match access {
-            Access::Read => "read",
-            Access::Write => "write",
-        };
-        let (x, y) = (name(self.accesses.0), name(self.accesses.1));
+        let (x, y) = self.accesses;
         let (x_sectors, y_sectors) = self.sectors;
         write!(
             f,
@@ -106,22 +102,17 @@ pub struct Pair {
     pub caught: bool,
 }
 
-/// Measures MTBRC(X, Y). Destroys data in random blocks if X or Y writes.
-pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, kind: Kind) -> Result<Mtbrc, Error> {
-    Ok(scatter(disk, setup, kind)?.0)
-}
-
-/// Like [`measure`], but also returns all pairs.
-pub fn scatter(
+/// Measures MTBRC(X, Y) and returns it with all pairs. Destroys data in random blocks if X or Y
+/// writes.
+pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     kind: Kind,
 ) -> Result<(Mtbrc, Vec<Pair>), Error> {
     let mut pairs = setup.pairs(disk)?;
-    let mut zones = Vec::new();
-    for zone in 0..3 {
-        zones.push(in_zone(&mut pairs, kind, zone, setup.effort)?);
-    }
+    let zones: Vec<Zone> = (0..3)
+        .map(|zone| in_zone(&mut pairs, kind, zone, setup.effort))
+        .collect::<Result<_, _>>()?;
     let period = pairs.clock.period();
     let trials = zones.iter().flat_map(|zone| &zone.search.trials);
     let all = trials.map(|trial| {
@@ -132,7 +123,6 @@ pub fn scatter(
             caught: missed.abs() < period / 2.0,
         }
     });
-    let all = all.collect();
     let mean = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>() / 3.0;
     let max = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
     let found = Mtbrc {
@@ -148,7 +138,7 @@ pub fn scatter(
         ),
         host: span(mean(&|zone| zone.host)),
     };
-    Ok((found, all))
+    Ok((found, all.collect()))
 }
 
 /// Measures the threshold of leads as the mean of three zones.

@@ -14,11 +14,13 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::{Access, Clock};
-use crate::rotation::{Rotation, warm_up};
+use crate::rotation::{Rotation, below, warm_up};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::{EquivalentCylinders, Rests, Track};
 use crate::{CommandTimes, Disk, Error};
 
+/// Long enough to complete read-ahead, to fill a segment, and to flush the write cache.
+pub(crate) const LONG: Span = Span::from_ns(250_000_000);
 /// Completion times that deviate by more than this are considered noisy, in nanoseconds.
 const SCATTERS: f64 = 1e3;
 /// Above this many failures the drive is considered broken.
@@ -110,7 +112,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.generator.next_u64()) * u128::from(end)) >> 64) as u64
+        below(end, &mut self.generator)
     }
 
     /// Returns a random number in [0, 1).

@@ -105,7 +105,7 @@ fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
     Lbn(below(disk.sectors().0, generator))
 }
 
-fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
+pub(crate) fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
 }
 

@@ -66,17 +66,6 @@ pub struct Point {
     pub directions: (Span, Span),
 }
 
-/// The difference of two curves of the same drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
-    /// Distance of the largest difference, in cylinders.
-    pub distance: u32,
-    /// The mean by SEEK, and by MTBRC.
-    pub times: (Span, Span),
-    /// Mean absolute difference.
-    pub mean: Span,
-}
-
 /// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
@@ -312,37 +301,5 @@ impl Curves {
             },
             remark: None,
         }
-    }
-
-    pub fn compare(&self, other: &Seeks) -> Difference {
-        let by_mtbrc = |distance: u32| {
-            let next = other
-                .points
-                .partition_point(|point| point.distance < distance);
-            let next = next.min(other.points.len() - 1);
-            let after = &other.points[next];
-            if after.distance <= distance || next == 0 {
-                return after.mean.value.as_ns() as f64;
-            }
-            let before = &other.points[next - 1];
-            let share =
-                f64::from(distance - before.distance) / f64::from(after.distance - before.distance);
-            let [from, to] = [before, after].map(|point| point.mean.value.as_ns() as f64);
-            from + share * (to - from)
-        };
-        let mut worst = Difference::default();
-        let (mut max, mut sum) = (-1.0, 0.0);
-        for point in &self.points {
-            let (one, other) = (point.mean.value, by_mtbrc(point.distance));
-            let apart = (one.as_ns() as f64 - other).abs();
-            sum += apart;
-            if apart > max {
-                max = apart;
-                worst.distance = point.distance;
-                worst.times = (one, span(other));
-            }
-        }
-        worst.mean = span(sum / self.points.len().max(1) as f64);
-        worst
     }
 }

@@ -102,8 +102,15 @@ fn measure(
     let options = checkpoint.options;
     let seed = measurement.seed(options.seed);
     let transport = connect(seed).map_err(stopped)?;
-    let so_far = progress(checkpoint, measurement);
-    let mut observed = ObservedTransport::new(transport, so_far, observer);
+    let before = progress(checkpoint, measurement);
+    observer.progressed(&before);
+    let mut observed = ObservedTransport {
+        began: transport.now(),
+        transport,
+        observer,
+        before,
+        commands: 0,
+    };
     let limits = limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut observed).and_then(|disk| {
@@ -225,33 +232,17 @@ struct ObservedTransport<'a> {
     commands: u64,
 }
 
-impl<'a> ObservedTransport<'a> {
-    pub fn new(
-        transport: Box<dyn Transport>,
-        before: Progress,
-        observer: &'a mut dyn Observer,
-    ) -> Self {
-        observer.progressed(&before);
-        Self {
-            began: transport.now(),
-            transport,
-            observer,
-            before,
-            commands: 0,
-        }
-    }
-
+impl ObservedTransport<'_> {
     fn report(&mut self) {
         let so_far = self.transport.now() - self.began;
         let usual = self.before.measurement.usual(self.before.effort);
-        let over = if so_far < usual { so_far } else { usual };
         let progress = Progress {
             cost: Cost {
                 commands: self.before.cost.commands + self.commands,
                 time: self.before.cost.time + so_far,
                 ..self.before.cost
             },
-            left: (self.before.left - over).max(Span::ZERO),
+            left: (self.before.left - so_far.min(usual)).max(Span::ZERO),
             ..self.before
         };
         self.observer.progressed(&progress);

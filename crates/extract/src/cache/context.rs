@@ -18,8 +18,6 @@ use crate::{Disk, Error, Setup};
 
 /// A test vector avoids the cylinders of this many previous ones.
 const MAX_RECENT: usize = 80;
-/// Long enough to fill a segment by read-ahead and to flush the write cache.
-pub(super) const LONG: Span = Span::from_ns(250_000_000);
 /// Minimum deviation of completion times from the model's, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.

@@ -35,9 +35,10 @@
 use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
-use super::context::{Context, LONG, Replay};
+use super::context::{Context, Replay};
 use super::vector::{Area, TestVector};
 use crate::clock::Access;
+use crate::pairs::LONG;
 use crate::{Effort, Error};
 
 /// Maximum distance of read-ahead and size of a segment, in blocks.

@@ -45,10 +45,8 @@ const fn read(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str
 
 const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str>) -> BufferKey {
     BufferKey {
-        path,
         needs_writes: true,
-        irrelevant,
-        undetermined_reason: INDISTINGUISHABLE,
+        ..read(path, irrelevant)
     }
 }
 
@@ -171,7 +169,7 @@ type Path = &'static str;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    #[serde(with = "crate::serial::path")]
+    #[serde(deserialize_with = "crate::serial::path")]
     pub key: Path,
     pub finding: Finding,
 }

@@ -34,65 +34,64 @@ pub(super) fn select_vectors(
     each: usize,
 ) -> Selection {
     let believed = context.model(&context.believed);
-    let models = open
-        .iter()
-        .map(|hypothesis| context.model(&hypothesis.spec));
-    let models: Vec<Core> = models.collect();
-    let mut missing = vec![each; open.len()];
-    let mut uncertain_vectors = vec![Vec::new(); open.len()];
+    let target = |hypothesis| Target {
+        hypothesis,
+        model: context.model(&hypothesis.spec),
+        missing: each,
+        uncertain: Vec::new(),
+    };
+    let mut targets: Vec<Target<'_>> = open.iter().map(target).collect();
     let mut vectors = Vec::new();
     let mut commands_left = MAX_COMMANDS;
     for _ in 0..POOL_SIZE {
         let vector = random_vector(context, open);
-        let tested = missing.iter().filter(|missing| **missing > 0).count() + DELAYS.len();
+        let tested = targets.iter().filter(|target| target.missing > 0).count() + DELAYS.len();
         commands_left = commands_left.saturating_sub(tested * (vector.commands.len() + 1));
         let timelines = DELAYS.map(|delay| timeline(&believed, &vector, delay));
         let mut is_selected = false;
-        for ((model, missing), uncertain_vectors) in
-            models.iter().zip(&mut missing).zip(&mut uncertain_vectors)
-        {
-            if *missing == 0 {
-                continue;
-            }
-            let differs = |timeline: &Vec<_>| is_distinguishable(context, model, &vector, timeline);
-            let count = timelines
-                .iter()
-                .filter(|timeline| differs(timeline))
-                .count();
+        for target in targets.iter_mut().filter(|target| target.missing > 0) {
+            let differs =
+                |timeline: &&Vec<_>| is_distinguishable(context, &target.model, &vector, timeline);
+            let count = timelines.iter().filter(differs).count();
             if count == DELAYS.len() {
-                *missing -= 1;
+                target.missing -= 1;
                 is_selected = true;
-            } else if count > 0 && uncertain_vectors.len() < DELAYS.len() * each {
-                uncertain_vectors.push(vector.clone());
+            } else if count > 0 && target.uncertain.len() < DELAYS.len() * each {
+                target.uncertain.push(vector.clone());
             }
         }
         if is_selected {
             vectors.push(vector);
         }
-        if commands_left == 0 || missing.iter().all(|missing| *missing == 0) {
+        if commands_left == 0 || targets.iter().all(|target| target.missing == 0) {
             break;
         }
     }
     let (mut indistinguishable, mut uncertain) = (Vec::new(), Vec::new());
-    for ((hypothesis, missing), uncertain_vectors) in
-        open.iter().zip(missing).zip(uncertain_vectors)
-    {
-        if missing < each {
-            continue;
-        }
-        let list = if uncertain_vectors.is_empty() {
+    for target in targets.into_iter().filter(|target| target.missing >= each) {
+        let list = if target.uncertain.is_empty() {
             &mut indistinguishable
         } else {
             &mut uncertain
         };
-        list.push(hypothesis.clone());
-        vectors.extend(uncertain_vectors);
+        list.push(target.hypothesis.clone());
+        vectors.extend(target.uncertain);
     }
     Selection {
         vectors,
         indistinguishable,
         uncertain,
     }
+}
+
+/// An open hypothesis in a round.
+struct Target<'h> {
+    hypothesis: &'h Hypothesis,
+    model: Core,
+    /// Number of vectors still needed.
+    missing: usize,
+    /// Vectors with which the predictions differ for some host delays.
+    uncertain: Vec<TestVector>,
 }
 
 /// Predicts when the commands of a vector are sent and end, with this host delay.

@@ -133,7 +133,7 @@ impl Context<'_, '_> {
                         continue;
                     }
                     let kind = Kind::one_sector(accesses, to);
-                    let (mtbrc, pairs) = mtbrc::scatter(disk, setup, kind)?;
+                    let (mtbrc, pairs) = mtbrc::measure(disk, setup, kind)?;
                     found.push(MtbrcFinding {
                         name: pair_name(kind),
                         mtbrc,
@@ -155,10 +155,6 @@ impl Context<'_, '_> {
 
 /// Names a kind of pairs as in the paper.
 fn pair_name(kind: Kind) -> String {
-    let verb = |access| match access {
-        Access::Read => "read",
-        Access::Write => "write",
-    };
     let place = match kind.to {
         To::SameTrack => "same track".to_owned(),
         To::OtherTrack => "other track of the cylinder".to_owned(),
@@ -166,7 +162,6 @@ fn pair_name(kind: Kind) -> String {
         To::Cylinders(count) => format!("{count} cylinders inward"),
     };
     let (first, second) = kind.accesses;
-    let (first, second) = (verb(first), verb(second));
     format!("1-sector {first}, 1-sector {second} on {place}")
 }
 

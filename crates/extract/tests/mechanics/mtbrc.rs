@@ -15,7 +15,7 @@ fn measured(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
     let mut drive = SimulatedDrive::new(spec, HOST, 5).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, layout, 5);
-    let found = mtbrc::measure(&mut disk, &setup, kind).unwrap();
+    let (found, _) = mtbrc::measure(&mut disk, &setup, kind).unwrap();
     assert!(disk.cost().commands < 2000, "{:?}", disk.cost());
     found
 }
