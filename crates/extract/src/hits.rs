@@ -58,8 +58,7 @@ pub struct ReadHits {
     pub sector: Option<Estimate>,
     /// Service time of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Transfer time of a sector to the host, from reads of the media, if hits do not show it and
-    /// it exceeds the media time of a sector.
+    /// Like `sector`, from reads of the media, if hits do not show it and it exceeds their time.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }
@@ -89,8 +88,7 @@ pub struct WriteHits {
 const LARGE: [u16; 4] = [33, 17, 9, 5];
 /// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.
 const NEAR: f64 = 1e4;
-/// If completion times are noisy, so is the time until a command reaches the drive. Service times
-/// then also agree within this share of a revolution.
+/// Share of a revolution within which service times agree if completion times are noisy.
 const APART: f64 = 32.0;
 
 /// Measures read hits by reads alone.
@@ -327,9 +325,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
-        let timed = self.pairs.disk.read(at, sectors)?;
-        self.pairs.record(Access::Read, at, sectors, &timed);
-        Ok(timed)
+        self.pairs.send_buffered(Access::Read, at, sectors)
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
@@ -356,9 +352,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
-        let timed = self.pairs.disk.write(at, sectors)?;
-        self.pairs.record(Access::Write, at, sectors, &timed);
-        Ok(timed)
+        self.pairs.send_buffered(Access::Write, at, sectors)
     }
 }
 
@@ -368,9 +362,7 @@ const MAX_ATTEMPTS: u32 = 20;
 const LEAD_TOLERANCE_NS: f64 = 5e3;
 
 impl HitMeasurement<'_, '_> {
-    /// Measures the lead of a one-sector write that the cache absorbs, on the track of a preceding
-    /// read. `None` if the arm waits for data, which writes of two and of `sectors` sectors show,
-    /// each of which takes `sector` on the bus.
+    /// Measures the lead of a one-sector absorbed write; `None` if the arm waits for data.
     fn landing(&mut self, sectors: u16, sector: Span) -> Result<Option<Estimate>, Error> {
         let Some(one) = self.lead_of_hits(1)? else {
             return Ok(None);
@@ -484,8 +476,7 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures by how much reads of `sectors` end after their last sector, within half a
-    /// revolution of `about`, in nanoseconds.
+    /// Measures how late reads end after their last sector, within half a revolution of `about` ns.
     fn late(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.agreeing(|measurement| {
             let first = measurement.fresh().first();

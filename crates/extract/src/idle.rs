@@ -48,8 +48,7 @@ const NEAR: u32 = 120;
 const AHEAD: f64 = 1.0 / 3.0;
 /// Number of contradictory pairs that show that the arm is not free immediately.
 const CONTRADICTIONS: usize = 2;
-/// If completion times are noisy, so is the time until a command reaches the drive. Contradictions
-/// by less than this share of a sector do not count.
+/// Share of a sector by which trials must contradict each other if completion times are noisy.
 const LATE: f64 = 6.0;
 
 /// Accepted probability of mistaking a buffered block for an unbuffered one; about 100 are tested.
@@ -101,8 +100,7 @@ pub fn measure(
 /// Maximum share of a revolution of a track switch that is covered by its skew.
 const COVERED: f64 = 0.5;
 
-/// Returns the revolutions needed to read ahead `blocks` after the first block of `place`, with a
-/// share of one for each track switch and for the start.
+/// Returns the revolutions to read ahead `blocks`, with a share of one for each track switch.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
@@ -205,8 +203,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 
-/// Measures the blocks read ahead after a read of the first block of `place`, or of another
-/// cylinder with the same number of sectors per track.
+/// Measures the blocks read ahead after the first block of cylinders equivalent to `place`'s.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !brings(pairs, place, 1)? {
         return Ok(SectorCount(0));
@@ -254,8 +251,7 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// Returns the number of apparent misses needed to show that the block is not buffered, if a hit
-/// resembles a miss with this probability.
+/// Returns the number of misses that show a miss, if a hit resembles one with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -263,8 +259,7 @@ fn enough_tied(chance: f64) -> u32 {
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` beyond the first of a cylinder like `place`'s seems to be in the
-/// buffer, after a read of the first and a rest.
+/// Returns true if the block `far` after the first of a cylinder is buffered after a rest.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
@@ -274,8 +269,7 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     }
     pairs.send(Access::Read, first, 1)?;
     pairs.rest(rest);
-    let read = pairs.disk.read(at, 1)?;
-    pairs.record(Access::Read, at, 1, &read);
+    let read = pairs.send_buffered(Access::Read, at, 1)?;
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())

@@ -112,8 +112,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors on larger ones: their reported locations and their
-/// read times both refer to physical sectors, not to blocks.
+/// Refuses drives that emulate small sectors: their locations and times are of physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {

@@ -102,8 +102,7 @@ pub struct Pair {
     pub caught: bool,
 }
 
-/// Measures MTBRC(X, Y) and returns it with all pairs. Destroys data in random blocks if X or Y
-/// writes.
+/// Returns MTBRC(X, Y) and all pairs. Destroys data in random blocks if X or Y writes.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,

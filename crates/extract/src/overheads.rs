@@ -167,8 +167,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(write - (read - still))
     }
 
-    /// Chooses the share of the stroke over which seeks before writes vary least: the first of a
-    /// few without variation, if possible.
+    /// Chooses the share of the stroke over which seeks before writes vary least.
     fn steady(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {

@@ -140,7 +140,22 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
+    /// Reads or writes, possibly in the buffer.
+    pub fn send_buffered(
+        &mut self,
+        access: Access,
+        at: Lbn,
+        sectors: u16,
+    ) -> Result<CommandTimes, Error> {
+        let timed = match access {
+            Access::Read => self.disk.read(at, sectors)?,
+            Access::Write => self.disk.write(at, sectors)?,
+        };
+        self.record(access, at, sectors, &timed);
+        Ok(timed)
+    }
+
+    fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command has no predecessor.
         let is_first = self.last.ended == 0.0;
@@ -183,8 +198,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the track of the head when the second command of a pair arrives, whose first one was
-    /// sent to `from`; `None` if it is unknown.
+    /// Returns the track of the head when the second command of a pair arrives, if it is known.
     pub fn rests(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.rests) {
             (Access::Read, Some(rests)) => rests.track(self.layout, from),
@@ -199,8 +213,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         here && self.last.access == Access::Write && self.last.sectors == sectors
     }
 
-    /// Sends the second command of a pair, to a run of `sectors` on `track` that passes `lead`
-    /// later. Returns `None` if it was served by the buffer, as its completion time shows.
+    /// Sends the second command of a pair. Returns `None` if it was served by the buffer.
     pub fn catch(
         &mut self,
         access: Access,
@@ -248,8 +261,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.ended + self.last.rested + self.delay + lead
     }
 
-    /// Rests until a run of `sectors` on `track` is about `lead` ahead. Returns its first block and
-    /// its pass; `None` if there is no such run.
+    /// Rests until a run on `track` is about `lead` ahead. Returns its first block and its pass.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;

@@ -219,8 +219,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(coherent(&self.ends))
     }
 
-    /// Returns true if a block that is read again immediately waits for most of a revolution, that
-    /// is, if it is not buffered.
+    /// Fails if a block that is read again does not wait for most of a revolution.
     fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
@@ -268,8 +267,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the largest period with all completions so far in phase; if they are noisy, all
-    /// except one outlier. A late completion may be in phase only at a fraction of the period.
+    /// Returns the largest period with all completions in phase, or all but one if they are noisy.
     fn coherent(&self) -> Option<f64> {
         let all = coherent(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -382,8 +380,7 @@ impl Fit {
             / self.uncertainty().max(1e-3)
     }
 
-    /// Records a completion, unless it deviates by a quarter of a revolution or more, after a retry
-    /// or a pause of the host.
+    /// Records a completion unless it deviates by a quarter of a revolution or more.
     fn add(&mut self, ended: f64) -> Result<(), Error> {
         let since = ended - self.first;
         let is_known = self.line.points() >= 3;

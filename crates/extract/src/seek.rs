@@ -64,7 +64,7 @@ pub struct SeekPoint {
     pub distance: u32,
     /// Mean of both directions, strictly the 50th percentile.
     pub mean: Estimate,
-    /// The 95th percentile.
+    /// 95th percentile of both directions.
     pub maximum: Span,
 }
 

@@ -194,8 +194,7 @@ impl Measured {
         times.sum::<f64>() / self.means.len() as f64
     }
 
-    /// Returns half the 95 % interval of the mean, from the times at each starting point, as the
-    /// starting points are not a sample.
+    /// Returns half the 95 % interval of the mean: starting points are not a sample.
     fn uncertainty(&self) -> f64 {
         let free = self.kept.saturating_sub(2 * self.means.len() as u64).max(1) as f64;
         2.0 * (self.scatter / free / self.kept.max(1) as f64).sqrt()
@@ -262,8 +261,7 @@ fn over(
     Ok(measured)
 }
 
-/// Returns blocks `distance` cylinders apart, from `outer` or a cylinder near it inward; under one
-/// head if both cylinders have blocks there.
+/// Returns blocks `distance` cylinders apart near `outer`, under one head if possible.
 fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
     let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
     let there = shifts.flatten().filter(|at| at + distance <= last);
@@ -277,8 +275,7 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
 }
 
 impl Curves {
-    /// Converts the mean curve to the form of an MTBRC measurement, with the extra time of inward
-    /// seeks as the median over all distances.
+    /// Converts the mean curve to the form of an MTBRC measurement.
     pub fn mean(&self) -> Seeks {
         let half = |point: &Point| {
             let (inward, outward) = point.directions;

@@ -64,8 +64,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Makes the measurements that `checkpoint` does not contain yet. Fails if the transport does, or
-/// the observer cannot save the checkpoint.
+/// Makes the missing measurements. Fails if the transport does or a checkpoint is not saved.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
@@ -199,12 +198,10 @@ fn max(effort: Effort) -> (u64, f64) {
     }
 }
 
-/// Factor by which a run may take longer where command completions scatter by more than this many
-/// nanoseconds: means of many are as exact as single ones that do not scatter.
+/// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
 const SCATTERED: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: the remaining time of the run without the time kept for
-/// others. Drives that answer as expected stay far below.
+/// Returns the limits of `measurement`: the remaining time without that kept for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
     let (commands, minutes) = max(options.effort);

@@ -223,8 +223,7 @@ impl Timing {
         written.hits.lands
     }
 
-    /// Returns the settling time on the current track from absorbed writes; `None` if the arm is
-    /// ready before the data, if no write reveals it, or if it exceeds a request's total time.
+    /// Returns the settling time on the current track from absorbed writes, if they reveal it.
     fn landed(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
         let WriteMeasurements { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
@@ -239,8 +238,7 @@ impl Timing {
         (is_shown && settle <= shortest + LITTLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time on the current track with which no head switch and no seek
-    /// in either direction is negative.
+    /// Returns the minimum settling time with which no head switch and no seek is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -248,8 +246,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time on the current track with which no other time is negative,
-    /// including a head switch and a head switch with settling for writes.
+    /// Returns the minimum settling time with which no time is negative, before reads or writes.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -339,8 +336,7 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Returns command overheads of writes after a read and after a write, as required by their
-    /// data on one track.
+    /// Returns command overheads of writes after a read and a write, as their data require.
     fn commands(&self, written: &WriteMeasurements, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data + self.settles_later(written, division);
@@ -348,8 +344,7 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// Returns by how much settling on the current track ends after the data of a write have
-    /// arrived, if both start at the same time.
+    /// Returns by how much settling on the current track takes longer than a write's data.
     fn settles_later(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
@@ -395,8 +390,7 @@ impl Timing {
     }
 }
 
-/// Returns by how much writes end later than reads, which transfer `read_sector` after the media;
-/// zero completion overhead if the uncertainty permits.
+/// Returns by how much writes end later than reads; no overhead if the uncertainty permits.
 fn settled(later: Estimate, read_sector: Span) -> Span {
     unless_within(later.uncertainty, later.value + read_sector) - read_sector
 }
@@ -406,8 +400,7 @@ fn certain(left: Span, lead: Estimate) -> Span {
     unless_within(lead.uncertainty, left).or_zero()
 }
 
-/// Returns the curve with `more` added to all times. Beyond its last distance, up to the last of
-/// the `cylinders`, it continues with the slope of its last third.
+/// Returns the curve with `more` added, extrapolated to the last cylinder.
 fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     let points = seeks.points.iter();
     let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());

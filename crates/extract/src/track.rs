@@ -108,8 +108,7 @@ const AROUND: u32 = 30;
 /// Minimum number of cylinders between two successive visits.
 const APART: usize = 7;
 
-/// Visits nearby cylinders with equally many sectors per track in turn, so that commands do not hit
-/// what earlier ones left in the buffer.
+/// Visits equivalent nearby cylinders in turn, so that commands do not hit buffered blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquivalentCylinders {
     /// The equivalent cylinders of each cylinder.

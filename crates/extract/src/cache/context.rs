@@ -67,8 +67,7 @@ impl Replay {
             Access::Write => Op::Write,
         };
         let sectors = SectorCount(u64::from(command.sectors));
-        let mut request = Request::new(0, op, command.at, sectors);
-        request.force_unit_access = command.force_unit_access;
+        let request = Request::new(0, op, command.at, sectors);
         let arrived = Instant::from_ns((sent - self.shift).max(0.0) as u64);
         self.ended = self.core.serve_alone(request, arrived.max(self.ended)).at;
         self.ended.as_ns() as f64 + self.shift
@@ -94,8 +93,7 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that may be in the buffer. The model does not know of them, so that later
-    /// test vectors must avoid them.
+    /// Runs of blocks that may be in the buffer, which the model does not know.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -232,8 +230,7 @@ impl<'a, 'd> Context<'a, 'd> {
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
-    /// Runs a test vector if it can avoid the blocks that earlier ones left in the buffer. Returns
-    /// `None` if it cannot, or if its initial read was not served by the media.
+    /// Runs a test vector if it can avoid what earlier ones left in the buffer; see [`Self::run`].
     pub fn run_undisturbed(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
         match self.avoid_cached(vector) {
             Some(vector) => self.run(&vector),
@@ -260,14 +257,7 @@ impl<'a, 'd> Context<'a, 'd> {
             self.note_cached(command.at, command.sectors);
             self.wait(command);
             let TestCommand { at, sectors, .. } = *command;
-            let disk = &mut *self.pairs.disk;
-            let times = match (command.access, command.force_unit_access) {
-                (Access::Read, false) => disk.read(at, sectors)?,
-                (Access::Read, true) => disk.read_media(at, sectors)?,
-                (Access::Write, false) => disk.write(at, sectors)?,
-                (Access::Write, true) => disk.write_media(at, sectors)?,
-            };
-            self.pairs.record(command.access, at, sectors, &times);
+            let times = self.pairs.send_buffered(command.access, at, sectors)?;
             trial.commands.push(TimedCommand {
                 command: *command,
                 sent: times.sent.as_ns() as f64,
@@ -332,8 +322,7 @@ impl<'a, 'd> Context<'a, 'd> {
         self.is_hit(&mut make)
     }
 
-    /// Searches for the largest_passing number from 1 below `end` whose test vector ends with a
-    /// hit, given that all smaller ones do; 0 if there is none.
+    /// Returns the largest number below `end` whose test vector ends with a hit, or 0.
     pub fn largest_passing(
         &mut self,
         end: u64,
@@ -433,8 +422,7 @@ fn without_mechanism(known: &Spec) -> Spec {
 /// A way to split measured times between commands and the mechanism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TimeSplit {
-    /// True if transfers continue to the next track without losing a revolution, so that a part of
-    /// the head switch is settling.
+    /// True if transfers continue to the next track while the head still settles.
     pub continues_unsettled: bool,
     /// Settling time on a track, as part of seeks instead of commands.
     pub settle: Span,

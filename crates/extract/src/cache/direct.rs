@@ -80,8 +80,7 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     Ok(())
 }
 
-/// Appends a read of `sectors` blocks that starts read-ahead, preceded by another read if the drive
-/// reads ahead only in a sequential run.
+/// Appends a read that starts read-ahead, after another one if that takes a sequential run.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
     if context.believed.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);

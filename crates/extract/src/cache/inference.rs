@@ -259,8 +259,7 @@ fn climb(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns the best hypothesis; among equally good values of a key, the middle one, which test
-/// vectors will distinguish from those on both sides.
+/// Returns the best hypothesis; of equally good values of a key, the middle one.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
     let (min, best) = better.iter().min_by(by_margin)?;
@@ -432,7 +431,7 @@ impl Sample {
     fn new(context: &Context<'_, '_>, baseline: &Baseline, mut unexplained: Vec<usize>) -> Self {
         let [max_odd, max_others] = SAMPLE_SIZES;
         let mut others = Vec::from_iter(0..context.trials.len());
-        others.retain(|trial| !baseline.fails(*trial));
+        others.retain(|trial| !baseline.0[*trial].fails);
         // Prefer short vectors, and new ones.
         let effort = |trial: &usize| context.trials[*trial].commands.len() / 8;
         for trials in [&mut unexplained, &mut others] {
@@ -447,8 +446,7 @@ impl Sample {
         }
     }
 
-    /// Returns the misfit of a hypothesis; `None` if that exceeds `max`, or if it explains none of
-    /// the unexplained trials better.
+    /// Returns the misfit; `None` above `max`, or if no unexplained trial is explained better.
     fn score(
         &self,
         context: &Context<'_, '_>,
@@ -462,7 +460,7 @@ impl Sample {
         let mut improves = false;
         for &trial in &self.unexplained {
             let misfit = misfit(trial);
-            improves |= misfit < baseline.sum(trial) - MAX_EVIDENCE / 2.0;
+            improves |= misfit < baseline.0[trial].sum - MAX_EVIDENCE / 2.0;
             sum += misfit;
         }
         if !improves {
@@ -486,14 +484,12 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Computes the misfit. If it fails, also tries slightly shifted times, as a small error
-    /// decides whether a sector is reached in time.
+    /// Also tries slightly shifted times: a small error decides whether a sector is reached.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
-        let exact = Self::shifted(context, model, trial, 0.0);
-        if !exact.fails {
-            return exact;
+        let mut best = Self::shifted(context, model, trial, 0.0);
+        if !best.fails {
+            return best;
         }
-        let mut best = exact;
         for shift in [-MODEL_ERROR_NS, MODEL_ERROR_NS] {
             let other = Self::shifted(context, model, trial, shift);
             if other.sum < best.sum {
@@ -532,40 +528,31 @@ impl Baseline {
         Self(context.trials.iter().map(misfit).collect())
     }
 
-    fn sum(&self, trial: usize) -> f64 {
-        self.0[trial].sum
-    }
-
-    fn fails(&self, trial: usize) -> bool {
-        self.0[trial].fails
-    }
-
     fn unexplained(&self) -> Vec<usize> {
         let all = 0..self.0.len();
-        all.filter(|trial| self.fails(*trial)).collect()
+        all.filter(|&trial| self.0[trial].fails).collect()
     }
 
     /// Returns by how much another model fits a trial worse; 0 if neither explains the trial.
     fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
-        if misfit.fails && self.fails(trial) {
+        if misfit.fails && self.0[trial].fails {
             return 0.0;
         }
-        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+        (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
     /// Like [`Self::margin`], but prefers a prediction that fails later in the trial.
     fn advance(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
-        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+        (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
     fn margins(&self, context: &Context<'_, '_>, other: &Core) -> impl Iterator<Item = f64> {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the newest
-    /// ones, which were made to refute the remaining hypotheses.
+    /// Returns true if a hypothesis is not refuted. Compares `first`, then the newest trials.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let max = REFUTATION + 2.0 * MAX_EVIDENCE;

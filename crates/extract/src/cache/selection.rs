@@ -133,8 +133,7 @@ struct Generation {
     read_segments: u64,
 }
 
-/// Generates a random test vector of reads, and of writes if permitted, of sizes that are critical
-/// for the best hypothesis or for one of the `others`.
+/// Generates a random test vector of sizes that are critical for the best or another hypothesis.
 pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
     let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
     let area = context.area(zone, last);

@@ -19,7 +19,6 @@ pub(super) struct TestCommand {
     pub access: Access,
     pub at: Lbn,
     pub sectors: u16,
-    pub force_unit_access: bool,
     /// True if the block may be replaced by another one that is not in the buffer.
     pub is_movable: bool,
 }
@@ -47,7 +46,6 @@ impl TestVector {
             access,
             at,
             sectors: sectors as u16,
-            force_unit_access: false,
             is_movable: false,
         });
         self.rest = Delay::For(Span::ZERO);

@@ -149,8 +149,7 @@ fn order(maps: &[ZoneMap]) -> TrackOrder {
     }
 }
 
-/// Returns the zone under a scheme and its mapped sectors after the last block, if it is the last
-/// zone. `next` is the first cylinder of the next one.
+/// Returns the zone under a scheme, and the mapped sectors after the last block of the last zone.
 fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let cylinder = tracks.cylinder();

@@ -112,8 +112,7 @@ fn changes(times: &[Time]) -> Option<Cylinders> {
     regular(&ends, times.len())
 }
 
-/// Returns the cylinders that end with these of `count` tracks, if they are equally large and at
-/// least two of them are whole.
+/// Returns the cylinders that end with these of `count` tracks if they are regular.
 fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;

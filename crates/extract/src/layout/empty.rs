@@ -148,8 +148,7 @@ pub fn measure(
     Ok(empty)
 }
 
-/// Returns the number that explains the seek times across the most boundaries, if more than one;
-/// among several the one with the smallest error.
+/// Returns the number that fits at the most boundaries, if more than one, with the smallest error.
 fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
@@ -233,8 +232,7 @@ impl Seeks<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the numbers of empty cylinders that explain seeks across a boundary, given the
-    /// cylinders of the zones on both sides.
+    /// Returns the numbers of empty cylinders that explain seeks between two zones' cylinders.
     fn candidates_between(
         &mut self,
         outer: (u32, u32),
@@ -289,8 +287,7 @@ impl Seeks<'_, '_> {
         Ok(())
     }
 
-    /// Returns the numbers of empty cylinders with which a seek across the boundary over this many
-    /// occupied cylinders may take this time.
+    /// Returns the numbers with which a seek over this many occupied cylinders may take this time.
     fn candidates(
         &mut self,
         distance: u32,
@@ -350,8 +347,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Distances between which a seek curve is assumed to be monotonic: all short ones, as measured
-/// curves are uneven there, then each a tenth longer.
+/// Distances between which a seek curve is monotonic: all short ones, then each a tenth longer.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

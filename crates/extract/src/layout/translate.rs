@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use diskarm_core::units::Lbn;
 
 use super::assemble::{self, MeasuredLayout};
-use super::walk::{BlockLocator, Walk};
+use super::walk::{BlockLocator, Walk, ZONES_MAX};
 use super::zone_map::{Tracks, ZoneMap};
 use crate::defects::WHOLE_TRACK;
 use crate::{Disk, Error, PhysicalAddress};
@@ -63,9 +63,6 @@ pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredL
     locator.reallocated(&mut zones, defects)?;
     assemble::geometry(&zones, capacity, sector_bytes)
 }
-
-/// Above any drive's number of zones.
-const ZONES_MAX: usize = 5_000;
 
 /// A track as the drive reports it, with the sectors of its first and its last block.
 #[derive(Clone, Copy, Debug)]
@@ -176,8 +173,7 @@ impl TranslationLocator<'_, '_> {
         Ok(bad)
     }
 
-    /// Drops the blocks that the start of the next zone has in common with this zone's tracks: a
-    /// zone never ends inside a cylinder that continues.
+    /// Drops blocks that the next zone's start has in common: no zone ends inside a cylinder.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.next();
@@ -193,8 +189,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Drops blocks at the end that are not in line. A check at a block of the next zone that is in
-    /// line by coincidence would pass over others that are not.
+    /// Drops blocks at the end that are not in line, over which a coincidence may have passed.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());

@@ -69,8 +69,7 @@ impl Tracks {
         (angle / self.sectors as f64).fract()
     }
 
-    /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most
-    /// one per track, in sectors.
+    /// Returns the positions from `min` on within `tolerance` sectors of `angle`, one per track.
     pub fn aligned_positions(
         &self,
         tracks: Range<u64>,

@@ -40,8 +40,7 @@ const DIFFERENT: f64 = 1e3;
 const ROUNDED: f64 = 10.0;
 /// Number of vectors at a pause that must agree, without and with noise.
 const AGREEING: [u32; 2] = [2, 3];
-/// Tolerance of completion times as a share of a revolution. Writes may depend on the arm,
-/// two-sector reads on a bus slower than the media.
+/// Tolerated error of completion times as a share of a revolution: writes and slow buses vary.
 const LOOSE: f64 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

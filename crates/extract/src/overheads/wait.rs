@@ -38,8 +38,7 @@ use crate::{Error, Estimate, idle};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     pub sectors: SectorCount,
-    /// Transfer time of a sector on the bus, if the wait reveals it: if it is for several sectors,
-    /// or if the bus is slower than the media, which must not start too early.
+    /// Transfer time of a sector on the bus, if the wait is for several or the bus is slower.
     pub sector: Option<Estimate>,
     /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
     pub least_delay: Span,
@@ -124,8 +123,7 @@ impl Leads<'_, '_> {
         })
     }
 
-    /// Computes the wait for one sector on a bus slower than the media, from the leads of writes of
-    /// one and of two sectors. Only the former have a minimum delay.
+    /// Computes the wait for one sector on a bus slower than the media, from leads of small writes.
     fn slower(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
         let many = MANY.min(self.room());
         let slower = per_sector(two, self.of_size(many)?, many - 2);

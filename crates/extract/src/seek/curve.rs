@@ -146,8 +146,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         })
     }
 
-    /// Measures the threshold of pairs over a distance, minus that without a seek. `inward` returns
-    /// the direction of a trial.
+    /// Measures the threshold of pairs over a distance, less the one without a seek.
     fn threshold(
         &mut self,
         distance: u32,
@@ -208,8 +207,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         Ok(())
     }
 
-    /// Returns a threshold with enough confirmations: more if some seek time varied, most if it was
-    /// at the next distance.
+    /// Demands more confirmations if some seek time varied, most at the next distance.
     fn careful(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();

@@ -65,8 +65,7 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 /// A point of a curve: distance, time in nanoseconds, and its uncertainty.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// Returns the middle of the interval with the largest possible interpolation error, unless it is
-/// small or in `left_out`.
+/// Returns the middle of the interval with the largest interpolation error, unless it is small.
 pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
@@ -142,8 +141,7 @@ pub(crate) fn tracks(
     })
 }
 
-/// Returns the first pair of a track with one on a cylinder and under a head, or else the first
-/// with the first track of that cylinder.
+/// Returns the first pair of tracks under one head, or else the first pair.
 pub(crate) fn first_pair(
     layout: &Layout,
     candidates: impl Iterator<Item = (Track, u32, u32)>,

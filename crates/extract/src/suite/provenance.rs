@@ -20,8 +20,7 @@ use crate::seek::Seeks;
 pub enum Provenance {
     Measured {
         method: String,
-        /// Half the width of its interval, with its unit; `None` if the value is exact or
-        /// one of several.
+        /// Half the width of its interval, with its unit; `None` if exact or one of several.
         spread: Option<String>,
         samples: Option<u64>,
     },
@@ -155,8 +154,7 @@ impl Checkpoint {
         }
     }
 
-    /// Provenance of a time that `measurement` finds by `method`; `otherwise` is the reason if it
-    /// did not although it was made.
+    /// Provenance of a time; `otherwise` is the reason if the measurement did not find it.
     fn time(
         &self,
         measurement: &str,
@@ -390,8 +388,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns true if the head switch is the longest with which transfers continue to the next track,
-/// which is shorter than pairs of requests need.
+/// Returns true if the head switch is bounded by transfers that continue to the next track.
 fn is_switch_bounded(findings: &Findings) -> bool {
     let found = findings.timing().zip(findings.mechanism());
     found.is_some_and(|(timing, found)| {
