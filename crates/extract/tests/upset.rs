@@ -12,7 +12,7 @@ use diskarm_extract::{
     rotation, seek, seek_command,
 };
 use diskarm_wire::Sense;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -205,9 +205,7 @@ impl Transport for Worn {
             if at.wrapping_mul(0x9e37_79b9) >> 22 == 0 {
                 let sense = Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR);
                 reply.status = 2;
-                reply.sense = vec![0; MAX_LENGTH];
-                let length = sense.emit(Format::Fixed, &mut reply.sense);
-                reply.sense.truncate(length);
+                reply.sense = sense.emit(Format::Fixed);
             }
         }
         Ok(reply)

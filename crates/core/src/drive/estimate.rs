@@ -17,14 +17,12 @@ pub struct View<'a> {
     write_from: Position,
     /// Maximum distance in cylinders between the position for reads and one for writes.
     apart: u32,
-    /// Start of the bus transfer of a write's data.
     write_data: Instant,
     /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
     /// such a write takes longer. Its times are measured from the same instant as other writes'.
     moved: Option<[(Position, Instant); 2]>,
     /// All writes are served from the same position, and none reads first.
     is_plain: bool,
-    /// Instant at which the drive begins to process the command.
     begin: Instant,
 }
 
@@ -197,9 +195,7 @@ pub struct Rehearsal {
     core: Core,
     /// True if requests wait in the drive's own queue, processed meanwhile; false if outside of it.
     is_inside: bool,
-    /// Instant at which the next request may begin.
     open: Instant,
-    /// Completion of the last request.
     over: Instant,
 }
 

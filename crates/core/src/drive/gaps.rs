@@ -13,7 +13,6 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Maximum number of reads in a gap.
 const READS: usize = 5;
 
 /// Background tasks of a drive.
@@ -228,9 +227,7 @@ impl Core {
     }
 }
 
-/// The result of a read or write in a gap.
 pub(super) struct GapResult {
-    /// The first transferred block.
     pub first: Lbn,
     /// The transferred run; `None` if the head was too late for all of it.
     pub piece: Option<Piece>,

@@ -85,7 +85,6 @@ impl<P: Position> Ahead<P> {
         }
     }
 
-    /// Returns the indices of the requests ahead that are considered.
     fn ahead(&self) -> Vec<usize> {
         let count = self.i - self.passed_over.len();
         let ahead: Vec<usize> = self.queue.ascending().take(count).collect();

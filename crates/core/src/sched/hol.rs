@@ -22,7 +22,7 @@ use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, read
 use super::waiting::{Select, Selector, Waiting};
 use crate::request::Priority;
 use crate::text::{Args, InputError};
-use crate::units::{Instant, Span};
+use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
@@ -69,13 +69,9 @@ impl Rule for Hol {
 }
 
 impl Select for Hol {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.min(|c| {
-            let time = if self.is_within_by_time {
-                c.positioning(outlook)
-            } else {
-                Span::ZERO
-            };
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min(|c| {
+            let time = self.is_within_by_time.then(|| c.positioning(outlook));
             let request = &c.pending.request;
             let class = if self.is_by_priority {
                 request.priority

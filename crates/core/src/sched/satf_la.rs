@@ -27,7 +27,6 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
-    /// Number of requests it looks ahead.
     i: usize,
     /// Weight of each request relative to the previous one.
     alpha: f64,
@@ -74,7 +73,6 @@ impl Rule for SatfLa {
     }
 }
 
-/// The indices of requests in the order of service.
 struct Sequence {
     /// The weighted sum of access times in nanoseconds. Exact for a single request.
     sum: f64,

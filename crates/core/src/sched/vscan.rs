@@ -32,7 +32,6 @@ use super::line::{Line, Metric, Origin, TurnRule, two_way};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
-/// Documentation of the parameter `r`.
 const R: (&str, &str) = (
     "r=0.2",
     "the cost of reversing, from 0 to 1 times the length of the line",

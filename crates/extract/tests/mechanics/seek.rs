@@ -15,7 +15,7 @@ use diskarm_extract::{
 };
 
 use diskarm_wire::Sense;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 
 use crate::{DRIVES, HOST, catalogued, set_up};
 
@@ -301,9 +301,7 @@ impl Transport for FailingSeeks<'_> {
         } else if distance == self.distance {
             let sense = Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR);
             reply.status = 2;
-            reply.sense = vec![0; MAX_LENGTH];
-            let length = sense.emit(Format::Fixed, &mut reply.sense);
-            reply.sense.truncate(length);
+            reply.sense = sense.emit(Format::Fixed);
         }
         Ok(reply)
     }
