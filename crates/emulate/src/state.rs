@@ -178,7 +178,7 @@ impl State {
 
     pub fn reset(&mut self) {
         self.modes.current.clone_from(&self.modes.saved);
-        self.reservations.reset();
+        self.reservations.reserved = None;
         self.stopped = false;
         for nexus in &mut self.nexuses {
             nexus.query = None;
@@ -278,10 +278,8 @@ impl State {
     /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
         let control = self.modes.control();
-        encode(
-            sense,
-            control.is_some_and(|control| control.descriptor_sense),
-        )
+        let has_descriptors = control.is_some_and(|control| control.descriptor_sense);
+        encode(sense, has_descriptors)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use diskarm_core::testing::XorShift;
 use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::Handshake as _;
 use diskarm_serve::nbd::{
     Encryption, Input, Job, JobKind, MAX_OUTSTANDING, NbdHandshake, NbdSession, NbdStep,
     NegotiatedExport,

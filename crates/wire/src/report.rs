@@ -74,9 +74,7 @@ pub fn emit_operation(operation: Option<&Operation>, timeouts: bool) -> Vec<u8> 
 }
 
 /// Returns the usage data of one operation; `None` if the unit does not support it.
-///
-/// # Errors
-/// The data are cut off.
+/// Fails if the data are cut off.
 pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
     let header = data.get(..4).ok_or(Short { expected: 4 })?;
     if !matches!(header[1] & 0x07, 3 | 5) {

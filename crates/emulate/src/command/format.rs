@@ -190,11 +190,7 @@ impl Format {
             return context.now;
         };
         let tracks = u64::from(layout.cylinders()) * u64::from(layout.surfaces());
-        let passes = if self.list.disable_certification {
-            1
-        } else {
-            2
-        };
+        let passes = 1 + u64::from(!self.list.disable_certification);
         let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
         context.now + revolution * (tracks * passes)
     }

@@ -75,10 +75,8 @@ impl IscsiTarget {
     pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
         let file = export.store.sync_file().map(File::try_clone).transpose()?;
         let syncer = file.as_ref().map(|file| FileSyncer::new(file, waker));
-        let speed = export
-            .timing
-            .as_ref()
-            .map_or(Speed::REAL, |timing| timing.speed);
+        let timing = export.timing.as_ref();
+        let speed = timing.map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
         let is_timed = export.timing.is_some();
         let (capacity, make_disk) = match export.power {
@@ -92,7 +90,7 @@ impl IscsiTarget {
             None => Disk::instant(facts.sectors, facts.sector),
         };
         let power = PowerSwitch::default();
-        let disk = disk.with_faults(power.faults().clone());
+        let disk = disk.with_faults(power.faults.clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
             serial: serial(&target_name(&facts.name)),
@@ -136,16 +134,14 @@ impl IscsiTarget {
             }
             let data = std::mem::take(&mut task.data);
             let (unit, at) = self.timeline.advance_to(now);
-            unit.submit(
-                at,
-                diskarm_emulate::Task {
-                    id: task.tag.0.into(),
-                    initiator,
-                    attribute: task.attribute,
-                    command: &task.block,
-                    data_out: &data,
-                },
-            );
+            let task = diskarm_emulate::Task {
+                id: task.tag.0.into(),
+                initiator,
+                attribute: task.attribute,
+                command: &task.block,
+                data_out: &data,
+            };
+            unit.submit(at, task);
         }
     }
 
@@ -269,10 +265,10 @@ impl IscsiTarget {
         self.timeline.advance_to(HostInstant::now());
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
         let ended: Vec<(u64, u64)> = syncing
-            .chain(self.timeline.outputs())
+            .chain(&self.timeline.outputs)
             .map(|response| (response.initiator, response.id))
             .collect();
-        let unit = self.timeline.model();
+        let unit = &self.timeline.model;
         for (_, session) in &mut self.sessions {
             let initiator = session.initiator;
             session.drop_tasks(|task| {
@@ -523,11 +519,11 @@ impl Service for IscsiTarget {
 
     fn next_due(&self) -> Option<HostInstant> {
         let next = self.timeline.next_due().into_iter();
-        next.chain(self.power.trigger_time()).min()
+        next.chain(self.power.trigger_time).min()
     }
 
     fn is_idle(&self) -> bool {
-        self.timeline.model().tasks() == 0
+        self.timeline.model.tasks() == 0
     }
 
     fn finish(self) -> Statistics {
@@ -573,7 +569,7 @@ impl PowerControl for IscsiTarget {
             Some(make) => make(),
             None => Disk::instant(self.facts.sectors, self.facts.sector),
         };
-        let disk = disk.with_faults(self.power.faults().clone());
+        let disk = disk.with_faults(self.power.faults.clone());
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.power_cycle(at, disk);
         losses

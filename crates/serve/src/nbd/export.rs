@@ -103,7 +103,7 @@ impl NbdExport {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose_writes()
         {
-            let report = timeline.model_mut().persisted(Instant::START);
+            let report = timeline.model.persisted(Instant::START);
             assert!(report.is_some(), "the device does not report persistence");
         }
     }
@@ -181,8 +181,8 @@ impl NbdExport {
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
-            self.power
-                .pass(TriggerSide::After, active.job.kind.access());
+            let access = active.job.kind.access();
+            self.power.pass(TriggerSide::After, access);
         }
         if let Some(due) = active.due {
             clients.record_due(number, due);
@@ -285,7 +285,7 @@ impl NbdExport {
         let sector = self.facts.sector.0;
         let (first, sectors) = (job.offset / sector, job.length / sector);
         let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
-        self.power.faults().first_failure(&request)?;
+        self.power.faults.first_failure(&request)?;
         Some((Error::Io, "medium error"))
     }
 
@@ -348,7 +348,7 @@ impl NbdExport {
 
     /// Writes the part of a write that arrived before its connection closed.
     fn write_partial(&mut self, job: Job) {
-        if !self.data.can_lose_writes() || !self.power.is_on() {
+        if !self.data.can_lose_writes() || !self.power.is_on {
             return;
         }
         self.data.shorten(job.write, job.length);
@@ -386,7 +386,7 @@ impl Service for NbdExport {
         if !self.power.takes_requests() {
             return Ok(false);
         }
-        if self.data.is_full() && !session.is_receiving() {
+        if self.data.is_full() && session.receiving.is_none() {
             self.is_holding = true;
             return Ok(false);
         }
@@ -481,7 +481,7 @@ impl Service for NbdExport {
             return Some(HostInstant::now());
         }
         let next = self.timeline.as_ref().and_then(Timeline::next_due);
-        next.into_iter().chain(self.power.trigger_time()).min()
+        next.into_iter().chain(self.power.trigger_time).min()
     }
 
     fn is_idle(&self) -> bool {

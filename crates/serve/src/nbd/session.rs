@@ -30,7 +30,7 @@ pub struct NbdSession {
     has_status: bool,
     input: ByteQueue,
     output: ByteQueue,
-    receiving: Option<ReceivingJob>,
+    pub(super) receiving: Option<ReceivingJob>,
     /// Replies that can be sent, the first of which may be partly sent.
     replies: VecDeque<Reply>,
     /// Number of requests whose replies have not been sent.
@@ -39,7 +39,7 @@ pub struct NbdSession {
 }
 
 /// A request whose data are arriving.
-struct ReceivingJob {
+pub(super) struct ReceivingJob {
     job: Job,
     /// Offset of the next data in the export.
     offset: u64,
@@ -172,11 +172,6 @@ impl NbdSession {
         if let Some(receiving) = &mut self.receiving {
             receiving.job.kind = JobKind::Refused(error, message);
         }
-    }
-
-    /// Returns true if the data of a request are arriving.
-    pub(super) fn is_receiving(&self) -> bool {
-        self.receiving.is_some()
     }
 
     /// Takes the write whose data were arriving, shortened to those that have.

@@ -44,15 +44,14 @@ impl DataPath {
 
     /// Number of sector versions kept for a power cut; sectors written twice count twice.
     pub fn version_count(&self) -> u64 {
-        self.cache.as_ref().map_or(0, Cache::version_count)
+        self.cache.as_ref().map_or(0, |cache| cache.versions)
     }
 
     /// Returns true if so many versions are kept that no further write should start.
     pub fn is_full(&self) -> bool {
         // Twice the buffer: writes that have reached the media but are not safe, and pending ones.
-        let max = |cache: &Cache| 2 * cache.capacity() + MAX_UNACKNOWLEDGED;
-        let cache = self.cache.as_ref();
-        cache.is_some_and(|cache| cache.version_count() > max(cache))
+        let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;
+        self.cache.as_ref().is_some_and(is_full)
     }
 
     /// Keeps the content that a part of `write` is about to replace.
@@ -128,7 +127,7 @@ impl DataPath {
 
     /// The mark to pass to [`Self::complete_flush`] for a flush that arrives now.
     pub fn flush_mark(&self) -> u64 {
-        self.cache.as_ref().map_or(0, Cache::flush_mark)
+        self.cache.as_ref().map_or(0, |cache| cache.acknowledged)
     }
 
     /// A flush that arrived at `mark` has completed.

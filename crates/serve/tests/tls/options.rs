@@ -2,6 +2,7 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::Facts;
+use diskarm_serve::Handshake as _;
 use diskarm_serve::nbd::{Encryption, NbdHandshake, NbdStep};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, Queries, answer, code};
 use diskarm_wire::nbd::{Greeting, Headers};

@@ -202,7 +202,7 @@ impl IscsiTarget {
             _ => (effect.bytes, 0),
         };
         self.statistics.counts.count(effect.access, read);
-        let needed = self.timeline.model().data_out_length(command.unpadded());
+        let needed = self.timeline.model.data_out_length(command.unpadded());
         // The unit refuses longer transfers.
         let longest = (Request::MAX_SECTORS.0 * sector) as usize;
         let needed = match needed {
@@ -210,7 +210,7 @@ impl IscsiTarget {
             needed if needed > longest => 0,
             needed => needed,
         };
-        let returns = match effect.returns {
+        let returns = match read as usize {
             returns if returns > longest => 0,
             returns => returns,
         };
@@ -323,7 +323,19 @@ impl IscsiTarget {
             let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
             return self.check(origin, command.tag, &sense, clients);
         };
-        let mut data = missing_unit_inquiry().emit().to_vec();
+        // There is no such unit.
+        let inquiry = Inquiry {
+            qualifier: 3,
+            device_type: 0x1f,
+            version: 6,
+            response_format: 2,
+            additional_length: Inquiry::LENGTH as u8 - 5,
+            vendor: padded(""),
+            product: padded(""),
+            revision: padded(""),
+            ..Inquiry::default()
+        };
+        let mut data = inquiry.emit().to_vec();
         data.truncate(length.into());
         self.end(
             origin.session,
@@ -465,46 +477,31 @@ struct CommandEffect {
     access: Access,
     /// Block data that it reads or writes, in bytes.
     bytes: u64,
-    /// Memory for the data that it returns, in bytes.
-    returns: usize,
     /// The reply waits until the store's file has been synchronised.
     syncs: bool,
 }
 
 impl CommandEffect {
     fn new(block: &[u8], sector: u64) -> Self {
-        let whole = |count: u32| u64::from(count) * sector;
-        let (access, bytes, syncs) = match Command::parse(block) {
-            Ok(Command::Read { blocks, .. }) => (Access::Read, whole(blocks.count), false),
+        let (access, count, syncs) = match Command::parse(block) {
+            Ok(Command::Read { blocks, .. }) => (Access::Read, blocks.count, false),
             Ok(
                 Command::Write {
                     blocks, caching, ..
                 }
                 | Command::OrWrite { blocks, caching },
-            ) => (
-                Access::Write,
-                whole(blocks.count),
-                caching.force_unit_access,
-            ),
-            Ok(Command::WriteAndVerify { blocks, .. }) => {
-                (Access::Write, whole(blocks.count), true)
+            ) => (Access::Write, blocks.count, caching.force_unit_access),
+            Ok(Command::WriteAndVerify { blocks, .. }) => (Access::Write, blocks.count, true),
+            Ok(Command::WriteSame { blocks, .. }) => (Access::Write, blocks.count, false),
+            Ok(Command::CompareAndWrite { count, caching, .. }) => {
+                (Access::Write, count.into(), caching.force_unit_access)
             }
-            Ok(Command::WriteSame { blocks, .. }) => (Access::Write, whole(blocks.count), false),
-            Ok(Command::CompareAndWrite { count, caching, .. }) => (
-                Access::Write,
-                whole(count.into()),
-                caching.force_unit_access,
-            ),
             Ok(Command::SynchronizeCache { .. }) => (Access::Flush, 0, true),
             _ => (Access::Other, 0, false),
         };
         Self {
             access,
-            bytes,
-            returns: match access {
-                Access::Read => bytes as usize,
-                _ => 0,
-            },
+            bytes: u64::from(count) * sector,
             syncs,
         }
     }
@@ -532,19 +529,4 @@ fn shortened(block: &[u8], max: u64) -> Option<Vec<u8>> {
 /// Returns true for REPORT LUNS, which any logical unit answers (SPC-4).
 fn reports_units(block: &[u8]) -> bool {
     matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
-}
-
-/// The INQUIRY data of a logical unit that does not exist.
-fn missing_unit_inquiry() -> Inquiry {
-    Inquiry {
-        qualifier: 3,
-        device_type: 0x1f,
-        version: 6,
-        response_format: 2,
-        additional_length: Inquiry::LENGTH as u8 - 5,
-        vendor: padded(""),
-        product: padded(""),
-        revision: padded(""),
-        ..Inquiry::default()
-    }
 }
