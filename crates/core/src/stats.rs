@@ -8,8 +8,7 @@ mod confidence;
 mod histogram;
 mod over_time;
 
-pub(crate) use confidence::half_width_95;
-pub use confidence::{BatchMeans, t95_factor};
+pub use confidence::{BatchMeans, half_width_95, t95_factor};
 pub use histogram::Histogram;
 pub use over_time::{DiskMeter, OverTime};
 

@@ -192,7 +192,7 @@ pub fn t95_factor(degrees: u64) -> f64 {
 }
 
 /// Returns half the width of the mean's 95 % interval of normal values; `None` below two.
-pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
+pub fn half_width_95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }

@@ -4,7 +4,7 @@ use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
-use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
+use diskarm_simulate::devices::{CellFormat, PART_KINDS, PartKind, PartMetric};
 use diskarm_simulate::{Origin, Run};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -241,7 +241,7 @@ impl PartMetrics {
 
     fn new(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let name = first.work.kind();
-        let kind = part_kinds().iter().find(|kind| kind.name == name);
+        let kind = PART_KINDS.iter().find(|kind| kind.name == name);
         let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
         let mean = |metric: &PartMetric| {
             let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
@@ -366,7 +366,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
 
 /// Writes a line for each part, grouped by kinds.
 pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
-    for kind in part_kinds() {
+    for kind in PART_KINDS {
         let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
         let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
         let heads: Vec<&str> = heads.map(|(head, _)| head).collect();
