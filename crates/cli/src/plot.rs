@@ -224,7 +224,6 @@ struct Panel {
 struct Scale {
     values: [f64; 2],
     pixels: [f64; 2],
-    /// The distance between two grid lines.
     step: f64,
 }
 

@@ -44,7 +44,6 @@ pub struct Drive {
     core: Core,
     sector_size: Bytes,
     queue: CommandQueue<Core>,
-    /// Commands that it accepts at one time.
     depth: usize,
     /// Commands accepted and not completed.
     inside: usize,

@@ -104,10 +104,8 @@ impl BoxedDevice {
         if needs <= self.knowledge() {
             return Ok(());
         }
-        Err(InsufficientKnowledge {
-            policy: policy.to_string(),
-            needs,
-        })
+        let policy = policy.to_string();
+        Err(InsufficientKnowledge { policy, needs })
     }
 
     #[inline]

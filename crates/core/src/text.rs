@@ -391,7 +391,6 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// Returns the error that `found` is not a share.
 pub(crate) fn no_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }

@@ -17,7 +17,6 @@ pub struct Entry {
     pub text: &'static str,
 }
 
-/// The entry of `data/<name>.toml`.
 macro_rules! entry {
     ($name:literal) => {
         Entry {

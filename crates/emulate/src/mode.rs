@@ -499,14 +499,12 @@ fn apply_write_cache(on: bool, spec: &mut Spec) {
 fn ratios(view: &View<'_>) -> [u8; 2] {
     let given = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
     let [full, empty] = given.unwrap_or_default();
-    [
-        if view.realism.adaptive_ratios {
-            0
-        } else {
-            full
-        },
-        empty,
-    ]
+    let full = if view.realism.adaptive_ratios {
+        0
+    } else {
+        full
+    };
+    [full, empty]
 }
 
 fn buffer_ratios(buffer: &Buffer) -> [u8; 2] {

@@ -278,10 +278,8 @@ impl State {
     /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
         let control = self.modes.control();
-        encode(
-            sense,
-            control.is_some_and(|control| control.descriptor_sense),
-        )
+        let has_descriptors = control.is_some_and(|control| control.descriptor_sense);
+        encode(sense, has_descriptors)
     }
 }
 

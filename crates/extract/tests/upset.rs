@@ -9,7 +9,7 @@ use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::layout::{self, Method, timing};
 use diskarm_extract::{
     Access, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
-    idle, rotation, seek, seek_command,
+    rotation, seek, seek_command,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key};
@@ -176,16 +176,9 @@ fn disturbances_do_not_affect_seeks() {
         for upset in UPSETS {
             let mut drive = Disturbed::new(&spec, upset);
             let mut disk = Disk::new(&mut drive).unwrap();
-            let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
-            let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
-            let setup = Setup {
-                layout: &layout,
-                rotation,
-                idle,
-            };
-            let by_seek =
-                seek_command::measure(&mut disk, &setup, Access::Read, Effort::Normal, 1).unwrap();
-            let by_mtbrc = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+            let setup = Setup::measure(&mut disk, &layout, Effort::Normal, 1).unwrap();
+            let by_seek = seek_command::measure(&mut disk, &setup, Access::Read).unwrap();
+            let by_mtbrc = seek::measure(&mut disk, &setup).unwrap();
             let of_seek = by_seek.points.iter();
             let of_seek = of_seek.map(|point| share(point.distance, point.mean.value));
             let of_mtbrc = by_mtbrc.points.iter();
@@ -238,14 +231,8 @@ fn a_few_unreadable_blocks_do_not_matter() {
     };
     let mut drive = Worn(SimulatedDrive::new(&spec, host, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
-    let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
-    let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
-    let setup = Setup {
-        layout: &layout,
-        rotation,
-        idle,
-    };
-    let found = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+    let setup = Setup::measure(&mut disk, &layout, Effort::Normal, 1).unwrap();
+    let found = seek::measure(&mut disk, &setup).unwrap();
     let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let over = |from, to| times.total(Op::Read, (Cylinder(from), Cylinder(to)), false);
     for point in &found.points {
@@ -257,7 +244,7 @@ fn a_few_unreadable_blocks_do_not_matter() {
         );
     }
     // A measurement that needs every block reports the failure.
-    let error = timing::measure(&mut disk, rotation.period_ns, 1).unwrap_err();
+    let error = timing::measure(&mut disk, setup.rotation.period_ns, 1).unwrap_err();
     assert!(error.is_medium_error(), "{error}");
 }
 

@@ -106,8 +106,7 @@ pub struct Progress {
 const MIN_EXPLAINED: f64 = 0.5;
 
 /// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
-/// stage. Fails if the trace is too short or from another drive. Panics if the drive has no such
-/// blocks.
+/// stage. Fails if the trace is too short or from another drive. Panics if blocks are missing.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,

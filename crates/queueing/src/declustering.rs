@@ -46,9 +46,7 @@ fn binomial(n: u64, k: u64) -> u64 {
 /// many pairs as disks. If a pair were two disks with the same data, they would be twice too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// The multiple of the rate of reads, λ_R.
     pub reads: f64,
-    /// The multiple of the rate of writes, λ_W.
     pub writes: f64,
 }
 

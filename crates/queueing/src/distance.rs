@@ -39,7 +39,7 @@ impl Distances {
         Self::from_cylinders(&sectors)
     }
 
-    /// The distances on a drive without zones: `cylinders` of equal capacity (liu05, section 4.1.1).
+    /// The distances on a drive without zones: cylinders of equal capacity (liu05, section 4.1.1).
     ///
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together

@@ -36,8 +36,8 @@ pub fn write_wait(copies: u32) -> f64 {
 }
 
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
-/// one and each write to both, for a share of `writes` from 0 to 1 and mean services of a read and a
-/// write (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
+/// one and each write to both, for a share of `writes` from 0 to 1 and mean services of a read and
+/// a write (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
 pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
@@ -58,12 +58,10 @@ pub struct Reads<'a> {
 pub struct SplitReads {
     /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
     pub share: f64,
-    /// The service times of the two, in milliseconds.
     pub services: [Moments; 2],
 }
 
 impl SplitReads {
-    /// Returns the utilisation of each disk at this total rate of reads.
     pub fn utilisations(&self, rate: f64) -> [f64; 2] {
         let [first, second] = self.services.map(|service| service.first);
         [

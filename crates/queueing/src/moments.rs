@@ -12,7 +12,6 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a time that is always `value`.
     pub fn constant(value: f64) -> Self {
         Self {
             first: value,

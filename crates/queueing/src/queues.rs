@@ -3,7 +3,6 @@
 
 use crate::moments::Moments;
 
-/// The mean and the variance of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub mean: f64,
@@ -93,7 +92,7 @@ fn waiting_probability(rate: f64, service: f64) -> Option<f64> {
 ///
 /// Uses Erlang's formula for the probability that all servers are busy. For two servers, such as
 /// disks that share one queue, the result is service / (1 - r^2), where r = rate service / 2 is the
-/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers, or a negative rate.
+/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers, a negative rate.
 pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     let offered = rate * service;
     let idle = f64::from(servers) - offered;

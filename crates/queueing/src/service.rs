@@ -459,8 +459,8 @@ pub(crate) mod tests {
         assert!((min_ms..min_ms + 10.0).contains(&ms), "{ms} {min_ms}");
     }
 
-    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47. A whole track
-    /// waits for a sector.
+    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47. A whole
+    /// track waits for a sector.
     #[test]
     fn the_lightning_waits_as_printed() {
         let revolution = 60_000.0 / 8635.6;

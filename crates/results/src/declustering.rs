@@ -12,7 +12,6 @@ const CELL: usize = 13;
 /// Hours of a year of 365.25 days.
 const YEAR_H: f64 = 8_766.0;
 
-/// Returns the table with its notes.
 pub fn table(compared: &Comparison) -> String {
     let parameters = &compared.parameters;
     let failed: Vec<String> = parameters
@@ -59,7 +58,6 @@ pub fn table(compared: &Comparison) -> String {
     text + "\n" + &prose::wrapped(&notes(compared), 0)
 }
 
-/// A line with a cell for each layout.
 fn row(compared: &Comparison, label: &str, cell: impl Fn(&LayoutResult) -> String) -> String {
     let mut line = format!("{:<LABEL$}", format!("  {label}"));
     for layout in &compared.layouts {

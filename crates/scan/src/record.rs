@@ -67,8 +67,7 @@ impl ScanRecord {
         }
     }
 
-    /// Records blocks read without data, on a simulated drive. Panics if one of them was recorded
-    /// before.
+    /// Records blocks read on a simulated drive. Panics if one of them was recorded before.
     pub fn add_read(&mut self, first: Lbn, sectors: SectorCount) {
         self.check_off(first, sectors);
     }

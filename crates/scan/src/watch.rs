@@ -267,15 +267,13 @@ impl fmt::Debug for OnPrediction {
 /// The means are adjusted by one part in this many of a deviation.
 const MEAN_PARTS: i64 = 16;
 
-/// Maximum deviation that counts, in nanoseconds: longer ones come from other programs or the
-/// model.
+/// Maximum deviation that counts, in nanoseconds: other programs or the model cause longer ones.
 const MAX_DEVIATION_NS: i64 = 500_000;
 
 /// The share of a deviation by which [`DataLag`]'s moments are adjusted: about 250 commands count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared, so that nearly equal sizes do not give a
-/// noisy slope.
+/// Added to the variance of sizes, in blocks squared: among like sizes the slope is noise.
 const EXTRA_VARIANCE: f64 = 64.0;
 
 /// Number of mean deviations of both kinds that a plan allows for: four standard deviations of a

@@ -209,9 +209,8 @@ impl ControlServer {
                 });
             }
         };
-        thread::Builder::new()
-            .name("control".to_owned())
-            .spawn(run)?;
+        let thread = thread::Builder::new().name("control".to_owned());
+        thread.spawn(run)?;
         Ok(())
     }
 

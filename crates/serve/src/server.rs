@@ -135,9 +135,8 @@ impl Server {
             connection_count: Arc::default(),
             max,
         };
-        let thread = thread::Builder::new()
-            .name("accept".to_owned())
-            .spawn(move || acceptor.run())?;
+        let thread = thread::Builder::new().name("accept".to_owned());
+        let thread = thread.spawn(move || acceptor.run())?;
         Ok(Self {
             stopper: Stopper { waker },
             handles,

@@ -31,7 +31,7 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a bound left out is that of the trace. The error describes the accepted form.
+    /// Parses `A..B`; the trace supplies a missing bound. The error describes the accepted form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -331,7 +331,6 @@ fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     }
 }
 
-/// The end of a fitted drive's summary.
 const FITTED: &str = "; fitted to a trace";
 
 /// Fails if the base cannot be read again, or if the fitted text is invalid, which is a bug.

@@ -68,8 +68,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which replaces a `disk` of the drive `like`. Fails if there is
-    /// no such drive or its size differs; the error calls it `argument`.
+    /// Finds the drive called `name`, which replaces a `disk` of the drive `like`. Fails if there
+    /// is no such drive or its size differs; the error calls it `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -120,7 +120,7 @@ impl Model {
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Like [`Self::with_values`], and names the drive after the edits, if there are any.
+    /// Like [`Self::with_values`], and names the drive after the edits; without any, does nothing.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);

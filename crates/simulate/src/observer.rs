@@ -18,18 +18,14 @@ pub struct RunObserver<'a> {
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.
     pub max_outstanding: u64,
-    /// `None` while the run continues.
     pub end: Option<EarlyEnd>,
     /// The parts of the device when the last request was completed; `None` before.
     pub parts: Option<Vec<ComponentReport>>,
 }
 
-/// The reason why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyEnd {
-    /// The progress callback stopped it.
     Stopped,
-    /// Too many requests wait.
     Saturated,
 }
 
@@ -38,7 +34,6 @@ pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
     pub streams: Vec<RequestTotals>,
     pub windows: Option<Windows>,
-    /// The disks, if there are several.
     pub disks: Option<Disks>,
     pub rows: Option<&'a mut dyn Sink>,
 }

@@ -18,8 +18,8 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// Creates a pool of `threads` threads, or panics. The pool must not outlive the call that makes it:
-/// it would hang a process forked from this one, as Python's `multiprocessing` does.
+/// Creates a pool of `threads` threads, or panics. It must not outlive the call that makes it: it
+/// would hang a process forked from this one, as Python's `multiprocessing` does.
 pub fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.unwrap_or_else(|error| panic!("no threads: {error}"))

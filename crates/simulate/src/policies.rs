@@ -82,10 +82,8 @@ impl MakePolicy for ChoiceCounter<'_> {
     }
 }
 
-/// A policy whose choices are counted.
 struct CountingPolicy<E: Estimate> {
     policy: Box<dyn Policy<E>>,
-    /// Requests that wait in it.
     pending: usize,
     choices: Arc<AtomicU64>,
 }

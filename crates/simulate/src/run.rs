@@ -126,7 +126,6 @@ fn with_noun(count: u64, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// Returns the time since the beginning of a run.
 fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }

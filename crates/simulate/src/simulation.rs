@@ -26,7 +26,6 @@ use crate::stack::DeviceStack;
 use crate::system::System;
 use crate::trace_rows::{TraceRequest, TraceRows};
 
-/// The largest number of windows of a run.
 const MAX_WINDOWS: usize = 100_000;
 
 /// A system below a host's queue, and its requests.
@@ -96,7 +95,6 @@ impl<'a> Simulation<'a> {
         runs.into_iter().collect()
     }
 
-    /// Runs once, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
         generated: &GeneratedRequests,
@@ -340,11 +338,10 @@ struct Outcome {
     run: Run,
     /// The report of each device.
     reports: Vec<Report>,
-    /// The reason why it ended early, if it did.
     end: Option<EarlyEnd>,
 }
 
-/// Returns the seeds of stacks side by side, none of which is that of another run.
+/// Returns the seeds of stacks side by side, which must differ from those of other runs.
 fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
     (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
 }

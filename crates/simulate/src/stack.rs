@@ -14,7 +14,6 @@ use crate::model::Model;
 #[derive(Debug)]
 pub struct DeviceStack {
     text: String,
-    /// The name of the drive at the bottom.
     pub(crate) drive: String,
     /// Drives of other models: the disks of the lowest device cycle through that one and these.
     pub(crate) others: Vec<Model>,
@@ -113,7 +112,6 @@ impl DeviceStack {
         self.levels.iter().all(|level| level.config.is_behaviour())
     }
 
-    /// Returns true if the lowest device changes how each drive behaves.
     pub(crate) fn changes_drives(&self) -> bool {
         let lowest = self.levels.first();
         lowest.is_some_and(|level| level.config.is_behaviour())

@@ -90,7 +90,7 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Like [`Self::with_values`], and names the system after the edits, if there are any.
+    /// Like [`Self::with_values`], and names the system after the edits; does nothing without any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);

@@ -23,7 +23,6 @@ use diskarm_queueing::{Distances, Moments, Service};
 use crate::{Error, Model, Run};
 use simulation::{Runs, SimulatedMean, Simulator};
 
-/// The theory of a drive.
 struct Theory {
     distances: Distances,
     /// The service of a read, and of a write.

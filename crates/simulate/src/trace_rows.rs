@@ -18,12 +18,10 @@ pub struct TraceRows {
     /// The number of disks over which each device is spread.
     disks_per_device: u32,
     blocks: BlockConverter,
-    /// The last one read.
     record: Record,
     /// Read to determine the kind of trace; not yet returned.
     first: Option<TraceRequest>,
     next_id: u64,
-    /// The number of requests widened to whole sectors.
     widened: u64,
     failure: Option<Error>,
 }
@@ -48,7 +46,7 @@ pub struct Origin {
 }
 
 impl TraceRows {
-    /// Opens traces for replay on disks like `system`. Fails if there is no first row for a drive.
+    /// Opens traces for replay on disks like `system`. Fails without a valid first row.
     pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
@@ -288,8 +286,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals or
-    /// of several devices; requests not issued at their arrivals, or spread over several disks.
+    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals
+    /// or of several devices; requests not issued at their arrivals, or spread over several disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {

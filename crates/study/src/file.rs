@@ -101,9 +101,9 @@ impl RawAxis {
 }
 
 impl Study {
-    /// Reads the study `name` from `text`; errors call its file `file`. Fails with the first error in
-    /// it or in its short form, whichever is requested: every cell is read, though none is simulated.
-    /// Also fails if the short form is requested of a study without one.
+    /// Reads the study `name` from `text`; errors call its file `file`. Fails with the first error
+    /// in it or in its short form, whichever is requested: every cell is read, but none is
+    /// simulated. Also fails if the short form is requested of a study without one.
     pub fn read(
         name: &str,
         text: &str,

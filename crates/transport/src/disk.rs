@@ -340,10 +340,10 @@ impl<'a> Disk<'a> {
                 head: address.head,
                 sector: address.offset,
             }),
-            _ => Err(malformed(
-                &RECEIVE,
-                format!("{data:02x?} is not a physical sector"),
-            )),
+            _ => {
+                let reason = format!("{data:02x?} is not a physical sector");
+                Err(malformed(&RECEIVE, reason))
+            }
         }
     }
 
@@ -462,10 +462,9 @@ impl<'a> Disk<'a> {
     fn send_once(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Error> {
         if self.is_spent() {
             let Cost { commands, time, .. } = self.cost();
-            return Err(Error::Undecided(format!(
-                "gave up after {commands} commands and {:.0} s",
-                time.as_s()
-            )));
+            let s = time.as_s();
+            let reason = format!("gave up after {commands} commands and {s:.0} s");
+            return Err(Error::Undecided(reason));
         }
         let reply = self.transport.execute(command, data)?;
         self.commands += 1;

@@ -135,21 +135,17 @@ impl Operation {
         let same = OPERATIONS[first..]
             .iter()
             .take_while(|operation| operation.code == code);
-        let mut known = false;
-        for operation in same {
-            known = true;
-            let action = block.get(1).map(|byte| byte & 0x1f);
-            if operation.service_action.is_none() || operation.service_action == action {
-                return operation.check(block).map(|()| operation);
-            }
-        }
-        if known {
-            Err(Invalid::Field {
+        let action = block.get(1).map(|byte| byte & 0x1f);
+        let is_meant = |operation: &&Self| {
+            operation.service_action.is_none() || operation.service_action == action
+        };
+        match same.clone().find(is_meant) {
+            Some(operation) => operation.check(block).map(|()| operation),
+            None if same.count() == 0 => Err(Invalid::Operation),
+            None => Err(Invalid::Field {
                 byte: 1,
                 bit: Some(4),
-            })
-        } else {
-            Err(Invalid::Operation)
+            }),
         }
     }
 

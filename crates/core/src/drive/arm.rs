@@ -122,7 +122,6 @@ impl Reach {
     }
 }
 
-/// The blocks that a pass is to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub requested: Lbn,

@@ -20,8 +20,7 @@ pub(super) struct HostPath {
     pub read_restart: Span,
 }
 
-/// Arrival of the blocks `first` to `end` of a read: those before `pieces` are in the buffer, the
-/// rest arrive with `pieces`.
+/// Arrival of the blocks `first` to `end` of a read: with `pieces`, unless buffered before them.
 pub(super) struct Arrivals<'a> {
     pub first: Lbn,
     pub end: Lbn,
@@ -131,8 +130,7 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors (or all that remain) at which the drive reconnects after a buffer underrun;
-    /// `None` if it stays.
+    /// Buffered sectors, or all that remain, at which the drive reconnects; `None` if it stays.
     pub watermark: Option<SectorCount>,
     pub connections: usize,
 }

@@ -336,20 +336,7 @@ impl Core {
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
     }
-}
 
-/// Returns the overheads of a specification, where writes start with whole physical sectors.
-pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
-    let mut overheads = spec.overheads.clone();
-    let start = &mut overheads.write_start;
-    let sizes = [&mut start.small, &mut start.large].into_iter();
-    for sectors in sizes.chain(&mut start.sequential) {
-        *sectors = SectorCount(physical.up(sectors.0));
-    }
-    overheads
-}
-
-impl Core {
     /// Completes once all data in the write cache are on the media.
     ///
     /// No published parameter set covers a flush. The model assumes the overhead of a buffered
@@ -469,4 +456,15 @@ impl Core {
         completion.request.op != Op::Flush
             && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
+}
+
+/// Returns the overheads of a specification, where writes start with whole physical sectors.
+pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
+    let mut overheads = spec.overheads.clone();
+    let start = &mut overheads.write_start;
+    let sizes = [&mut start.small, &mut start.large].into_iter();
+    for sectors in sizes.chain(&mut start.sequential) {
+        *sectors = SectorCount(physical.up(sectors.0));
+    }
+    overheads
 }

@@ -189,7 +189,6 @@ impl Deferred {
         self.arm_open = self.arm_open.max(end);
     }
 
-    /// Returns true if ranges wait at `at`, or are being destaged.
     fn is_dirty(&self, at: Instant) -> bool {
         let is_writing = self.writing.is_some_and(|(_, until)| until > at);
         is_writing || self.waiting() > 0
@@ -265,8 +264,7 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, arrived data first, as they may make room; returns
-    /// the instant of the operation.
+    /// Starts the next operation due by `now`, and returns its instant. Arrived data come first.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, come)) = deferred.arriving
@@ -294,7 +292,6 @@ impl Drive {
         Some(at)
     }
 
-    /// Accepts a command, which may begin immediately.
     #[cold]
     #[inline(never)]
     pub(super) fn submit_deferred(&mut self, now: Instant, request: Request) {

@@ -86,6 +86,12 @@ impl Core {
             begin: command.begin(),
         }
     }
+
+    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
+    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
+    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
+        Rehearsal::new(self, false, open)
+    }
 }
 
 impl View<'_> {
@@ -178,14 +184,6 @@ impl Outlook for View<'_> {
     fn min_seek(&self, distance: u32) -> Span {
         let nearer = distance.saturating_sub(self.apart);
         self.core.mechanism.seek.min(nearer)
-    }
-}
-
-impl Core {
-    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
-    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
-    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
-        Rehearsal::new(self, false, open)
     }
 }
 

@@ -86,7 +86,6 @@ impl GapReader {
         Some((found, begin))
     }
 
-    /// Records that the blocks from `first` to `end` have been read by `at`.
     fn take(&mut self, first: Lbn, end: Lbn, at: Instant) {
         let claim = self.tasks.claim(first, end - first);
         self.tasks.deliver(&claim);
@@ -149,9 +148,8 @@ impl Core {
         })
     }
 
-    /// Returns the transfers that `fill` finds in the gap of a command, each an `op`, and when the
-    /// gap begins. Drops the last ones until they delay the command by no more than rounding.
-    /// `None` without a gap.
+    /// Returns the transfers that `fill` finds in the gap of a command, if any, and when it begins.
+    /// Drops the last ones until they delay the command by no more than rounding.
     pub(super) fn fill_gap(
         &self,
         command: &Command,

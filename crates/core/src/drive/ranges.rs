@@ -133,7 +133,6 @@ impl Ranges {
         }
     }
 
-    /// Merges the range at `other` into the one at `first`.
     fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
         if let Some(range) = self.take(other) {
             change.gone.push(range.id);
@@ -348,7 +347,6 @@ mod tests {
         assert_eq!(add(4, 30), [(4, 34)]);
     }
 
-    /// The number of writes of each block.
     type Model = BTreeMap<u64, u64>;
 
     fn writes_of(writes: &Writes) -> Model {

@@ -16,7 +16,6 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 struct Media {
     called: Instant,
     approach: Approach,
-    /// End of the last block.
     end: Instant,
 }
 
@@ -168,7 +167,6 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
-    /// Returns the pass under way, advanced to `at`.
     pub(super) fn pass_at(&self, at: Instant) -> Option<Reading> {
         let Arm::Reading(mut pass) = self.arm else {
             return None;
@@ -516,9 +514,7 @@ impl Core {
             pieces: &self.pieces,
         }
     }
-}
 
-impl Core {
     /// Delays the pass where the segment is full: a sector that would begin before the bus has made
     /// room for it is read a revolution later. Returns when the last block has passed.
     #[cold]

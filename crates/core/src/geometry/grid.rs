@@ -67,7 +67,6 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Counts every place of the zone.
     pub(super) fn of_places(zone: &Zone, g: &Geometry) -> Self {
         let (spt, surfaces, order) = (zone.sectors_per_track, g.surfaces, g.order);
         let track_step = angle_of(zone.track_skew_sectors, spt);

@@ -224,7 +224,6 @@ impl ZonePlan {
     }
 }
 
-/// All zones, and the end of the exported blocks.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) zones: Vec<ZonePlan>,

@@ -54,8 +54,7 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place whose contents are stored at `at`: the defective place if `at` is a spare,
-    /// none if `at` is defective.
+    /// Returns the place whose contents `at` stores, another one if it is a spare in use.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let within = at.place - first.place;
@@ -177,7 +176,6 @@ impl<'a> Ledger<'a> {
         Some((from, self.free_spare(from, pba)?))
     }
 
-    /// Returns the first free spare in the region of `defect`.
     fn free_spare(&mut self, defect: ZonePlace, pba: PbaOf<'_>) -> Option<ZonePlace> {
         let last = self.plan.place(pba(Lbn(self.plan.capacity - 1)))?;
         let (first, end) = self.plan.spares_for(defect, last);

@@ -31,7 +31,6 @@ use crate::units::{Instant, Lbn, SectorCount};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AspctfSeq {
     credit: Credit,
-    /// Maximum number of blocks that sequential reads skip.
     gap: SectorCount,
 }
 

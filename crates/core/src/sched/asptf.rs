@@ -132,7 +132,6 @@ impl<T> Aged<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asatf {
-    /// w: sectors subtracted from an access time per second of waiting.
     sectors_per_s: f64,
 }
 

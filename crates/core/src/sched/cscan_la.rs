@@ -33,7 +33,6 @@ use crate::units::{Instant, Lbn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CScanLa {
-    /// Number of requests considered; at least 1.
     i: u64,
     metric: Metric,
 }

@@ -26,8 +26,7 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
-    /// True if [`Request::priority`](crate::request::Request::priority) defines the classes, rather
-    /// than reads and writes.
+    /// Classes are those of [`Priority`] instead of reads and writes.
     is_by_priority: bool,
     /// Each class is served by shortest positioning time instead of order of arrival.
     is_within_by_time: bool,

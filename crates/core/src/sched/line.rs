@@ -357,8 +357,7 @@ pub(super) struct TurnRule {
 }
 
 impl TurnRule {
-    /// Chooses between the requests `above` and `below`, the next on each side, after the arm has
-    /// moved in direction `last`.
+    /// Chooses between the next request on each side; the arm has last moved in direction `last`.
     fn direction<P: Position>(
         self,
         queue: &LineQueue<P>,

@@ -34,13 +34,9 @@ use crate::units::{Instant, Lbn, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MqDeadline {
-    /// The wait after which a read has expired.
     reads: Span,
-    /// The wait after which a write has expired.
     writes: Span,
-    /// Maximum number of requests in a batch; at least one.
     batch: u64,
-    /// Number of batches of reads before pending writes; at least one.
     starved: u64,
 }
 

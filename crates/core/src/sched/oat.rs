@@ -247,10 +247,9 @@ impl Search<'_> {
     }
 
     fn finish(&mut self, end: Instant) {
-        let by_age =
-            |order: &[OrderStep]| -> Vec<usize> { order.iter().map(|s| s.index).collect() };
+        let prefix = self.prefix.iter().map(|step| step.index);
         let is_better = self.best.as_ref().is_none_or(|(best, order)| {
-            end < *best || (end == *best && by_age(&self.prefix) < by_age(order))
+            end < *best || end == *best && prefix.lt(order.iter().map(|step| step.index))
         });
         if is_better {
             self.best = Some((end, self.prefix.clone()));

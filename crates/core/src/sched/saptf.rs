@@ -24,7 +24,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saptf {
-    /// t: the factor from each level to the next, from 0 to 1.
     discount_factor: f64,
 }
 

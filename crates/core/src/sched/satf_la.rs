@@ -28,9 +28,7 @@ use crate::units::{Instant, Span};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
     i: usize,
-    /// Weight of each request relative to the previous one.
     alpha: f64,
-    /// All of them are served before the next decision.
     strict: bool,
 }
 
@@ -113,10 +111,9 @@ impl SatfLa {
                     sequence.indices.extend(next.indices);
                 }
             }
-            let is_better = best
-                .as_ref()
-                .is_none_or(|best| (sequence.sum, &sequence.indices) < (best.sum, &best.indices));
-            if is_better {
+            let is_better =
+                |best: &Sequence| (sequence.sum, &sequence.indices) < (best.sum, &best.indices);
+            if best.as_ref().is_none_or(is_better) {
                 best = Some(sequence);
             }
         }

@@ -24,7 +24,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfCp {
-    /// t, from 0 (reads first) to 1 (SPTF).
     threshold_factor: f64,
 }
 

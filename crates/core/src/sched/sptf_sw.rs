@@ -25,7 +25,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfSw {
-    /// The allowed excess over the shortest positioning time, as a share of it.
     slack_share: f64,
 }
 

@@ -22,7 +22,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwSptf {
-    /// Number of requests considered; at least one.
     window: usize,
 }
 

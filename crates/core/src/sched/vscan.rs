@@ -66,9 +66,7 @@ pub type CvScan = Reluctant<true>;
 /// CVSCAN if `HAS_MEAN`, otherwise VSCAN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reluctant<const HAS_MEAN: bool> {
-    /// Number of requests considered on each side; at least 1.
     n: u64,
-    /// Cost of a reversal, as a share of the line.
     r: f64,
     metric: Metric,
 }

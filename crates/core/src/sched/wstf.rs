@@ -27,7 +27,6 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wstf {
-    /// M: the wait at which a request goes first.
     max_wait: Span,
 }
 

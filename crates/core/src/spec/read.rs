@@ -290,18 +290,14 @@ fn zone(table: &Node<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Input
 
 /// Reads places in ascending order: a place can slip only once.
 fn slips(value: &Node<'_>) -> Result<Vec<u64>, InputError> {
-    let mut slips: Vec<u64> = Vec::new();
+    let mut before = None;
     tree::list(value, "a list of slipped places", |place| {
         let slip = tree::count(place, 0..=LAST_PLACE)?;
-        match slips.last() {
-            Some(before) if slip <= *before => {
+        match before.replace(slip) {
+            Some(before) if slip <= before => {
                 Err(place.error(format!("ascending places: more than {before}")))
             }
-            _ => {
-                slips.push(slip);
-                Ok(())
-            }
+            _ => Ok(slip),
         }
-    })?;
-    Ok(slips)
+    })
 }

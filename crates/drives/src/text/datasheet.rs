@@ -87,7 +87,6 @@ impl Sectors {
         }
     }
 
-    /// Returns the number of interface sectors per sector on the media.
     fn in_physical(self) -> u64 {
         self.physical_bytes() / self.bytes()
     }
@@ -140,7 +139,6 @@ struct Figures {
     interface_per_s: Figure<f64>,
 }
 
-/// Seek times before a read.
 struct Seeks {
     single_ms: Figure<f64>,
     /// Over a third of the cylinders.
@@ -280,7 +278,6 @@ impl Datasheet {
         Ok(figures)
     }
 
-    /// Returns the error for a capacity that needs more tracks than the maximum.
     fn too_large(&self, expected: &str) -> InputError {
         InputError::new("capacity", &size_text(self.capacity), expected)
     }
@@ -511,7 +508,6 @@ fn capacity(sold: Bytes) -> u64 {
     }
 }
 
-/// Returns the comment that marks an assumed value.
 fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }

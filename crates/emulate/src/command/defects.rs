@@ -140,10 +140,8 @@ pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<S
         };
         let (layout, spec) = context.layout_and_spec().map_err(|_| none)?;
         let geometry = reassigned(&spec.geometry, layout, Lbn(block)).ok_or(none)?;
-        context
-            .device
-            .set_geometry(context.now, &geometry)
-            .map_err(|_| none)?;
+        let changed = context.device.set_geometry(context.now, &geometry);
+        changed.map_err(|_| none)?;
         context.state.generation = context.state.generation.wrapping_add(1);
     }
     Ok(Start::Done(Vec::new()))
@@ -231,10 +229,8 @@ fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geomet
     let here = layout.unit_at(layout.pba(block))?;
     let mut pairs = pairs(geometry, layout);
     let defective_spares = defective_spares(geometry);
-    match pairs
-        .iter()
-        .position(|(from, to)| *to == here && from != to)
-    {
+    let is_here = |(from, to): &Pair| *to == here && from != to;
+    match pairs.iter().position(is_here) {
         Some(moved) => {
             let from = pairs[moved].0;
             pairs[moved].1 = layout.spare(from, &defective_spares)?;
@@ -249,11 +245,8 @@ fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geomet
 /// suffice; the rest stay reallocated.
 pub(super) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
-    let defective = pairs
-        .iter()
-        .map(|(from, _)| *from)
-        .chain(more.iter().copied());
-    let mut units: Vec<Unit> = defective.collect();
+    let defective = pairs.iter().map(|(from, _)| *from);
+    let mut units: Vec<Unit> = defective.chain(more.iter().copied()).collect();
     units.sort_unstable();
     units.dedup();
     let mut all = with_pairs(geometry, &[]);

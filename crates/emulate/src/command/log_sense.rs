@@ -51,10 +51,8 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         subpage: 0,
         length: content.len() as u16,
     };
-    Ok(Start::data(
-        [&header.emit()[..], &content].concat(),
-        length.into(),
-    ))
+    let data = [&header.emit()[..], &content].concat();
+    Ok(Start::data(data, length.into()))
 }
 
 /// Returns the parameters with codes of at least `pointer`; `None` if there are none.

@@ -48,10 +48,8 @@ pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result
         };
         header.emit().to_vec()
     };
-    Ok(Start::data(
-        [header, descriptor, pages].concat(),
-        length.into(),
-    ))
+    let data = [header, descriptor, pages].concat();
+    Ok(Start::data(data, length.into()))
 }
 
 /// Returns the block descriptor, which cannot be changed.

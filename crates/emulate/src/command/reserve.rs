@@ -16,10 +16,8 @@ use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length
 /// Conflicts with any registration, and with a reservation by another initiator (SPC-4).
 pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
-    let other = reservations
-        .reserved
-        .is_some_and(|holder| holder != context.nexus);
-    if other || !reservations.registered.is_empty() {
+    let is_other = |holder| holder != context.nexus;
+    if reservations.reserved.is_some_and(is_other) || !reservations.registered.is_empty() {
         return Ok(Start::Conflict);
     }
     reservations.reserved = Some(context.nexus);
@@ -154,10 +152,8 @@ fn execute(
         ReserveOut::Register | ReserveOut::RegisterAndIgnore => {
             let is_new = key != 0 && reservations.key(nexus).is_none();
             if is_new && reservations.registered.len() == Reservations::MAX {
-                return Err(Sense::new(
-                    Key::IllegalRequest,
-                    Code::REGISTRATION_RESOURCES,
-                ));
+                let code = Code::REGISTRATION_RESOURCES;
+                return Err(Sense::new(Key::IllegalRequest, code));
             }
             reservations.register(nexus, key, nexuses);
         }

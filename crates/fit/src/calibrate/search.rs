@@ -27,8 +27,7 @@ impl<'a> Search<'a> {
         self.score = self.objective.of(&self.candidate);
     }
 
-    /// Moves along a direction to the best score within `reach`, from `points` evenly spaced
-    /// points.
+    /// Moves along a direction to the best score within `reach`, first at evenly spaced `points`.
     fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
         let score = |ms: f64| self.objective.of(&self.candidate.moved(along, ms));
         let mut best = (self.score, 0.0);

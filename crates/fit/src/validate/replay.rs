@@ -68,8 +68,7 @@ impl<'a> Validation<'a> {
         }
     }
 
-    /// The replays for [`Figures::of`], in order: [`ANGLES`] angles from zero up, then
-    /// [`PHASE_SEEDS`].
+    /// The replays for [`Figures::of`]: [`ANGLES`] angles from zero up, then [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
         let angles = (0..ANGLES).map(|i| Variant::From {
             angle: Angle::from_fraction(i, ANGLES),

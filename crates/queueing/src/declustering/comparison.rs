@@ -5,7 +5,6 @@ use serde::{Serialize, Serializer};
 use super::data_loss::{approximate_time_to_data_loss, mean_time_to_data_loss};
 use super::{DiskSet, Layout, LayoutError, LayoutKind, Load, binomial, is_balanced, survived};
 
-/// The disks, their failures and the requests.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
     pub disks: usize,
@@ -13,7 +12,6 @@ pub struct Parameters {
     pub cluster: usize,
     #[serde(serialize_with = "disk_numbers")]
     pub failed: DiskSet,
-    /// From 0 to 1.
     pub read_share: f64,
     /// The mean time to failure of a disk, in hours.
     pub mttf_h: f64,
@@ -31,7 +29,6 @@ pub struct Comparison {
     #[serde(flatten)]
     pub parameters: Parameters,
     pub layouts: Vec<LayoutResult>,
-    /// The reasons why other layouts are missing.
     pub notes: Vec<String>,
 }
 
@@ -39,9 +36,7 @@ pub struct Comparison {
 #[derive(Debug, Serialize)]
 pub struct LayoutResult {
     pub layout: &'static str,
-    /// True if the failed disks lose data.
     pub is_lost: bool,
-    /// True if all other disks have the same load.
     pub is_balanced: bool,
     pub loads: Vec<DiskLoad>,
     /// For each number of failures up to the maximum that can be survived.
@@ -86,7 +81,6 @@ pub struct FailureCount {
 }
 
 impl FailureCount {
-    /// Returns true if the thesis prints another probability.
     pub fn is_misprinted(&self) -> bool {
         let off = |printed: f64| (printed - self.survival).abs() > 1e-9;
         self.equation_survival.is_some_and(off)

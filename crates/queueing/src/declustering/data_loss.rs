@@ -9,7 +9,6 @@ struct State {
     failed: DiskSet,
     /// The rates to other states, by their numbers; 0 beyond the end.
     rates: Vec<f64>,
-    /// The rate of failures that lose data.
     loss: f64,
     /// The time that a unit of time here represents; more than 1 once others have been eliminated.
     time: f64,
@@ -35,8 +34,8 @@ pub fn mean_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64
 /// Returns the approximate mean time to data loss for repairs much shorter than the time to
 /// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
 ///
-/// The appendix defines G as the number of disks of a parity group. Here G - 1 disks share data with
-/// a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and group rotate.
+/// The appendix defines G as the number of disks of a parity group. Here G - 1 disks share data
+/// with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and group rotate.
 pub fn approximate_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
     let endangered = layout.sharing(0).len();
     failure * failure / (layout.disks() as f64 * endangered as f64 * repair)
@@ -80,7 +79,6 @@ fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Dis
     states[0].time / states[0].loss
 }
 
-/// Returns all states, the one without failures first.
 fn states<S: Ord>(
     layout: &Layout,
     failing: f64,

@@ -14,7 +14,6 @@ use crate::prose;
 
 const LABEL: usize = 16;
 
-/// Formats a number for a cell, or a dash.
 pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
@@ -47,7 +46,6 @@ impl Table {
         self.lines.push('\n');
     }
 
-    /// Adds text, on several lines if necessary.
     pub fn text(&mut self, label: &str, text: &str) {
         self.lines += &prose::labelled(label, text, LABEL);
     }
@@ -81,7 +79,6 @@ impl Table {
     }
 }
 
-/// Requests of one kind.
 #[derive(Serialize)]
 pub struct RequestClass {
     pub requests: u64,
@@ -110,7 +107,6 @@ impl RequestClass {
         }
     }
 
-    /// Adds a line to the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
         let service = self.service_ms.of.as_ref();
@@ -198,7 +194,6 @@ impl Load {
         load
     }
 
-    /// Adds a line with the responses of `all` requests.
     pub fn line(&self, label: &str, all: &RequestClass, t: &mut Table) {
         let load = [self.utilisation, self.queue.mean];
         load_line(label, all.requests, all.response_ms.of, load, t);
@@ -208,7 +203,6 @@ impl Load {
 /// The columns of [`load_line()`].
 pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"];
 
-/// Adds a line with responses and load of some `requests`.
 pub fn load_line(
     label: &str,
     requests: u64,

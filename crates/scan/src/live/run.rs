@@ -97,8 +97,7 @@ impl Scan<'_> {
     }
 
     /// Serves the first `requests` of the foreground without a scan. Fails if the model's geometry
-    /// is inconsistent. Panics if the requests are not for the device, or the scheduler is in the
-    /// firmware.
+    /// is inconsistent. Panics if the requests are not for the device, or the firmware schedules.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)

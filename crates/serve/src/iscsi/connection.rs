@@ -50,17 +50,13 @@ impl Connection {
         status: Serial,
         first: Option<Serial>,
     ) -> Self {
-        let digests = Digests {
-            header: true,
-            data: true,
-        };
         Self {
             member,
             address,
             first,
             session: None,
             parameters,
-            input: ByteQueue::new(digests.longest(MAX_RECEIVE)),
+            input: ByteQueue::new(Digests::max_length(MAX_RECEIVE)),
             output: ByteQueue::new(OUTPUT),
             status,
             replies: VecDeque::new(),

@@ -355,12 +355,7 @@ impl Handshake for Login {
     type Session = Connection;
 
     fn room(&self) -> usize {
-        Digests {
-            header: true,
-            data: true,
-        }
-        .longest(MAX_DATA)
-        .saturating_sub(self.input.len())
+        Digests::max_length(MAX_DATA).saturating_sub(self.input.len())
     }
 
     fn received(&mut self, data: &[u8]) {

@@ -75,10 +75,8 @@ impl IscsiTarget {
     pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
         let file = export.store.sync_file().map(File::try_clone).transpose()?;
         let syncer = file.as_ref().map(|file| FileSyncer::new(file, waker));
-        let speed = export
-            .timing
-            .as_ref()
-            .map_or(Speed::REAL, |timing| timing.speed);
+        let timing = export.timing.as_ref();
+        let speed = timing.map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
         let is_timed = export.timing.is_some();
         let (capacity, make_disk) = match export.power {
@@ -136,16 +134,14 @@ impl IscsiTarget {
             }
             let data = std::mem::take(&mut task.data);
             let (unit, at) = self.timeline.advance_to(now);
-            unit.submit(
-                at,
-                diskarm_emulate::Task {
-                    id: task.tag.0.into(),
-                    initiator,
-                    attribute: task.attribute,
-                    command: &task.block,
-                    data_out: &data,
-                },
-            );
+            let task = diskarm_emulate::Task {
+                id: task.tag.0.into(),
+                initiator,
+                attribute: task.attribute,
+                command: &task.block,
+                data_out: &data,
+            };
+            unit.submit(at, task);
         }
     }
 

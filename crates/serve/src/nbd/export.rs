@@ -181,8 +181,8 @@ impl NbdExport {
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
-            self.power
-                .pass(TriggerSide::After, active.job.kind.access());
+            let access = active.job.kind.access();
+            self.power.pass(TriggerSide::After, access);
         }
         if let Some(due) = active.due {
             clients.record_due(number, due);

@@ -237,12 +237,8 @@ impl Cache {
     /// A flush that arrived at `mark` has completed.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
-        let safe: Vec<u64> = self
-            .writes
-            .iter()
-            .filter(|(_, written)| is_before(written))
-            .map(|(number, _)| *number)
-            .collect();
+        let safe = self.writes.iter().filter(|(_, written)| is_before(written));
+        let safe: Vec<u64> = safe.map(|(number, _)| *number).collect();
         for number in safe {
             self.make_safe(WriteId(number));
         }
@@ -326,17 +322,12 @@ impl Cache {
                 reverted.push((*sector, version.before.clone()));
             }
         }
-        let lost_writes = harmed
-            .iter()
-            .filter_map(|write| self.writes.get(write))
-            .filter(|written| written.acknowledged.is_some())
-            .count() as u64;
-        let unfinished = self
-            .writes
-            .values()
-            .filter(|written| written.acknowledged.is_none());
+        let harmed = harmed.iter().filter_map(|write| self.writes.get(write));
+        let lost_writes = harmed.filter(|written| written.acknowledged.is_some());
+        let writes = self.writes.values();
+        let unfinished = writes.filter(|written| written.acknowledged.is_none());
         let lost = Losses {
-            lost_writes,
+            lost_writes: lost_writes.count() as u64,
             unfinished_writes: unfinished.count() as u64,
             reverted_sectors: reverted.len() as u64,
         };

@@ -105,7 +105,6 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
     Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
 }
 
-/// The error with the parameter that does not fit.
 fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),

@@ -9,7 +9,6 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::device::{Parameter, Parameters, PartKind, metrics};
 
-/// The policy of each disk of an array.
 pub(super) const POLICY: Parameter = (
     "policy=fcfs",
     "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
@@ -85,7 +84,6 @@ pub(super) fn rebuild(
     Ok(rebuild)
 }
 
-/// The default stripe unit, in bytes.
 const STRIPE_BYTES: u64 = 64 << 10;
 
 /// Reads the stripe unit of an array, at most `max` sectors.

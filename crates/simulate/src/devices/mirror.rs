@@ -95,7 +95,6 @@ const ROUTINGS: &[&str] = &[
 ];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
-/// The size of a step of a rebuild, in bytes.
 const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]

@@ -94,7 +94,6 @@ const DESTAGES: &[&str] = &["at-once", "adu", "ad-cp"];
 const ORDERS: &str = "ascending, satf, access-at-start or optimal";
 /// The default of TW and TR.
 const THRESHOLD: usize = 10;
-/// The largest batch that is put in optimal order.
 const MAX_OPTIMAL: usize = 10;
 const BYTES: u64 = 8 << 20;
 

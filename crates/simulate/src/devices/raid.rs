@@ -97,7 +97,6 @@ const STRIPE: Parameter = (
     "the stripe unit, which is what one disk or pair has of a row",
 );
 
-/// The maximum number of disks of an array.
 const MAX_DISKS: u64 = 1_000;
 
 /// Stripes over disks, or over pairs of them.
@@ -154,7 +153,6 @@ fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, Input
     Ok(plain_stripes(level, stripe(args)?, policy))
 }
 
-/// Returns an array without failures.
 fn plain_stripes(level: Level, unit: SectorCount, policy: PolicyConfig) -> RaidConfig {
     RaidConfig {
         level,

@@ -16,7 +16,7 @@ use crate::{
     Error, GeneratedRequests, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
 };
 
-/// If more requests wait, they arrive faster than they are served: no steady load leaves as many.
+/// If more requests wait, they arrive faster than they are served: a steady load leaves fewer.
 const MAX_WAITING: u64 = 2_000;
 
 /// Simulates requests on one drive.
@@ -26,7 +26,6 @@ pub struct Simulator<'a> {
     pub parameters: &'a Parameters,
     /// Called after each simulation, on any thread.
     on_each: &'a (dyn Fn() + Sync),
-    /// From 0 to 1.
     read_share: f64,
 }
 
@@ -130,7 +129,6 @@ impl<'a> Simulator<'a> {
 /// Adds up the distances from each request to the next, in the order of service.
 struct SeekDistance {
     layout: Arc<Layout>,
-    /// The cylinder where the last request ended.
     at: Option<u32>,
     cylinders: u64,
     count: u64,

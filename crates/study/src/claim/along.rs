@@ -97,8 +97,8 @@ impl Crossing {
 }
 
 /// Searches the means along a line with `find`, which gets `None` for a saturated load, and each
-/// replication for the interval. If a replication has only a range, so has the result: from the lower
-/// end of the interval over the lower ends to the upper end of that over the upper ends.
+/// replication for the interval. If a replication has only a range, so has the result: from the
+/// lower end of the interval over the lower ends to the upper end of the one over the upper ends.
 fn search(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Crossing>,

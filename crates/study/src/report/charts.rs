@@ -44,7 +44,7 @@ struct Charts<'a> {
     names: BTreeSet<String>,
 }
 
-/// What the drawings of a line chart have in common.
+/// A line chart, apart from its lines.
 struct LineChart<'a> {
     name: &'a str,
     title: &'a str,

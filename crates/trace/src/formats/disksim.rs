@@ -8,7 +8,7 @@ use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
 };
-use crate::lines::{Field, Row, head_lines};
+use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -75,7 +75,7 @@ impl Format for DiskSim {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut previous = Instant::START;
-        Ok(TextRows::boxed(source, move |row, _| {
+        Ok(TextRows::after(Lines::new(source), move |row, _| {
             record(row, &mut previous).map(Some)
         }))
     }

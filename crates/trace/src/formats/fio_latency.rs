@@ -6,7 +6,7 @@ use diskarm_core::units::Instant;
 use crate::digits::Split;
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
-use crate::lines::{Row, head_lines, is_whole};
+use crate::lines::{Lines, Row, head_lines, is_whole};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -69,7 +69,7 @@ impl Format for Latency {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, record))
+        Ok(TextRows::after(Lines::new(source), record))
     }
 }
 

@@ -155,9 +155,7 @@ fn header(data: &[u8], length: usize, magic: u32) -> Result<&[u8], BadMagic> {
 }
 
 impl Request {
-    /// `NBD_REQUEST_MAGIC`.
     pub const MAGIC: u32 = 0x2560_9513;
-    /// `NBD_EXTENDED_REQUEST_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x21e4_1c71;
     /// The length of the longest header, in bytes.
     pub const MAX_LENGTH: usize = 32;
@@ -271,7 +269,6 @@ layout! {
 }
 
 impl Simple {
-    /// `NBD_SIMPLE_REPLY_MAGIC`.
     pub const MAGIC: u32 = 0x6744_6698;
 }
 
@@ -303,9 +300,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// `NBD_STRUCTURED_REPLY_MAGIC`.
     pub const MAGIC: u32 = 0x668e_33ef;
-    /// `NBD_EXTENDED_REPLY_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
 
     pub const fn header_length(headers: Headers) -> usize {

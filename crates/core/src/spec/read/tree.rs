@@ -12,7 +12,6 @@ use crate::spec::geometry::MAX_CYLINDERS;
 use crate::text::{InputError, line_of, nearest, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
-/// The text and the name of a file, for errors that point into it.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     pub(super) file: &'a str,
@@ -73,7 +72,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the error that something else was expected here.
     pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
         let error = match self.value {
             None => InputError::missing(&self.path, expected),
@@ -161,7 +159,6 @@ impl<'a> Node<'a> {
         unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
-    /// Returns the error that a key is not one of the `known` ones.
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let mut all = Key::all().into_iter();
@@ -240,7 +237,6 @@ pub(super) fn number(value: &Node<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// The maximum of a single time, in milliseconds.
 const LONGEST_MS: f64 = 1e3;
 
 /// Returns a time from zero to a second.
@@ -320,7 +316,6 @@ pub(super) fn distance(value: &Node<'_>) -> Result<u32, InputError> {
     }
 }
 
-/// Returns milliseconds per `unit`, zero or more.
 pub(super) fn rate_ms(value: &Node<'_>, unit: &str) -> Result<f64, InputError> {
     let text = value.string();
     match text.and_then(|text| quantity::rate_ms(text, unit)) {
@@ -339,7 +334,6 @@ pub(super) fn list<'a, T>(
     elements.iter().map(read).collect()
 }
 
-/// Returns a list of two, each read by its own reader.
 pub(super) fn pair<'a, A, B>(
     value: &Node<'a>,
     expected: &str,
