@@ -13,9 +13,8 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(block[..length], *data, "{command:?}");
     }
     if let Ok(found) = Sense::parse(data) {
-        let mut again = [0; sense::MAX_LENGTH];
-        let length = found.emit(sense::Format::Descriptor, &mut again);
-        assert_eq!(Sense::parse(&again[..length]), Ok(found));
+        let again = found.emit(sense::Format::Descriptor);
+        assert_eq!(Sense::parse(&again), Ok(found));
     }
     if let Ok(query) = Translate::parse(data) {
         assert_eq!(Translate::parse(&query.emit()), Ok(query));

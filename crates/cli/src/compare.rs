@@ -221,12 +221,10 @@ struct Outcome {
     choices: Option<u64>,
 }
 
-/// The results of one contender.
 #[derive(Serialize)]
 struct ComparedRun {
     #[serde(flatten)]
     metrics: SimulationMetrics,
-    /// The number of choices among several requests in all runs; `null` with `--queue drive`.
     choices: Option<u64>,
     is_saturated: bool,
 }

@@ -129,7 +129,6 @@ impl Results {
     }
 }
 
-/// The destination of an output.
 #[derive(Clone, Debug)]
 pub enum Target {
     File(OutputFile),
@@ -137,7 +136,6 @@ pub enum Target {
 }
 
 impl Target {
-    /// Writes the whole file.
     pub fn write(self, text: &str) -> Result<(), Error> {
         match self {
             Self::File(place) => Ok(place.write(text.as_bytes())?),

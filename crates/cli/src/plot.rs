@@ -123,9 +123,10 @@ fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
 
 /// Draws the load of each disk with failures, compared with the load without.
 pub fn loads(compared: &Comparison) -> String {
-    let groups = (0..compared.disks).map(|disk| BarGroup {
+    let parameters = &compared.parameters;
+    let groups = (0..parameters.disks).map(|disk| BarGroup {
         name: disk.to_string(),
-        remark: if compared.failed.contains(&disk) {
+        remark: if parameters.failed.contains(disk) {
             "failed"
         } else {
             ""
@@ -134,7 +135,7 @@ pub fn loads(compared: &Comparison) -> String {
     });
     let normal = BarSeries {
         label: "all, without failures".to_owned(),
-        values: vec![Some(1.0); compared.disks],
+        values: vec![Some(1.0); parameters.disks],
         is_reference: true,
     };
     let degraded = |of: &LayoutResult| {
@@ -146,14 +147,18 @@ pub fn loads(compared: &Comparison) -> String {
         }
     };
     let degraded = compared.layouts.iter().map(degraded);
-    let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
-    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let failed: Vec<String> = parameters
+        .failed
+        .iter()
+        .map(|disk| disk.to_string())
+        .collect();
+    let reads = (1_000.0 * parameters.read_share).round() / 10.0;
     let bars = Bars {
         title: "Load of each disk, with and without failures".to_owned(),
         note: format!(
             "{} disks, clusters of {}, {reads} % reads; failed: {}",
-            compared.disks,
-            compared.cluster,
+            parameters.disks,
+            parameters.cluster,
             failed.join(", ")
         ),
         x: "Disk".to_owned(),
@@ -219,7 +224,6 @@ struct Panel {
 struct Scale {
     values: [f64; 2],
     pixels: [f64; 2],
-    /// The distance between two grid lines.
     step: f64,
 }
 

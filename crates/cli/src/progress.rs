@@ -35,7 +35,6 @@ impl Progress {
         progress
     }
 
-    /// Returns a bar for [`Self::set_share`].
     pub fn with_share() -> Self {
         let progress = Self::new(Some(STEPS));
         if let Some(bar) = &progress.bar

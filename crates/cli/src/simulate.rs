@@ -86,7 +86,6 @@ pub fn run(args: Args) -> Result<(), Error> {
     results.print(&text)
 }
 
-/// The simulation to run.
 #[derive(Clone, Copy)]
 pub struct Cell<'a> {
     pub settings: &'a Settings,
@@ -170,9 +169,7 @@ pub fn merge(settings: &Settings, model: &System) -> Result<Option<SectorCount>,
 }
 
 pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
-    let Cell {
-        settings, model, ..
-    } = cell;
+    let (settings, model) = (cell.settings, cell.model);
     let began = Instant::now();
     let (input, described) = match &settings.trace[..] {
         [] => {

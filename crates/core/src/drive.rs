@@ -43,23 +43,18 @@ use crate::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 pub struct Drive {
     core: Core,
     sector_size: Bytes,
-    /// Commands that have not begun.
     queue: CommandQueue<Core>,
-    /// Commands that it accepts at one time.
     depth: usize,
     /// Commands accepted and not completed.
     inside: usize,
     /// The next completion, kept separately because few drives have begun more than one command.
     next: Option<Completion>,
-    /// Completions after that, in their order.
     later: VecDeque<Completion>,
     /// Completion instant of the command begun last.
     last: Instant,
-    /// Instant at which the next command may begin.
     open: Instant,
     now: Instant,
     gaps: Option<Box<GapReader>>,
-    /// The write cache, if it is `deferred`.
     deferred: Option<Box<Deferred>>,
 }
 
@@ -126,7 +121,6 @@ impl Drive {
         self.begin_queued(now);
     }
 
-    /// Starts commands on a drive without a deferred write cache.
     #[inline]
     fn begin_queued(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.begins() <= now {
@@ -430,7 +424,6 @@ impl Core {
         self.last.end = Lbn(u64::MAX);
     }
 
-    /// Ends the pass under way and empties the buffer.
     fn empty(&mut self, now: Instant, rules: &spec::Buffer) {
         self.arm = Arm::Free(self.call(now));
         self.buffer = Buffer::new(rules);

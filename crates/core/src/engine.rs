@@ -23,6 +23,20 @@ pub trait Load {
     fn completed(&mut self, completion: &Completion);
 }
 
+impl<L: Load + ?Sized> Load for Box<L> {
+    fn next_arrival(&mut self) -> Option<Instant> {
+        (**self).next_arrival()
+    }
+
+    fn take(&mut self) -> Request {
+        (**self).take()
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        (**self).completed(completion);
+    }
+}
+
 /// A request that the device did not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RejectedRequest {

@@ -85,10 +85,8 @@ impl Layout {
     pub fn new(g: &Geometry) -> Result<Self, InputError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
-        let grids = g.zones.iter().flat_map(|zone| {
-            let places = Grid::of_places(zone, g.surfaces, g.order);
-            [Grid::of_data(zone, g), places]
-        });
+        let zones = g.zones.iter();
+        let grids = zones.flat_map(|zone| [Grid::of_data(zone, g), Grid::of_places(zone, g)]);
         let mut layout = Self {
             cylinders: g.cylinders,
             surfaces: g.surfaces,

@@ -81,7 +81,11 @@ impl<D: Device + Estimate> Host<D> {
         assert!(is_sound, "commands of at most {max:?}");
         assert!(self.queue.is_empty(), "requests wait unmerged");
         Self {
-            merger: Some(Box::new(Merger::new(max))),
+            merger: Some(Box::new(Merger {
+                max,
+                reads: BTreeMap::new(),
+                writes: BTreeMap::new(),
+            })),
             ..self
         }
     }
@@ -129,7 +133,6 @@ impl<D: Device + Estimate> Host<D> {
         true
     }
 
-    /// Submits a request and those that continue it.
     #[cold]
     fn submit_merged(&mut self, now: Instant, pending: Pending) {
         let Some(merger) = &mut self.merger else {
@@ -266,7 +269,6 @@ impl<D: Device + Estimate> Device for Host<D> {
 }
 
 pub(super) struct Merger {
-    /// Maximum number of blocks in a merged command.
     max: SectorCount,
     /// Waiting reads by their first block, then in order of arrival.
     reads: BTreeMap<Lbn, VecDeque<Request>>,
@@ -275,15 +277,6 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    pub fn new(max: SectorCount) -> Self {
-        Self {
-            max,
-            reads: BTreeMap::new(),
-            writes: BTreeMap::new(),
-        }
-    }
-
-    /// Records a waiting request.
     #[cold]
     pub fn add(&mut self, request: Request) {
         let begins = self.begins(request.op).entry(request.start);
@@ -333,7 +326,6 @@ impl Merger {
         }
     }
 
-    /// Removes a request that no longer waits.
     pub fn forget(&mut self, request: &Request) {
         let begins = self.begins(request.op);
         if let Some(same) = begins.get_mut(&request.start) {

@@ -13,7 +13,6 @@ use crate::spec::Spec;
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 pub use seek::SeekTimes;
-pub(crate) use seek::time_over;
 
 /// Layout, rotation and arm of one drive.
 #[derive(Clone, Debug)]
@@ -341,7 +340,6 @@ pub struct Rotation {
     rate: u64,
     /// Nanoseconds per revolution, with [`FRACTION_BITS`] bits of fraction.
     period: u64,
-    /// Angle at the start.
     origin: Angle,
 }
 
@@ -451,10 +449,8 @@ mod tests {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
         let at = Instant::from_ns(123_456_789_012);
         let n = 10_000;
-        let sum: Span = (0..n)
-            .map(|i| rotation.wait(at, Angle::from_fraction(i, n)))
-            .sum();
-        let mean_ns = sum.as_ns() as f64 / n as f64;
+        let wait = |i| rotation.wait(at, Angle::from_fraction(i, n));
+        let mean_ns = (0..n).map(wait).sum::<Span>().as_ns() as f64 / n as f64;
         let off = mean_ns - PERIOD_NS / 2.0;
         assert!(off.abs() < PERIOD_NS / n as f64, "{mean_ns}");
     }

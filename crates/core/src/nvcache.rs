@@ -130,7 +130,6 @@ impl NvCache {
         self.dirty.covers(&(block.0..block.0 + 1))
     }
 
-    /// Returns true if the battery has failed by `now`.
     fn has_failed(&self, now: Instant) -> bool {
         self.config.battery_fails.is_some_and(|at| at <= now)
     }
@@ -155,7 +154,6 @@ impl NvCache {
         }
     }
 
-    /// Serves a read, or passes it on.
     fn read(&mut self, now: Instant, pending: Pending) {
         if self.dirty.covers(&blocks_of(&pending.request)) {
             self.work.hits += 1;
@@ -164,7 +162,6 @@ impl NvCache {
         self.pass(now, pending);
     }
 
-    /// Passes a request on to the device.
     fn pass(&mut self, now: Instant, pending: Pending) {
         let id = self.children.insert(Child::Passed(pending));
         let mut request = pending.request;
@@ -176,7 +173,6 @@ impl NvCache {
         self.submit(now, request);
     }
 
-    /// Takes a write into the cache if there is room.
     fn write(&mut self, now: Instant, pending: Pending) {
         let size = self.config.size.0;
         let sectors = pending.request.sectors.0;
@@ -194,14 +190,12 @@ impl NvCache {
         self.destage(now, blocks, Vec::new());
     }
 
-    /// Holds a write back until there is room.
     fn wait_for_room(&mut self, now: Instant, pending: Pending) {
         self.work.waited += 1;
         self.full.push_back(pending);
         self.hurry(now);
     }
 
-    /// Completes a flush, or holds it back until the cache is empty.
     fn flush(&mut self, now: Instant, pending: Pending) {
         if !self.has_failed(now) {
             return self.complete(now, pending, Outcome::Miss, Status::Good);
@@ -210,7 +204,6 @@ impl NvCache {
         self.flush_emptied(now);
     }
 
-    /// Passes flushes on, if the cache is empty.
     fn flush_emptied(&mut self, now: Instant) {
         if self.dirty.is_empty() {
             for pending in std::mem::take(&mut self.flushes) {
@@ -288,7 +281,6 @@ impl NvCache {
         }
     }
 
-    /// Submits waiting children as long as the device accepts them.
     fn feed(&mut self, now: Instant) {
         while let Some(child) = self.queued.pop_front() {
             let device = self.backing.device_mut();
@@ -301,7 +293,6 @@ impl NvCache {
         }
     }
 
-    /// Handles the completion of a child.
     fn note(&mut self, done: &Completion) {
         match self.children.remove(done.request.id) {
             Child::Passed(parent) => self.lift(parent, done, done.status),
@@ -338,7 +329,6 @@ impl NvCache {
         self.admit_waiting(now);
     }
 
-    /// Takes waiting writes into the cache as long as there is room.
     fn admit_waiting(&mut self, now: Instant) {
         while let Some(next) = self.full.front() {
             let room = self.config.size.0.saturating_sub(self.dirty.blocks());
@@ -364,7 +354,6 @@ impl NvCache {
         self.is_hurrying = hurries;
     }
 
-    /// Completes a request without the device.
     fn complete(&mut self, now: Instant, pending: Pending, outcome: Outcome, status: Status) {
         let Pending { request, arrived } = pending;
         let unserved = Completion::unserved(request, arrived, now, status);
@@ -532,7 +521,6 @@ fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     Status::MediumError { offset }
 }
 
-/// Returns the number of blocks that two ranges have in common.
 fn common(one: &Range<u64>, other: &Range<u64>) -> u64 {
     let end = one.end.min(other.end);
     end.saturating_sub(one.start.max(other.start))
@@ -551,7 +539,6 @@ struct Dirty {
 /// The blocks of a destage.
 struct Sent {
     end: u64,
-    /// The id of the destage.
     child: u64,
     /// Requests that complete with it.
     parents: Vec<Pending>,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::request::{Op, Ordering, Request};
-use crate::sched::{Estimate, Pending, Policy};
+use crate::sched::{Estimate, Pending, Policy, take};
 use crate::units::Instant;
 
 /// Requests that wait for a device, and the order in which they are served.
@@ -23,10 +23,8 @@ pub struct CommandQueue<E: Estimate> {
     special: Option<Box<Special>>,
 }
 
-/// Requests that wait outside the policy.
 #[derive(Default)]
 struct Special {
-    /// Requests to serve next, in this order.
     first: VecDeque<Pending>,
     /// An ordered request, and all requests that arrived after it.
     fenced: VecDeque<Pending>,
@@ -38,11 +36,7 @@ impl Special {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        if let Some(index) = self.first.iter().position(|p| p.request.id == id) {
-            return self.first.remove(index);
-        }
-        let index = self.fenced.iter().position(|p| p.request.id == id)?;
-        self.fenced.remove(index)
+        take(&mut self.first, id).or_else(|| take(&mut self.fenced, id))
     }
 }
 
@@ -237,7 +231,6 @@ impl<E: Estimate> CommandQueue<E> {
 pub(crate) struct Gate {
     /// An ordered request, and all requests that arrived after it.
     held: VecDeque<Pending>,
-    /// The ordered request inside.
     alone: Option<u64>,
 }
 
@@ -278,7 +271,6 @@ impl Gate {
 
     /// Removes and returns a held request, by the id that the host gave it.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
-        let index = self.held.iter().position(|held| held.request.id == id)?;
-        self.held.remove(index)
+        take(&mut self.held, id)
     }
 }

@@ -20,7 +20,7 @@ use crate::units::{Instant, Span};
 /// (With [`PreSeek`], the later of two requests still counts as waiting.)
 ///
 /// [`PreSeek`]: crate::spec::PreSeek
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Completions remaining in the warm-up.
     warm_up: u64,
@@ -44,15 +44,7 @@ impl Report {
     pub fn new(warm_up_requests: u64) -> Self {
         Self {
             warm_up: warm_up_requests,
-            start: None,
-            end: Instant::START,
-            occupancy: Occupancy::new(Instant::START, 0),
-            reads: RequestTotals::default(),
-            writes: RequestTotals::default(),
-            flushes: RequestTotals::default(),
-            failed: 0,
-            recovered: 0,
-            series: BatchMeans::default(),
+            ..Self::default()
         }
     }
 
@@ -562,7 +554,7 @@ impl Observer for Windows {
 }
 
 /// Time averages from a start instant on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Occupancy {
     inside: u64,
     /// 1 while any request is inside.

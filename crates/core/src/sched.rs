@@ -65,7 +65,7 @@ mod wstf;
 
 pub(crate) use fcfs::Fcfs;
 pub(crate) use oat::OatBatch;
-pub(crate) use policy::Rule;
 pub use policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rehearse, Shape};
+pub(crate) use policy::{Rule, take};
 pub(crate) use sptf::Satf;
 pub use table::{INFOS, PolicyConfig};

@@ -19,7 +19,6 @@ pub struct BoxedDevice(Inner);
 
 enum Inner {
     Positioned(Box<dyn Positioned>),
-    /// It knows only block numbers.
     Opaque(Box<dyn Device>),
 }
 
@@ -105,10 +104,8 @@ impl BoxedDevice {
         if needs <= self.knowledge() {
             return Ok(());
         }
-        Err(InsufficientKnowledge {
-            policy: policy.to_string(),
-            needs,
-        })
+        let policy = policy.to_string();
+        Err(InsufficientKnowledge { policy, needs })
     }
 
     #[inline]
@@ -180,7 +177,6 @@ impl Estimate for BoxedDevice {
 /// A boxed [`Rehearse`] of any type.
 pub struct BoxedRehearsal(Box<dyn Trial>);
 
-/// An object-safe [`Rehearse`].
 trait Trial: Positions {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 

@@ -8,8 +8,7 @@ mod confidence;
 mod histogram;
 mod over_time;
 
-pub(crate) use confidence::half_width_95;
-pub use confidence::{BatchMeans, t95_factor};
+pub use confidence::{BatchMeans, half_width_95, t95_factor};
 pub use histogram::Histogram;
 pub use over_time::{DiskMeter, OverTime};
 
@@ -263,26 +262,21 @@ impl FromIterator<Span> for SortedSpans {
 /// two samples, to the nearest nanosecond; `None` when a sample is empty.
 ///
 /// # What it does
-///
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
 /// of the samples, both step functions, and takes the root. For samples of equal size that is the
 /// root mean square difference of their order statistics. It needs neither bins nor interpolation.
 ///
 /// # Origin
-///
 /// Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994, as
 /// defined in worthington94 section 4.1.
 ///
 /// # Cost
-///
 /// One step per order statistic of either sample; no memory.
 ///
 /// # When it is bad
-///
 /// A model that permutes the response times of requests has demerit zero.
 ///
 /// # Example
-///
 /// ```
 /// use diskarm_core::stats::{SortedSpans, demerit};
 /// use diskarm_core::units::Span;

@@ -40,11 +40,8 @@ impl<'t> Call<'t> {
             if written.contains('=') {
                 return Err(InputError::new(field, written, WRITTEN));
             }
-            let given = Vec::new();
-            return Ok(Self {
-                name: written,
-                given,
-            });
+            let (name, given) = (written, Vec::new());
+            return Ok(Self { name, given });
         };
         let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
             return Err(InputError::new(field, written, balanced(written)));
@@ -112,7 +109,6 @@ pub fn list(text: &str) -> Vec<&str> {
     entries.map(str::trim).collect()
 }
 
-/// Returns the words of `text`, separated by spaces outside parentheses.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut words = outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
@@ -276,9 +272,8 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         range: RangeInclusive<u64>,
     ) -> Result<u64, InputError> {
-        self.need(key, &expected_range("a whole number", &range), |text| {
-            whole(text, &range)
-        })
+        let expected = expected_range("a whole number", &range);
+        self.need(key, &expected, |text| whole(text, &range))
     }
 
     /// Like [`Self::count`], for an optional key.
@@ -287,9 +282,8 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, InputError> {
-        self.maybe(key, &expected_range("a whole number", &range), |text| {
-            whole(text, &range)
-        })
+        let expected = expected_range("a whole number", &range);
+        self.maybe(key, &expected, |text| whole(text, &range))
     }
 
     pub(crate) fn number(
@@ -297,9 +291,8 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Result<f64, InputError> {
-        self.need(key, &expected_range("a number", &range), |text| {
-            number(text, &range)
-        })
+        let expected = expected_range("a number", &range);
+        self.need(key, &expected, |text| number(text, &range))
     }
 
     pub(crate) fn maybe_number(
@@ -307,9 +300,8 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Result<Option<f64>, InputError> {
-        self.maybe(key, &expected_range("a number", &range), |text| {
-            number(text, &range)
-        })
+        let expected = expected_range("a number", &range);
+        self.maybe(key, &expected, |text| number(text, &range))
     }
 
     /// Returns an optional `yes` or `no`.
@@ -329,15 +321,13 @@ impl<'t, C> Args<'t, C> {
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>, InputError> {
         self.known.push(key);
+        let wrong = |value: &str| InputError::new(self.field(key), value, expected);
         let values = self.given.iter().filter(|(given, _)| *given == key);
         values
-            .map(|(_, value)| {
-                read(value).ok_or_else(|| InputError::new(self.field(key), value, expected))
-            })
+            .map(|(_, value)| read(value).ok_or_else(|| wrong(value)))
             .collect()
     }
 
-    /// Returns the shares of a key that is given at least once.
     pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
         match self.several(key, SHARE, share)? {
             shares if shares.is_empty() => Err(InputError::missing(self.field(key), SHARE)),
@@ -401,7 +391,6 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// Returns the error that `found` is not a share.
 pub(crate) fn no_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }
@@ -438,20 +427,13 @@ mod tests {
         let given = |text| read(text).expect(text).given;
         assert_eq!(given("f(1)"), [("a", "1")]);
         assert_eq!(given("f(1, b=2)"), [("a", "1"), ("b", "2")]);
-        assert_eq!(
-            given("f(1 s, g(c=2), d=3)"),
-            [("a", "1 s"), ("b", "g(c=2)"), ("d", "3")]
-        );
-        for (text, expected) in [
-            (
-                "f(1, 2, 3)",
-                "f: found \"3\" after \"2\", expected parameters as key=value",
-            ),
-            (
-                "f(b=1, 2)",
-                "f: found \"2\" after \"b=1\", expected parameters as key=value",
-            ),
+        let three = [("a", "1 s"), ("b", "g(c=2)"), ("d", "3")];
+        assert_eq!(given("f(1 s, g(c=2), d=3)"), three);
+        for (text, found) in [
+            ("f(1, 2, 3)", "\"3\" after \"2\""),
+            ("f(b=1, 2)", "\"2\" after \"b=1\""),
         ] {
+            let expected = format!("f: found {found}, expected parameters as key=value");
             assert_eq!(read(text).expect_err(text).to_string(), expected);
         }
     }
@@ -468,28 +450,19 @@ mod tests {
 
     #[test]
     fn errors_say_which_mark_is_missing() {
-        for (text, expected) in [
-            (
-                "f(a=g(b=1)",
-                "x: found \"f(a=g(b=1)\", expected 1 more \")\"",
-            ),
-            ("f(1)", "f: found \"1\", expected parameters as key=value"),
-            (
-                "f(a=0,,1)",
-                "f: found \"1\" after \"a=0\", expected parameters as key=value",
-            ),
-            ("f(a=1)))", "x: found \"f(a=1)))\", expected 2 fewer \")\""),
-            (
-                "f(a=1 s b=2)",
-                "f.a: found \"1 s b=2\", expected one value, and a comma before the next parameter",
-            ),
+        let keyed = "parameters as key=value";
+        let comma = "one value, and a comma before the next parameter";
+        for (text, found, expected) in [
+            ("f(a=g(b=1)", "x: found \"f(a=g(b=1)\"", "1 more \")\""),
+            ("f(1)", "f: found \"1\"", keyed),
+            ("f(a=0,,1)", "f: found \"1\" after \"a=0\"", keyed),
+            ("f(a=1)))", "x: found \"f(a=1)))\"", "2 fewer \")\""),
+            ("f(a=1 s b=2)", "f.a: found \"1 s b=2\"", comma),
         ] {
             let error = Call::read(text, "x").expect_err(text);
-            assert_eq!(error.to_string(), expected);
+            assert_eq!(error.to_string(), format!("{found}, expected {expected}"));
         }
-        assert!(
-            Call::read("f(a=1 s, b=g(c=1 d=2))", "x").is_ok(),
-            "read with g"
-        );
+        let read_with_g = Call::read("f(a=1 s, b=g(c=1 d=2))", "x");
+        assert!(read_with_g.is_ok(), "{read_with_g:?}");
     }
 }

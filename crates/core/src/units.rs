@@ -80,7 +80,6 @@ fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
     panic!("time runs backwards: {at:?} - {earlier:?}")
 }
 
-/// Implements operators on the numbers inside.
 macro_rules! operators {
     ($(
         $operator:ident::$function:ident($left:ident, $right:ident)
@@ -327,12 +326,10 @@ mod tests {
     #[test]
     fn angles_wrap_as_the_platter_does() {
         // A quarter revolution minus three quarters is half a revolution forward.
-        assert_eq!(
-            Angle::from_fraction(1, 4) - Angle::from_fraction(3, 4),
-            Angle::from_fraction(1, 2)
-        );
-        assert_eq!(Angle::from_fraction(7, 4), Angle::from_fraction(3, 4));
-        assert_eq!(Angle::from_fraction(1, 4) * 4, Angle::ZERO);
+        let quarters = |n| Angle::from_fraction(n, 4);
+        assert_eq!(quarters(1) - quarters(3), Angle::from_fraction(1, 2));
+        assert_eq!(quarters(7), quarters(3));
+        assert_eq!(quarters(1) * 4, Angle::ZERO);
     }
 
     #[test]

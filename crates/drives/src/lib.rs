@@ -17,7 +17,6 @@ pub struct Entry {
     pub text: &'static str,
 }
 
-/// The entry of `data/<name>.toml`.
 macro_rules! entry {
     ($name:literal) => {
         Entry {
@@ -85,10 +84,10 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
 /// Returns the pairs of neighbouring letters or digits, in lower case.
 fn letter_pairs(name: &str) -> Vec<(char, char)> {
     let letters: Vec<char> = name.to_lowercase().chars().collect();
-    let pairs = letters.windows(2).map(|pair| (pair[0], pair[1]));
-    pairs
-        .filter(|(a, b)| a.is_alphanumeric() && b.is_alphanumeric())
-        .collect()
+    let pairs = letters
+        .windows(2)
+        .filter(|pair| pair.iter().all(|c| c.is_alphanumeric()));
+    pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
 /// Returns the share of common pairs: 1 for equal names, 0 for names without any.

@@ -165,29 +165,24 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
             empty.set_implicit(true);
             Item::Table(empty)
         };
-        table = table
-            .entry(step)
-            .or_insert_with(empty)
-            .as_table_like_mut()?;
+        let entry = table.entry(step).or_insert_with(empty);
+        table = entry.as_table_like_mut()?;
     }
     Some(table)
 }
 
 /// Sets a value, with the spaces and comments of the old one; `None` if a table is in its place.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
-    match table.get_mut(key) {
-        Some(item) => {
-            let old = item.as_value_mut()?;
-            let text = old.to_string();
-            let was = text.trim_start();
-            let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
-            let mut new = write::value(key, value, several_lines);
-            *new.decor_mut() = old.decor().clone();
-            *old = new;
-        }
-        None => {
-            table.insert(key, Item::Value(write::value(key, value, false)));
-        }
-    }
+    let Some(item) = table.get_mut(key) else {
+        table.insert(key, Item::Value(write::value(key, value, false)));
+        return Some(());
+    };
+    let old = item.as_value_mut()?;
+    let text = old.to_string();
+    let was = text.trim_start();
+    let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
+    let mut new = write::value(key, value, several_lines);
+    *new.decor_mut() = old.decor().clone();
+    *old = new;
     Some(())
 }

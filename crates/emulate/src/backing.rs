@@ -7,7 +7,7 @@ use diskarm_core::device::{Device, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
-use diskarm_core::spec::Spec;
+use diskarm_core::spec::{Geometry, Spec};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn};
 use diskarm_wire::Sense;
@@ -35,11 +35,7 @@ pub trait Backing: Device {
 
     /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
     /// Fails if the geometry contradicts itself, or the device has no geometry of its own.
-    fn set_geometry(
-        &mut self,
-        _now: Instant,
-        geometry: &diskarm_core::spec::Geometry,
-    ) -> Result<(), InputError> {
+    fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         let given = geometry.zones.len();
         let expected = "nothing: the device has no geometry of its own";
         Err(InputError::shown("geometry.zones", given, expected))
@@ -90,11 +86,7 @@ impl Backing for Single {
         self.spec = spec.clone();
     }
 
-    fn set_geometry(
-        &mut self,
-        now: Instant,
-        geometry: &diskarm_core::spec::Geometry,
-    ) -> Result<(), InputError> {
+    fn set_geometry(&mut self, now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         let layout = Layout::new(geometry)?;
         self.drive.set_layout(now, Arc::new(layout));
         self.spec.geometry = geometry.clone();

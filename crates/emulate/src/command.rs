@@ -1,5 +1,14 @@
 //! The table of commands. Their implementations are grouped by family.
 
+/// Binds the fields of a command. Panics if the table runs the function of another command.
+macro_rules! fields {
+    ($command:ident => $name:ident { $($fields:tt)+ }) => {
+        let diskarm_wire::Command::$name { $($fields)+ } = *$command else {
+            unreachable!("{:?} has another entry in the table", $command)
+        };
+    };
+}
+
 mod defects;
 mod diagnostic;
 mod format;
@@ -97,12 +106,6 @@ impl Entry {
             run,
         }
     }
-}
-
-/// Panics because a table entry runs the function of another command.
-#[cold]
-fn misplaced(command: &Command) -> ! {
-    unreachable!("{command:?} has another entry in the table")
 }
 
 /// Returns the maximum number of bytes that an initiator sends with `command`, on a unit with

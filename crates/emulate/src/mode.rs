@@ -197,9 +197,7 @@ pub(crate) fn pages(context: &Context<'_>, which: Option<u8>, values: Values) ->
             subpage: None,
             content: &content,
         };
-        let begin = data.len();
-        data.resize(begin + 2 + content.len(), 0);
-        page.emit(&mut data[begin..]);
+        data.extend(page.emit());
     }
     (which.is_none() || !data.is_empty()).then_some(data)
 }
@@ -501,14 +499,12 @@ fn apply_write_cache(on: bool, spec: &mut Spec) {
 fn ratios(view: &View<'_>) -> [u8; 2] {
     let given = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
     let [full, empty] = given.unwrap_or_default();
-    [
-        if view.realism.adaptive_ratios {
-            0
-        } else {
-            full
-        },
-        empty,
-    ]
+    let full = if view.realism.adaptive_ratios {
+        0
+    } else {
+        full
+    };
+    [full, empty]
 }
 
 fn buffer_ratios(buffer: &Buffer) -> [u8; 2] {

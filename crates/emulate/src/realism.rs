@@ -47,7 +47,6 @@ pub struct Realism {
     /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
-    /// Random seed.
     pub seed: u64,
 }
 
@@ -65,9 +64,7 @@ pub(crate) struct Disturbance {
 
 impl Disturbance {
     pub fn new(realism: Realism) -> Self {
-        let every = realism
-            .recalibration
-            .map(|recalibration| recalibration.every);
+        let every = realism.recalibration.map(|cycle| cycle.every);
         Self {
             realism,
             generator: Pcg64Mcg::seed_from_u64(realism.seed),

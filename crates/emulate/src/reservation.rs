@@ -181,10 +181,6 @@ impl Reservations {
         })
     }
 
-    pub fn reset(&mut self) {
-        self.reserved = None;
-    }
-
     /// Registers an initiator with a key; a key of zero removes its registration and reservation.
     pub fn register(&mut self, nexus: usize, key: u64, nexuses: &mut [Nexus]) {
         self.generation = self.generation.wrapping_add(1);

@@ -11,7 +11,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_wire::Sense;
 use diskarm_wire::layout::Short;
 use diskarm_wire::mode::Control;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
+use diskarm_wire::sense::{Code, Format, Key, Pointer, Specific};
 
 use crate::backing::{Backing, Store};
 use crate::realism::Realism;
@@ -178,7 +178,7 @@ impl State {
 
     pub fn reset(&mut self) {
         self.modes.current.clone_from(&self.modes.saved);
-        self.reservations.reset();
+        self.reservations.reserved = None;
         self.stopped = false;
         for nexus in &mut self.nexuses {
             nexus.query = None;
@@ -278,10 +278,8 @@ impl State {
     /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
         let control = self.modes.control();
-        encode(
-            sense,
-            control.is_some_and(|control| control.descriptor_sense),
-        )
+        let has_descriptors = control.is_some_and(|control| control.descriptor_sense);
+        encode(sense, has_descriptors)
     }
 }
 
@@ -291,10 +289,7 @@ pub(crate) fn encode(sense: &Sense, descriptor: bool) -> Vec<u8> {
     } else {
         Format::Fixed
     };
-    let mut data = vec![0; MAX_LENGTH];
-    let length = sense.emit(format, &mut data);
-    data.truncate(length);
-    data
+    sense.emit(format)
 }
 
 /// The context of a command.
@@ -441,6 +436,41 @@ pub(crate) trait Work: Send {
     }
 }
 
+/// Work of one or two device operations: `first`, then the action that `then` returns, after which
+/// the command ends.
+pub(crate) struct Steps<F> {
+    first: Option<Action>,
+    /// See [`Work::data`].
+    data: Vec<u8>,
+    then: Option<F>,
+}
+
+impl<F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send> Steps<F> {
+    pub fn new(first: Action, data: Vec<u8>, then: F) -> Self {
+        Self {
+            first: Some(first),
+            data,
+            then: Some(then),
+        }
+    }
+}
+
+impl<F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send> Work for Steps<F> {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        match self.then.take() {
+            Some(then) => then(context, &self.data),
+            None => Ok(Action::Done(Vec::new())),
+        }
+    }
+
+    fn data(&self) -> Vec<u8> {
+        self.data.clone()
+    }
+}
+
 /// The result of starting a command.
 pub(crate) enum Start {
     /// The command has completed with these data.
@@ -462,6 +492,14 @@ pub(crate) enum Answer {
 impl Start {
     pub fn work(work: impl Work + 'static) -> Self {
         Self::Work(Box::new(work))
+    }
+
+    /// Starts [`Steps`].
+    pub fn steps<F>(first: Action, data: Vec<u8>, then: F) -> Self
+    where
+        F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send + 'static,
+    {
+        Self::work(Steps::new(first, data, then))
     }
 
     /// Starts work, and answers in advance if `immediate`.

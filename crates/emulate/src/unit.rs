@@ -247,10 +247,7 @@ impl<D: Backing> Unit<D> {
     /// The time of the next event without further input.
     pub fn next_event(&self) -> Option<Instant> {
         let ready = self.ready.front().map(|(at, _)| *at);
-        [ready, self.next_internal_event()]
-            .into_iter()
-            .flatten()
-            .min()
+        ready.into_iter().chain(self.next_internal_event()).min()
     }
 
     /// Advances to `now`, or to the next response up to and including `now` and returns it. Call it

@@ -27,35 +27,21 @@ use crate::{Disk, Effort, Error, Setup};
 pub use self::facts::{Fact, Facts, Finding};
 
 /// Measures the buffer by reads alone. Everything else about the drive is `known`.
-///
-/// # Errors
-/// A command failed, or all reads are served by the buffer.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    known: &Spec,
-    effort: Effort,
-    seed: u64,
-) -> Result<Facts, Error> {
-    measure_with(Context::new(disk, setup, known, false, seed)?, effort)
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, known: &Spec) -> Result<Facts, Error> {
+    measure_with(Context::new(disk, setup, known, false)?, setup.effort)
 }
 
 /// Measures the buffer by reads and writes, given earlier `hits`. Destroys data in random blocks.
-///
-/// # Errors
-/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     known: &Spec,
     hits: &WriteHits,
-    effort: Effort,
-    seed: u64,
 ) -> Result<Facts, Error> {
-    let mut context = Context::new(disk, setup, known, true, seed)?;
+    let mut context = Context::new(disk, setup, known, true)?;
     // The overhead of hits does not show it: like the overhead of misses, it may be zero.
     context.absorbs_writes = hits.after_read.is_some();
-    measure_with(context, effort)
+    measure_with(context, setup.effort)
 }
 
 fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, Error> {
@@ -86,7 +72,6 @@ fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, E
     Ok(report(&context, &verdicts))
 }
 
-/// Converts the best specification and the verdicts to results.
 fn report(context: &Context<'_, '_>, verdicts: &[Verdict]) -> Facts {
     let fact = |(key, verdict): (&BufferKey, &Verdict)| {
         let value = key.key().get(&context.believed);

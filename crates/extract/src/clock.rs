@@ -16,11 +16,19 @@ use crate::estimate::Line;
 use crate::rotation::Rotation;
 use crate::threshold::span;
 
-/// The access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
     Write,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
 }
 
 /// Effective number of completions that the clock averages.
@@ -79,8 +87,7 @@ impl Clock {
         pass
     }
 
-    /// Returns by how much a write after `before` ends later than a read of the same sector; `None`
-    /// if too few have been observed.
+    /// Returns a write's delay relative to a read of the sector; `None` if too few were observed.
     pub fn write_later(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
         (line.points() >= LEARNT).then(|| line.value(0.0, f64::INFINITY))
@@ -104,8 +111,7 @@ impl Clock {
         end - self.pass(turns, end - half)
     }
 
-    /// Records the completion of a one-sector command served by the media after a command `before`.
-    /// Returns true if it was as expected.
+    /// Records the end of a one-sector command on the media. Returns true if it was as expected.
     pub fn see(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
         let end = ended.as_ns() as f64;
         let turns = (at.start + at.sector_angle).as_revolutions();

@@ -12,15 +12,12 @@ use diskarm_core::spec::{Bus, Key, KeyKind, Spec, Value, WriteCache};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
-/// The differences of two specifications.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The keys whose values differ, in the order of the manual. Texts, zones and seek curves are
     /// excluded, as different ones can mean the same.
     pub values: Vec<Difference>,
-    /// The difference of the block locations.
     pub layout: LayoutDifference,
-    /// Seek times of reads.
     pub reads: SeekDifference,
     /// Seek times of writes, including the time to settle.
     pub writes: SeekDifference,
@@ -28,7 +25,6 @@ pub struct Comparison {
     pub sums: Vec<(&'static str, [Span; 2])>,
 }
 
-/// A key with different values.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub key: &'static Key,
@@ -36,7 +32,6 @@ pub struct Difference {
     pub second: Option<Value>,
 }
 
-/// The difference of two layouts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutDifference {
     /// Number of blocks that both have.
@@ -53,7 +48,6 @@ pub struct LayoutDifference {
     pub cylinders_higher: Option<i64>,
 }
 
-/// The difference of two seek curves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
@@ -111,7 +105,6 @@ fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
 }
 
 impl LayoutDifference {
-    /// Compares two layouts track by track.
     pub fn new(first: &Layout, second: &Layout) -> Self {
         let blocks = first.sectors().min(second.sectors());
         let mut found = Self {
@@ -197,14 +190,12 @@ impl SeekDifference {
     }
 }
 
-/// Returns the mean of an inward and an outward seek.
 fn mean_time(times: &SeekTimes, op: Op, distance: u32) -> Span {
     let ends = (Cylinder(0), Cylinder(distance));
     let inward = times.total(op, ends, false);
     let outward = times.total(op, (ends.1, ends.0), false);
     Span::from_ns((inward + outward).as_ns() / 2)
 }
-/// The observable times of a specification.
 pub struct ObservableTimes<'a> {
     spec: &'a Spec,
     times: SeekTimes,
@@ -223,7 +214,6 @@ struct Command {
 }
 
 impl<'a> ObservableTimes<'a> {
-    /// Derives the times from a specification.
     pub fn new(spec: &'a Spec) -> Self {
         let (o, bus) = (&spec.overheads, &spec.bus);
         let connects = |time| reconnection(bus, time);
@@ -317,7 +307,6 @@ impl<'a> ObservableTimes<'a> {
         reselect + self.spec.overheads.write_completion - self.after_media
     }
 
-    /// Returns the times of requests that the buffer serves.
     fn hits(&self) -> Vec<(&'static str, Span)> {
         let (o, bus, buffer) = (&self.spec.overheads, &self.spec.bus, &self.spec.buffer);
         let hit = o.data_preparation + bus.read_sector + o.read_completion;
@@ -350,7 +339,6 @@ fn reconnection(bus: &Bus, time: Span) -> Span {
     }
 }
 
-/// Number of requests per run.
 const REQUESTS: u64 = 400;
 /// Start of each run, in percent of the blocks.
 const RUN_STARTS: [u64; 3] = [1, 50, 95];
@@ -390,7 +378,6 @@ pub fn mean_sequential_response(
     Ok(Span::from_ns(sum.as_ns() / count))
 }
 
-/// Returns the end of a request that is sent at `now` to an idle drive.
 fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     let accepted = drive.submit(now, request);
     assert!(accepted.is_ok(), "the drive is idle");

@@ -37,7 +37,6 @@ use crate::{Disk, Error, PhysicalAddress};
 /// The sector of a [`PhysicalAddress`] that represents a whole track.
 pub const WHOLE_TRACK: u32 = u32::MAX;
 
-/// The primary and the grown list of defects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defects {
     /// Defects known when the drive was made.
@@ -70,12 +69,10 @@ pub struct DefectCounts {
 
 /// Above any drive's number of defects.
 const DEFECTS_MAX: usize = 1_000_000;
-/// Number of addresses per request.
 const AT_ONCE: usize = 8_000;
 /// Bytes per address in the requested formats.
 const ADDRESS: usize = 8;
 
-/// Reads both lists of defects.
 pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     Ok(Defects {
         primary: list(disk, true)?,

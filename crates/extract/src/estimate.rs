@@ -3,7 +3,6 @@
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
-/// The value of a measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: Span,

@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
 use crate::mtbrc;
-use crate::pairs::Pairs;
+use crate::pairs::{LONG, Pairs};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
@@ -58,8 +58,7 @@ pub struct ReadHits {
     pub sector: Option<Estimate>,
     /// Service time of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Transfer time of a sector to the host, from reads of the media, if hits do not show it and
-    /// it exceeds the media time of a sector.
+    /// Like `sector`, from reads of the media, if hits do not show it and it exceeds their time.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }
@@ -85,27 +84,16 @@ pub struct WriteHits {
     pub other_zone: Span,
 }
 
-/// Time to complete read-ahead and to flush the write cache.
-const LONG: Span = Span::from_ns(250_000_000);
 /// Sizes of the larger request, as read-ahead may be short.
 const LARGE: [u16; 4] = [33, 17, 9, 5];
 /// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.
 const NEAR: f64 = 1e4;
-/// If completion times are noisy, so is the time until a command reaches the drive. Service times
-/// then also agree within this share of a revolution.
+/// Share of a revolution within which service times agree if completion times are noisy.
 const APART: f64 = 32.0;
 
 /// Measures read hits by reads alone.
-///
-/// # Errors
-/// A command failed.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    effort: Effort,
-    seed: u64,
-) -> Result<ReadHits, Error> {
-    let mut measurement = HitMeasurement::new(disk, setup, effort, seed)?;
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<ReadHits, Error> {
+    let mut measurement = HitMeasurement::new(disk, setup)?;
     let ahead =
         measurement.read_hits(|measurement, sectors| measurement.read_ahead_hit(sectors, false))?;
     let mut found = match ahead.after_read {
@@ -119,16 +107,8 @@ pub fn measure(
 }
 
 /// Measures read hits after writes, and write hits. Destroys data in random blocks.
-///
-/// # Errors
-/// A command failed.
-pub fn measure_writes(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    effort: Effort,
-    seed: u64,
-) -> Result<WriteHits, Error> {
-    let mut measurement = HitMeasurement::new(disk, setup, effort, seed)?;
+pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHits, Error> {
+    let mut measurement = HitMeasurement::new(disk, setup)?;
     let mut found = WriteHits::default();
     let mut read = measurement.services(|measurement| measurement.read_ahead_hit(1, true))?;
     if read.is_none() {
@@ -157,12 +137,11 @@ pub fn measure_writes(
     if let Some(more) = hits(Access::Read, sectors)? {
         let sector = per_sector(&here, &more, sectors);
         found.sector = Some(sector);
-        found.lands = measurement.landing(effort, sectors, sector.value)?;
+        found.lands = measurement.landing(sectors, sector.value)?;
     }
     Ok(found)
 }
 
-/// Computes the transfer time of a sector from service times of one and of several.
 fn per_sector(one: &Services, more: &Services, sectors: u16) -> Estimate {
     let steps = f64::from(sectors - 1);
     Estimate {
@@ -218,17 +197,16 @@ fn largest_cluster(services: &[Span], length: f64) -> usize {
     services.iter().map(within).max().unwrap_or(0)
 }
 
-/// Distance of a write from the arm.
 #[derive(Clone, Copy)]
 enum Far {
     Here,
-    /// On another cylinder of its zone.
     Cylinder,
     Zone,
 }
 
 struct HitMeasurement<'a, 'd> {
     pairs: Pairs<'a, 'd>,
+    effort: Effort,
     places: [Track; 3],
     /// Maximum difference of service times that agree.
     near: f64,
@@ -236,25 +214,21 @@ struct HitMeasurement<'a, 'd> {
 }
 
 impl<'a, 'd> HitMeasurement<'a, 'd> {
-    fn new(
-        disk: &'a mut Disk<'d>,
-        setup: &Setup<'a>,
-        effort: Effort,
-        seed: u64,
-    ) -> Result<Self, Error> {
-        let pairs = setup.pairs(disk, seed)?;
+    fn new(disk: &'a mut Disk<'d>, setup: &Setup<'a>) -> Result<Self, Error> {
+        let pairs = setup.pairs(disk)?;
         let scatter = setup.rotation.scatter_ns;
         // Misses are spread over a revolution.
         let mut near = NEAR + 3.0 * scatter;
         if pairs.scatters {
             near = near.max(setup.rotation.period_ns / APART);
         }
-        let calm = match effort {
+        let calm = match setup.effort {
             Effort::Quick => 5,
             Effort::Normal => 9,
             Effort::Thorough => 25,
         };
         Ok(Self {
+            effort: setup.effort,
             places: idle::zones(setup.layout),
             near,
             repeats: if pairs.scatters { 6 * calm } else { calm },
@@ -286,7 +260,6 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         Ok(Services::of(&services, self.near))
     }
 
-    /// Measures read hits of one sector and of several.
     fn read_hits(
         &mut self,
         mut once: impl FnMut(&mut Self, u16) -> Result<CommandTimes, Error>,
@@ -331,7 +304,6 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         self.read(first + SectorCount(1), sectors)
     }
 
-    /// Reads `sectors` blocks that have just been read.
     fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
         self.read(first, sectors)?;
@@ -339,7 +311,6 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         self.read(first, sectors)
     }
 
-    /// Reads a block that has just been written.
     fn written_hit(&mut self) -> Result<CommandTimes, Error> {
         let at = self.fresh().first();
         self.pairs.send(Access::Write, at, 1)?;
@@ -354,9 +325,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
-        let timed = self.pairs.disk.read(at, sectors)?;
-        self.pairs.record(Access::Read, at, sectors, &timed);
-        Ok(timed)
+        self.pairs.send_buffered(Access::Read, at, sectors)
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
@@ -383,9 +352,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
-        let timed = self.pairs.disk.write(at, sectors)?;
-        self.pairs.record(Access::Write, at, sectors, &timed);
-        Ok(timed)
+        self.pairs.send_buffered(Access::Write, at, sectors)
     }
 }
 
@@ -395,16 +362,9 @@ const MAX_ATTEMPTS: u32 = 20;
 const LEAD_TOLERANCE_NS: f64 = 5e3;
 
 impl HitMeasurement<'_, '_> {
-    /// Measures the lead of a one-sector write that the cache absorbs, on the track of a preceding
-    /// read. `None` if the arm waits for data, which writes of two and of `sectors` sectors show,
-    /// each of which takes `sector` on the bus.
-    fn landing(
-        &mut self,
-        effort: Effort,
-        sectors: u16,
-        sector: Span,
-    ) -> Result<Option<Estimate>, Error> {
-        let Some(one) = self.lead_of_hits(1, effort)? else {
+    /// Measures the lead of a one-sector absorbed write; `None` if the arm waits for data.
+    fn landing(&mut self, sectors: u16, sector: Span) -> Result<Option<Estimate>, Error> {
+        let Some(one) = self.lead_of_hits(1)? else {
             return Ok(None);
         };
         let bus = sector.as_ns() as f64;
@@ -414,7 +374,7 @@ impl HitMeasurement<'_, '_> {
         // Halfway between a slow bus and an arm that waits for all data.
         let max = f64::from(many - 1) * slower.midpoint(bus);
         for (sectors, max) in [(2, 0.0), (many, max)] {
-            let Some(more) = self.lead_of_hits(sectors, effort)? else {
+            let Some(more) = self.lead_of_hits(sectors)? else {
                 return Ok(None);
             };
             let longer = more.median - one.median;
@@ -427,12 +387,8 @@ impl HitMeasurement<'_, '_> {
     }
 
     /// Measures the lead of absorbed writes of this size; `None` if later reads do not reveal it.
-    fn lead_of_hits(
-        &mut self,
-        sectors: u16,
-        effort: Effort,
-    ) -> Result<Option<ThresholdEstimate>, Error> {
-        let (narrow, max) = mtbrc::precision(effort);
+    fn lead_of_hits(&mut self, sectors: u16) -> Result<Option<ThresholdEstimate>, Error> {
+        let (narrow, max) = mtbrc::precision(self.effort);
         let mut threshold = Threshold::default();
         let mut in_vain = 0;
         for _ in 0..max {
@@ -488,11 +444,9 @@ impl HitMeasurement<'_, '_> {
 /// Sizes in sectors of the reads that detect and measure a slower bus, unless tracks are short.
 const DETECTION_SECTORS: u16 = 9;
 const RATE_SECTORS: u16 = 33;
-/// Minimum detectable difference per sector, in nanoseconds.
 const MIN_PER_SECTOR_NS: f64 = 2e3;
 
 impl HitMeasurement<'_, '_> {
-    /// Measures the transfer time of a sector on a bus that is slower than the media.
     fn slow_bus(&mut self) -> Result<Option<Estimate>, Error> {
         let track = self.places[0].sectors();
         let max = |sectors: u16| sectors.min((track / 4).max(2) as u16);
@@ -522,8 +476,7 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures by how much reads of `sectors` end after their last sector, within half a
-    /// revolution of `about`, in nanoseconds.
+    /// Measures how late reads end after their last sector, within half a revolution of `about` ns.
     fn late(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.agreeing(|measurement| {
             let first = measurement.fresh().first();

@@ -34,15 +34,12 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
-use crate::pairs::Pairs;
-use crate::rotation::Rotation;
+use crate::pairs::{LONG, Pairs};
+use crate::rotation::{self, Rotation};
 use crate::threshold::{Threshold, span};
 use crate::track::{Rests, Track, next_track};
-use crate::{Disk, Error};
+use crate::{Disk, Effort, Error};
 
-/// Minimum rest for detecting read-ahead.
-const LONG: Span = Span::from_ns(250_000_000);
-/// Maximum distance of read-ahead in blocks.
 const FAR: u64 = 16_384;
 /// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
 const PAIRS: u32 = 450;
@@ -51,8 +48,7 @@ const NEAR: u32 = 120;
 const AHEAD: f64 = 1.0 / 3.0;
 /// Number of contradictory pairs that show that the arm is not free immediately.
 const CONTRADICTIONS: usize = 2;
-/// If completion times are noisy, so is the time until a command reaches the drive. Contradictions
-/// by less than this share of a sector do not count.
+/// Share of a sector by which trials must contradict each other if completion times are noisy.
 const LATE: f64 = 6.0;
 
 /// Accepted probability of mistaking a buffered block for an unbuffered one; about 100 are tested.
@@ -69,9 +65,6 @@ pub struct Idle {
 }
 
 /// Measures when the arm is free, by reads alone.
-///
-/// # Errors
-/// A command failed, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -107,8 +100,7 @@ pub fn measure(
 /// Maximum share of a revolution of a track switch that is covered by its skew.
 const COVERED: f64 = 0.5;
 
-/// Returns the revolutions needed to read ahead `blocks` after the first block of `place`, with a
-/// share of one for each track switch and for the start.
+/// Returns the revolutions to read ahead `blocks`, with a share of one for each track switch.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
@@ -211,8 +203,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 
-/// Measures the blocks read ahead after a read of the first block of `place`, or of another
-/// cylinder with the same number of sectors per track.
+/// Measures the blocks read ahead after the first block of cylinders equivalent to `place`'s.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !brings(pairs, place, 1)? {
         return Ok(SectorCount(0));
@@ -260,8 +251,7 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// Returns the number of apparent misses needed to show that the block is not buffered, if a hit
-/// resembles a miss with this probability.
+/// Returns the number of misses that show a miss, if a hit resembles one with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -269,8 +259,7 @@ fn enough_tied(chance: f64) -> u32 {
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` beyond the first of a cylinder like `place`'s seems to be in the
-/// buffer, after a read of the first and a rest.
+/// Returns true if the block `far` after the first of a cylinder is buffered after a rest.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
@@ -280,8 +269,7 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     }
     pairs.send(Access::Read, first, 1)?;
     pairs.rest(rest);
-    let read = pairs.disk.read(at, 1)?;
-    pairs.record(Access::Read, at, 1, &read);
+    let read = pairs.send_buffered(Access::Read, at, 1)?;
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())
@@ -292,17 +280,33 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
 pub struct Setup<'a> {
     pub layout: &'a Layout,
     pub rotation: Rotation,
-    /// The time after a read until the arm is free.
     pub idle: Idle,
+    pub effort: Effort,
+    /// Seed of the random decisions of each measurement.
+    pub seed: u64,
 }
 
 impl<'a> Setup<'a> {
-    pub(crate) fn pairs<'d>(
-        &self,
-        disk: &'a mut Disk<'d>,
+    /// Measures the rotation and the idle time of a drive with a known layout, by reads alone.
+    pub fn measure(
+        disk: &mut Disk<'_>,
+        layout: &'a Layout,
+        effort: Effort,
         seed: u64,
-    ) -> Result<Pairs<'a, 'd>, Error> {
-        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, seed)?;
+    ) -> Result<Self, Error> {
+        let rotation = rotation::measure(disk, effort, seed)?;
+        let idle = measure(disk, layout, &rotation, seed)?;
+        Ok(Self {
+            layout,
+            rotation,
+            idle,
+            effort,
+            seed,
+        })
+    }
+
+    pub(crate) fn pairs<'d>(&self, disk: &'a mut Disk<'d>) -> Result<Pairs<'a, 'd>, Error> {
+        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, self.seed)?;
         pairs.idle = self.idle.rest;
         pairs.rests = self.idle.rests(self.layout);
         Ok(pairs)

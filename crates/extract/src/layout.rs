@@ -12,11 +12,12 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
 use diskarm_core::units::Lbn;
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
+use crate::rotation::below;
 use crate::{Disk, Error};
 use phases::{Phases, apart};
 use zone_map::IN_LINE;
@@ -56,11 +57,9 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// A layout, the method that found it, and why other methods did not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayoutFinding {
     pub found: MeasuredLayout,
-    /// The first method that led to a layout.
     pub method: Method,
     /// The methods tried before it, each with the reason for which it failed.
     pub refused: Vec<(Method, String)>,
@@ -68,7 +67,6 @@ pub struct LayoutFinding {
     pub defects: Result<Defects, String>,
 }
 
-/// Blocks that [`check_by_reads`] reads.
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads of each.
 const READS: u32 = 64;
@@ -114,8 +112,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors on larger ones: their reported locations and their
-/// read times both refer to physical sectors, not to blocks.
+/// Refuses drives that emulate small sectors: their locations and times are of physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {
@@ -136,7 +133,6 @@ fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     }
 }
 
-/// Reads random blocks and compares their end angles with the layout.
 fn check_by_reads(
     disk: &mut Disk<'_>,
     geometry: &Geometry,
@@ -155,8 +151,7 @@ fn check_by_reads(
     let (origin, _) = end(0);
     let mut misses = 0;
     for _ in 0..CHECKED_BLOCKS {
-        let wide = u128::from(generator.next_u64()) * u128::from(phases.capacity());
-        let at = (wide >> 64) as u64;
+        let at = below(phases.capacity(), &mut generator);
         let (angle, width) = end(at);
         let expected = (angle - origin).rem_euclid(1.0);
         let tolerance = phases.within(READS).max(IN_LINE * width);

@@ -37,33 +37,35 @@ use crate::threshold::{Threshold, span};
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
-/// A kind of pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Accesses of X and Y.
     pub accesses: (Access, Access),
     pub sectors: (u16, u16),
-    /// Position of Y relative to X.
     pub to: To,
 }
 
-/// The position of the second request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     SameTrack,
-    /// On another track of the cylinder.
     OtherTrack,
     /// This many cylinders inward, under the same head.
     Cylinders(u32),
 }
 
+impl Kind {
+    pub fn one_sector(accesses: (Access, Access), to: To) -> Self {
+        Self {
+            accesses,
+            sectors: (1, 1),
+            to,
+        }
+    }
+}
+
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = |access| match access {
-            Access::Read => "read",
-            Access::Write => "write",
-        };
-        let (x, y) = (name(self.accesses.0), name(self.accesses.1));
+        let (x, y) = self.accesses;
         let (x_sectors, y_sectors) = self.sectors;
         write!(
             f,
@@ -90,7 +92,6 @@ pub struct Mtbrc {
     pub host: Span,
 }
 
-/// A pair of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// From the pass of X's first sector to the next of Y's after its sending.
@@ -101,36 +102,16 @@ pub struct Pair {
     pub caught: bool,
 }
 
-/// Measures MTBRC(X, Y). Destroys data in random blocks if X or Y writes.
-///
-/// # Errors
-/// A command failed, there are no such pairs, or too few reads were served by the media.
+/// Returns MTBRC(X, Y) and all pairs. Destroys data in random blocks if X or Y writes.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     kind: Kind,
-    effort: Effort,
-    seed: u64,
-) -> Result<Mtbrc, Error> {
-    Ok(scatter(disk, setup, kind, effort, seed)?.0)
-}
-
-/// Like [`measure`], but also returns all pairs.
-///
-/// # Errors
-/// See [`measure`].
-pub fn scatter(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    kind: Kind,
-    effort: Effort,
-    seed: u64,
 ) -> Result<(Mtbrc, Vec<Pair>), Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
-    let mut zones = Vec::new();
-    for zone in 0..3 {
-        zones.push(in_zone(&mut pairs, kind, zone, effort)?);
-    }
+    let mut pairs = setup.pairs(disk)?;
+    let zones: Vec<Zone> = (0..3)
+        .map(|zone| in_zone(&mut pairs, kind, zone, setup.effort))
+        .collect::<Result<_, _>>()?;
     let period = pairs.clock.period();
     let trials = zones.iter().flat_map(|zone| &zone.search.trials);
     let all = trials.map(|trial| {
@@ -141,7 +122,6 @@ pub fn scatter(
             caught: missed.abs() < period / 2.0,
         }
     });
-    let all = all.collect();
     let mean = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>() / 3.0;
     let max = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
     let found = Mtbrc {
@@ -157,21 +137,7 @@ pub fn scatter(
         ),
         host: span(mean(&|zone| zone.host)),
     };
-    Ok((found, all))
-}
-
-/// Measures the threshold of leads on one track, for one sector each, in nanoseconds.
-pub(crate) fn still(
-    pairs: &mut Pairs<'_, '_>,
-    accesses: (Access, Access),
-    effort: Effort,
-) -> Result<f64, Error> {
-    let kind = Kind {
-        accesses,
-        sectors: (1, 1),
-        to: To::SameTrack,
-    };
-    Ok(threshold(pairs, kind, effort)?.value.as_ns() as f64)
+    Ok((found, all.collect()))
 }
 
 /// Measures the threshold of leads as the mean of three zones.
@@ -212,7 +178,6 @@ pub(crate) struct Zone {
     to_pass: f64,
 }
 
-/// Measures the pairs of a kind in the first, middle or last zone.
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -242,7 +207,6 @@ pub(crate) fn in_zone(
     })
 }
 
-/// Returns the tracks of X and Y.
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {

@@ -44,11 +44,10 @@ use crate::mtbrc::{self, Kind, To};
 use crate::pairs::Pairs;
 use crate::threshold::{Threshold, span};
 use crate::track::Track;
-use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+use crate::{Disk, Error, Estimate, Setup, idle};
 
 pub use wait::{Unsure, Wait};
 
-/// Overheads that reads alone determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     /// Lead of a read on the track of a preceding read.
@@ -91,16 +90,8 @@ const BEFORE: [Access; 2] = [Access::Read, Access::Write];
 const DIFFERENT: f64 = 1e4;
 
 /// Measures the overheads of reads by reads alone.
-///
-/// # Errors
-/// A command failed, or too few reads were served by the media.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    effort: Effort,
-    seed: u64,
-) -> Result<Reads, Error> {
-    let mut leads = Leads::new(disk, setup, effort, seed)?;
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Reads, Error> {
+    let mut leads = Leads::new(disk, setup)?;
     let both = (Access::Read, Access::Read);
     let still = leads.of(both, 1, To::SameTrack)?;
     let other = match setup.layout.surfaces() {
@@ -117,16 +108,8 @@ pub fn measure(
 }
 
 /// Measures the overheads of writes. Destroys data in random blocks.
-///
-/// # Errors
-/// A command failed, or too few requests were served by the media.
-pub fn measure_writes(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    effort: Effort,
-    seed: u64,
-) -> Result<Writes, Error> {
-    let mut leads = Leads::new(disk, setup, effort, seed)?;
+pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Writes, Error> {
+    let mut leads = Leads::new(disk, setup)?;
     let read_after_write = leads.of((Access::Write, Access::Read), 1, To::SameTrack)?;
     let (mut still, mut seeking) = ([read_after_write; 2], [read_after_write; 2]);
     let other_track = match setup.layout.surfaces() {
@@ -156,20 +139,13 @@ pub fn measure_writes(
 struct Leads<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     setup: Setup<'a>,
-    effort: Effort,
 }
 
 impl<'a, 'd> Leads<'a, 'd> {
-    fn new(
-        disk: &'a mut Disk<'d>,
-        setup: &Setup<'a>,
-        effort: Effort,
-        seed: u64,
-    ) -> Result<Self, Error> {
+    fn new(disk: &'a mut Disk<'d>, setup: &Setup<'a>) -> Result<Self, Error> {
         Ok(Self {
-            pairs: setup.pairs(disk, seed)?,
+            pairs: setup.pairs(disk)?,
             setup: *setup,
-            effort,
         })
     }
 
@@ -180,7 +156,7 @@ impl<'a, 'd> Leads<'a, 'd> {
             sectors: (1, sectors),
             to,
         };
-        mtbrc::threshold(&mut self.pairs, kind, self.effort)
+        mtbrc::threshold(&mut self.pairs, kind, self.setup.effort)
     }
 
     /// Measures the lead of a write on another cylinder, minus the extra time of a read there.
@@ -191,8 +167,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(write - (read - still))
     }
 
-    /// Chooses the share of the stroke over which seeks before writes vary least: the first of a
-    /// few without variation, if possible.
+    /// Chooses the share of the stroke over which seeks before writes vary least.
     fn steady(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
@@ -222,7 +197,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         let middle = idle::zones(layout)[1].cylinder();
         let distance = layout.cylinders() / share;
         let ends = [middle + distance, middle.saturating_sub(distance)];
-        let (narrow, max) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.setup.effort);
         let [inward, outward] = ends.map(|there| -> Result<Estimate, Error> {
             let (from, to) = (near(middle)?, near(there)?);
             let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
@@ -236,7 +211,7 @@ impl<'a, 'd> Leads<'a, 'd> {
 
     /// Measures the lead of a write that continues the previous one.
     fn in_sequence(&mut self) -> Result<Estimate, Error> {
-        let (narrow, max) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.setup.effort);
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
         for _ in 0..max {
@@ -254,7 +229,6 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 }
 
-/// Returns the mean of two estimates.
 fn mean(a: Estimate, b: Estimate) -> Estimate {
     let half = |a: Span, b: Span| Span::from_ns((a.as_ns() + b.as_ns()) / 2);
     Estimate {

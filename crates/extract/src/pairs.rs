@@ -14,11 +14,13 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::{Access, Clock};
-use crate::rotation::{Rotation, warm_up};
+use crate::rotation::{Rotation, below, warm_up};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::{EquivalentCylinders, Rests, Track};
 use crate::{CommandTimes, Disk, Error};
 
+/// Long enough to complete read-ahead, to fill a segment, and to flush the write cache.
+pub(crate) const LONG: Span = Span::from_ns(250_000_000);
 /// Completion times that deviate by more than this are considered noisy, in nanoseconds.
 const SCATTERS: f64 = 1e3;
 /// Above this many failures the drive is considered broken.
@@ -40,7 +42,6 @@ pub(crate) struct Trial {
     pub off: f64,
 }
 
-/// Sends pairs of commands.
 pub(crate) struct Pairs<'a, 'd> {
     pub disk: &'a mut Disk<'d>,
     pub layout: &'a Layout,
@@ -110,9 +111,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(pairs)
     }
 
-    /// Returns a random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.generator.next_u64()) * u128::from(end)) >> 64) as u64
+        below(end, &mut self.generator)
     }
 
     /// Returns a random number in [0, 1).
@@ -120,7 +120,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Leaves the drive idle.
     pub fn rest(&mut self, span: Span) {
         self.disk.rest(span);
         self.last.rested += span.as_ns() as f64;
@@ -141,8 +140,22 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Records that a command was sent.
-    pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
+    /// Reads or writes, possibly in the buffer.
+    pub fn send_buffered(
+        &mut self,
+        access: Access,
+        at: Lbn,
+        sectors: u16,
+    ) -> Result<CommandTimes, Error> {
+        let timed = match access {
+            Access::Read => self.disk.read(at, sectors)?,
+            Access::Write => self.disk.write(at, sectors)?,
+        };
+        self.record(access, at, sectors, &timed);
+        Ok(timed)
+    }
+
+    fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command has no predecessor.
         let is_first = self.last.ended == 0.0;
@@ -185,8 +198,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the track of the head when the second command of a pair arrives, whose first one was
-    /// sent to `from`; `None` if it is unknown.
+    /// Returns the track of the head when the second command of a pair arrives, if it is known.
     pub fn rests(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.rests) {
             (Access::Read, Some(rests)) => rests.track(self.layout, from),
@@ -201,8 +213,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         here && self.last.access == Access::Write && self.last.sectors == sectors
     }
 
-    /// Sends the second command of a pair, to a run of `sectors` on `track` that passes `lead`
-    /// later. Returns `None` if it was served by the buffer, as its completion time shows.
+    /// Sends the second command of a pair. Returns `None` if it was served by the buffer.
     pub fn catch(
         &mut self,
         access: Access,
@@ -250,8 +261,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.ended + self.last.rested + self.delay + lead
     }
 
-    /// Rests until a run of `sectors` on `track` is about `lead` ahead. Returns its first block and
-    /// its pass; `None` if there is no such run.
+    /// Rests until a run on `track` is about `lead` ahead. Returns its first block and its pass.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;

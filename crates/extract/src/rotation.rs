@@ -37,7 +37,6 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Line;
 use crate::{Disk, Effort, Error};
 
-/// The rotation of a drive, and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
     pub period_ns: f64,
@@ -45,7 +44,6 @@ pub struct Rotation {
     pub uncertainty_ns: f64,
     /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
     pub scatter_ns: f64,
-    /// Number of reads measured.
     pub samples: u64,
     pub rereads: Rereads,
 }
@@ -60,7 +58,6 @@ pub enum Rereads {
     FromBuffer,
 }
 
-/// Minimum and maximum period in nanoseconds.
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
 const FIRST: usize = 24;
@@ -79,9 +76,6 @@ const CALM_NS: f64 = 1e3;
 const FAR_OFF: f64 = 6.0;
 
 /// Measures the rotation period by reads alone.
-///
-/// # Errors
-/// A command failed, or the reads have no common period.
 pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     warm_up(disk, &mut generator)?;
@@ -111,11 +105,10 @@ fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
     Lbn(below(disk.sectors().0, generator))
 }
 
-fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
+pub(crate) fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
-/// The limits of an effort.
 struct Limits {
     /// Target interval in nanoseconds.
     narrow: f64,
@@ -140,7 +133,6 @@ impl Limits {
     }
 }
 
-/// Reads one block from the media repeatedly.
 struct Reader<'a, 'd> {
     disk: &'a mut Disk<'d>,
     block: Lbn,
@@ -210,7 +202,6 @@ impl<'a, 'd> Reader<'a, 'd> {
         })
     }
 
-    /// Returns the line through the completions so far.
     fn fit(&self, period: f64) -> Result<Fit, Error> {
         let mut fit = Fit::new(self.ends[0], period);
         for &ended in &self.ends {
@@ -219,7 +210,6 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(fit)
     }
 
-    /// Estimates the period from reads that are not delayed by the previous one.
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
             let pause = below(PAUSE_NS, generator);
@@ -229,8 +219,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(coherent(&self.ends))
     }
 
-    /// Returns true if a block that is read again immediately waits for most of a revolution, that
-    /// is, if it is not buffered.
+    /// Fails if a block that is read again does not wait for most of a revolution.
     fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
@@ -278,8 +267,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the largest period with all completions so far in phase; if they are noisy, all
-    /// except one outlier. A late completion may be in phase only at a fraction of the period.
+    /// Returns the largest period with all completions in phase, or all but one if they are noisy.
     fn coherent(&self) -> Option<f64> {
         let all = coherent(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -392,8 +380,7 @@ impl Fit {
             / self.uncertainty().max(1e-3)
     }
 
-    /// Records a completion, unless it deviates by a quarter of a revolution or more, after a retry
-    /// or a pause of the host.
+    /// Records a completion unless it deviates by a quarter of a revolution or more.
     fn add(&mut self, ended: f64) -> Result<(), Error> {
         let since = ended - self.first;
         let is_known = self.line.points() >= 3;

@@ -40,14 +40,13 @@ use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Access;
-use crate::{Disk, Effort, Error, Estimate, Setup, mtbrc};
+use crate::{Disk, Error, Estimate, Setup};
 use curve::Curve;
 pub(crate) use plan::{
     Measured, Way, coarse_first, distances, first_pair, refinements, sharpest, tracks,
 };
 use plan::{NARROW, narrow};
 
-/// A curve of seek times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
     /// In ascending order of distance; times in between are interpolated linearly.
@@ -59,49 +58,31 @@ pub struct Seeks {
     pub remark: Option<String>,
 }
 
-/// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeekPoint {
     /// Seek distance in cylinders.
     pub distance: u32,
     /// Mean of both directions, strictly the 50th percentile.
     pub mean: Estimate,
-    /// The 95th percentile.
+    /// 95th percentile of both directions.
     pub maximum: Span,
 }
 
 /// Measures seeks before reads, by reads alone.
-///
-/// # Errors
-/// A command failed, a distance is impossible, or too few reads were served by the media.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    effort: Effort,
-    seed: u64,
-) -> Result<Seeks, Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
-    let still = mtbrc::still(&mut pairs, (Access::Read, Access::Read), effort)?;
-    Curve::new(&mut pairs, Access::Read, still, effort).measure(effort)
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Seeks, Error> {
+    Curve::new(disk, setup, Access::Read)?.measure()
 }
 
 /// Measures seeks from writes to writes, unless they differ from `reads` by a constant. Destroys
 /// data in random blocks.
 ///
 /// Times are relative to a write on the track of the previous one, and include settling for writes.
-///
-/// # Errors
-/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     reads: &Seeks,
-    effort: Effort,
-    seed: u64,
 ) -> Result<Option<Seeks>, Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
-    let still = mtbrc::still(&mut pairs, (Access::Write, Access::Write), effort)?;
-    let writes = Curve::new(&mut pairs, Access::Write, still, effort).measure(effort)?;
+    let writes = Curve::new(disk, setup, Access::Write)?.measure()?;
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 

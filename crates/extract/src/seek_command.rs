@@ -44,7 +44,6 @@ use crate::threshold::span;
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// Mean and maximum seek curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// In ascending order of distance; times in between are interpolated linearly.
@@ -55,7 +54,6 @@ pub struct Curves {
     pub discarded: (u64, u64),
 }
 
-/// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// Seek distance in cylinders.
@@ -68,17 +66,6 @@ pub struct Point {
     pub directions: (Span, Span),
 }
 
-/// The difference of two curves of the same drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
-    /// Distance of the largest difference, in cylinders.
-    pub distance: u32,
-    /// The mean by SEEK, and by MTBRC.
-    pub times: (Span, Span),
-    /// Mean absolute difference.
-    pub mean: Span,
-}
-
 /// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
@@ -87,17 +74,9 @@ const OUTLIER: f64 = 0.1;
 
 /// Measures the curves. `first` is the access of the first command of the MTBRC pairs, which
 /// destroys data in random blocks if it writes.
-///
-/// # Errors
-/// A command failed, SEEK does not wait for the arm, or too few reads were served by the media.
-pub fn measure(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    first: Access,
-    effort: Effort,
-    seed: u64,
-) -> Result<Curves, Error> {
-    let single = single(disk, setup, first, effort, seed)?;
+pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Curves, Error> {
+    let single = single(disk, setup, first)?;
+    let effort = setup.effort;
     let layout = setup.layout;
     let ends = reach(layout);
     let mut raw: Vec<Measured> = Vec::new();
@@ -166,21 +145,11 @@ fn reach(layout: &Layout) -> (u32, u32) {
 }
 
 /// Measures the time of a movement over one cylinder.
-fn single(
-    disk: &mut Disk<'_>,
-    setup: &Setup<'_>,
-    first: Access,
-    effort: Effort,
-    seed: u64,
-) -> Result<Estimate, Error> {
-    let mut pairs = setup.pairs(disk, seed)?;
+fn single(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Estimate, Error> {
+    let mut pairs = setup.pairs(disk)?;
     let mut lead = |to| {
-        let kind = Kind {
-            accesses: (first, Access::Read),
-            sectors: (1, 1),
-            to,
-        };
-        mtbrc::threshold(&mut pairs, kind, effort)
+        let kind = Kind::one_sector((first, Access::Read), to);
+        mtbrc::threshold(&mut pairs, kind, setup.effort)
     };
     Ok(lead(To::Cylinders(1))? - lead(To::SameTrack)?)
 }
@@ -225,8 +194,7 @@ impl Measured {
         times.sum::<f64>() / self.means.len() as f64
     }
 
-    /// Returns half the 95 % interval of the mean, from the times at each starting point, as the
-    /// starting points are not a sample.
+    /// Returns half the 95 % interval of the mean: starting points are not a sample.
     fn uncertainty(&self) -> f64 {
         let free = self.kept.saturating_sub(2 * self.means.len() as u64).max(1) as f64;
         2.0 * (self.scatter / free / self.kept.max(1) as f64).sqrt()
@@ -257,7 +225,6 @@ fn amount(effort: Effort) -> (u32, usize) {
     }
 }
 
-/// Measures seeks over a distance between cylinders `first` and `last`.
 fn over(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -294,8 +261,7 @@ fn over(
     Ok(measured)
 }
 
-/// Returns blocks `distance` cylinders apart, from `outer` or a cylinder near it inward; under one
-/// head if both cylinders have blocks there.
+/// Returns blocks `distance` cylinders apart near `outer`, under one head if possible.
 fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
     let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
     let there = shifts.flatten().filter(|at| at + distance <= last);
@@ -309,8 +275,7 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
 }
 
 impl Curves {
-    /// Converts the mean curve to the form of an MTBRC measurement, with the extra time of inward
-    /// seeks as the median over all distances.
+    /// Converts the mean curve to the form of an MTBRC measurement.
     pub fn mean(&self) -> Seeks {
         let half = |point: &Point| {
             let (inward, outward) = point.directions;
@@ -333,38 +298,5 @@ impl Curves {
             },
             remark: None,
         }
-    }
-
-    /// Compares these curves with MTBRC's.
-    pub fn compare(&self, other: &Seeks) -> Difference {
-        let by_mtbrc = |distance: u32| {
-            let next = other
-                .points
-                .partition_point(|point| point.distance < distance);
-            let next = next.min(other.points.len() - 1);
-            let after = &other.points[next];
-            if after.distance <= distance || next == 0 {
-                return after.mean.value.as_ns() as f64;
-            }
-            let before = &other.points[next - 1];
-            let share =
-                f64::from(distance - before.distance) / f64::from(after.distance - before.distance);
-            let [from, to] = [before, after].map(|point| point.mean.value.as_ns() as f64);
-            from + share * (to - from)
-        };
-        let mut worst = Difference::default();
-        let (mut max, mut sum) = (-1.0, 0.0);
-        for point in &self.points {
-            let (one, other) = (point.mean.value, by_mtbrc(point.distance));
-            let apart = (one.as_ns() as f64 - other).abs();
-            sum += apart;
-            if apart > max {
-                max = apart;
-                worst.distance = point.distance;
-                worst.times = (one, span(other));
-            }
-        }
-        worst.mean = span(sum / self.points.len().max(1) as f64);
-        worst
     }
 }

@@ -2,7 +2,8 @@
 
 use diskarm_core::spec::{Key, KeyKind, Value};
 use diskarm_core::units::Span;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A geometry, as the text of a specification.
 pub(crate) mod geometry {
@@ -32,21 +33,11 @@ pub(crate) mod geometry {
     }
 }
 
-/// The path of a key.
-pub(crate) mod path {
-    use diskarm_core::spec::Key;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(path: &'static str, to: S) -> Result<S::Ok, S::Error> {
-        path.serialize(to)
-    }
-
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
-        let path = String::deserialize(from)?;
-        let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
-        Ok(key.path)
-    }
+/// Parses the path of a key.
+pub(crate) fn path<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
+    let path = String::deserialize(from)?;
+    let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
+    Ok(key.path)
 }
 
 /// A value of a buffer or bus key: no text, curve, zones or policy.
@@ -83,7 +74,6 @@ impl PlainValue {
     }
 }
 
-/// Returns the static string for a word.
 fn find_word(word: &str) -> Option<&'static str> {
     let words = Key::all().into_iter().filter_map(|key| match key.kind {
         KeyKind::Word(words) => Some(words),
@@ -107,7 +97,6 @@ pub(crate) mod value {
     }
 }
 
-/// Serializes a value that may be absent.
 pub(crate) mod maybe_value {
     use diskarm_core::spec::Value;
     use serde::de::Error;

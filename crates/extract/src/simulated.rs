@@ -8,6 +8,7 @@ use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::rotation::below;
 use crate::{Data, Reply, Transport, TransportError};
 
 /// Delay between the end of a command and the next command, uniform between two bounds.
@@ -63,7 +64,7 @@ impl SimulatedDrive {
 
     fn delay(&mut self) -> Span {
         let width = (self.host.max - self.host.min).as_ns() as u64 + 1;
-        let random = (u128::from(self.generator.next_u64()) * u128::from(width)) >> 64;
+        let random = below(width, &mut self.generator);
         self.host.min + Span::from_ns(random as i64)
     }
 

@@ -24,7 +24,6 @@ use measurements::Context;
 /// Opens a connection to the drive; the seed is for a simulated drive and its host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
-/// The reason for which a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The transport failed. The checkpoint contains all earlier measurements.
@@ -33,9 +32,7 @@ pub enum RunError {
         during: Option<&'static str>,
         broken: TransportError,
     },
-    /// The drive does not answer like a disk.
     Drive(Error),
-    /// The checkpoint could not be saved.
     Checkpoint(String),
 }
 
@@ -54,7 +51,6 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Reads the drive's identity.
 pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     let broken = |broken| RunError::Transport {
         during: None,
@@ -68,8 +64,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Makes the measurements that `checkpoint` does not contain yet. Fails if the transport does, or
-/// the observer cannot save the checkpoint.
+/// Makes the missing measurements. Fails if the transport does or a checkpoint is not saved.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
@@ -106,8 +101,15 @@ fn measure(
     let options = checkpoint.options;
     let seed = measurement.seed(options.seed);
     let transport = connect(seed).map_err(stopped)?;
-    let so_far = progress(checkpoint, measurement);
-    let mut observed = ObservedTransport::new(transport, so_far, observer);
+    let before = progress(checkpoint, measurement);
+    observer.progressed(&before);
+    let mut observed = ObservedTransport {
+        began: transport.now(),
+        transport,
+        observer,
+        before,
+        commands: 0,
+    };
     let limits = limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut observed).and_then(|disk| {
@@ -129,7 +131,6 @@ fn measure(
     }
 }
 
-/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub measurement: &'static Measurement,
@@ -142,7 +143,6 @@ pub struct Progress {
     pub left: Span,
 }
 
-/// Observes the progress of a run.
 pub trait Observer {
     /// Called at the start of each measurement and after each command.
     fn progressed(&mut self, progress: &Progress);
@@ -151,13 +151,11 @@ pub trait Observer {
     fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
-/// Returns true if a measurement is still to be made.
 fn is_pending(checkpoint: &Checkpoint, measurement: &Measurement) -> bool {
     checkpoint.record(measurement.name).is_none()
         && (checkpoint.options.writes || !measurement.writes)
 }
 
-/// Returns the progress at the start of a measurement.
 fn progress(checkpoint: &Checkpoint, measurement: &'static Measurement) -> Progress {
     let effort = checkpoint.options.effort;
     let all = MEASUREMENTS.iter();
@@ -172,7 +170,6 @@ fn progress(checkpoint: &Checkpoint, measurement: &'static Measurement) -> Progr
     }
 }
 
-/// Returns the outcome of a measurement that cannot be made.
 fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcome> {
     let missing = |name: &&str| match &checkpoint.record(name)?.outcome {
         Outcome::Done => None,
@@ -201,12 +198,10 @@ fn max(effort: Effort) -> (u64, f64) {
     }
 }
 
-/// Factor by which a run may take longer where command completions scatter by more than this many
-/// nanoseconds: means of many are as exact as single ones that do not scatter.
+/// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
 const SCATTERED: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: the remaining time of the run without the time kept for
-/// others. Drives that answer as expected stay far below.
+/// Returns the limits of `measurement`: the remaining time without that kept for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
     let (commands, minutes) = max(options.effort);
@@ -234,33 +229,17 @@ struct ObservedTransport<'a> {
     commands: u64,
 }
 
-impl<'a> ObservedTransport<'a> {
-    pub fn new(
-        transport: Box<dyn Transport>,
-        before: Progress,
-        observer: &'a mut dyn Observer,
-    ) -> Self {
-        observer.progressed(&before);
-        Self {
-            began: transport.now(),
-            transport,
-            observer,
-            before,
-            commands: 0,
-        }
-    }
-
+impl ObservedTransport<'_> {
     fn report(&mut self) {
         let so_far = self.transport.now() - self.began;
         let usual = self.before.measurement.usual(self.before.effort);
-        let over = if so_far < usual { so_far } else { usual };
         let progress = Progress {
             cost: Cost {
                 commands: self.before.cost.commands + self.commands,
                 time: self.before.cost.time + so_far,
                 ..self.before.cost
             },
-            left: (self.before.left - over).max(Span::ZERO),
+            left: (self.before.left - so_far.min(usual)).max(Span::ZERO),
             ..self.before
         };
         self.observer.progressed(&progress);

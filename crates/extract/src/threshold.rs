@@ -34,7 +34,6 @@ pub(crate) struct ThresholdEstimate {
 }
 
 impl ThresholdEstimate {
-    /// Returns true if the trials bound the error.
     pub fn is_bounded(&self) -> bool {
         self.uncertainty.is_finite()
     }
@@ -49,7 +48,6 @@ impl ThresholdEstimate {
     }
 }
 
-/// Converts nanoseconds to a span.
 pub(crate) fn span(ns: f64) -> Span {
     Span::from_ns(ns.round() as i64)
 }
@@ -101,8 +99,7 @@ impl Threshold {
         self.caught.push(caught);
     }
 
-    /// Returns the largest value that missed and the smallest that caught, without outliers; the
-    /// first is larger if the trials disagree.
+    /// Returns the largest miss and the smallest catch, without outliers. They may overlap.
     fn bracket(&self) -> (f64, f64) {
         let sorted = |values: &[f64]| {
             let mut sorted = values.to_vec();
@@ -151,7 +148,6 @@ impl Threshold {
             && (!self.doubted || self.by_chance((low, high)).is_within(2.0 * wanted))
     }
 
-    /// Fits a threshold that may vary to trials that agree.
     fn by_chance(&self, (low, high): (f64, f64)) -> Logistic {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
@@ -167,8 +163,7 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for a half interval of `wanted`, given a random number below
-    /// 1.
+    /// Returns the next value to try for a half interval of `wanted`, given a number in [0, 1).
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
@@ -198,7 +193,6 @@ impl Threshold {
         }
     }
 
-    /// Returns the current estimate.
     pub fn found(&self) -> ThresholdEstimate {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
@@ -237,13 +231,11 @@ impl Threshold {
 
 /// Initial scale of contradictory trials, in nanoseconds.
 const INITIAL_SCALE_NS: f64 = 2.5e4;
-/// Half the 95th percentile of the chi-square distribution: the difference of the log-likelihood
-/// between the median and the ends of its 95 % interval.
+/// Half the 95th percentile of chi-square: the drop of the log-likelihood to the interval's ends.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
 /// Twice that for consistent trials, which may agree by chance and are evaluated after each one.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
-/// A median with a larger error, in scales, is unknown: trials that are all so far away are equally
-/// likely for any median between them.
+/// A larger error of the median means unknown: all medians between distant trials are as likely.
 const MAX_ERROR_SCALES: f64 = 40.0;
 
 /// Returns the logarithm of the probability of a trial at `x` scales above the median.
@@ -252,7 +244,6 @@ fn log_probability(x: f64, caught: bool) -> f64 {
     -(-score).exp().ln_1p().min(1e9)
 }
 
-/// The logistic distribution of a threshold that varies.
 #[derive(Clone, Debug)]
 struct Logistic {
     /// Values, with true for those that caught.
@@ -264,8 +255,7 @@ struct Logistic {
 }
 
 impl Logistic {
-    /// Fits the most likely distribution by Newton's method on the concave likelihood, starting
-    /// between `low` and `high`.
+    /// Fits the likeliest distribution by Newton's method, starting between `low` and `high`.
     pub fn fit(trials: Vec<(f64, bool)>, (low, high): (f64, f64)) -> Self {
         let middle = low.midpoint(high);
         let unit = ((low - high) / 2.0).abs().max(INITIAL_SCALE_NS);
@@ -363,8 +353,7 @@ impl Logistic {
         is_out(-wanted) && is_out(wanted)
     }
 
-    /// Returns the logarithm of the likelihood of a median with the best scale. It has a single
-    /// maximum over the logarithm of the scale.
+    /// Returns the log-likelihood of a median with the best scale, which has a single maximum.
     fn likelihood(&self, median: f64) -> f64 {
         let with = |log: f64| {
             let spread = self.spread * f64::exp(log);

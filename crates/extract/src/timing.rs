@@ -34,31 +34,25 @@ use diskarm_core::spec::{ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, 
 use diskarm_core::units::{SectorCount, Span};
 
 use crate::hits::{self, ReadHits, WriteHits};
-use crate::idle::{self, Idle};
+use crate::idle::Idle;
 use crate::overheads::{self, Reads, Writes};
-use crate::rotation::{self, Rotation};
+use crate::rotation::Rotation;
 use crate::seek::{self, SeekPoint, Seeks};
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// The measured mechanics and overheads of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     pub rotation: Rotation,
     /// Time until the arm is idle after a read.
     pub idle: Idle,
-    /// Measured seek times before reads.
     pub seeks: Seeks,
-    /// Overheads of reads from the media.
     pub reads: Reads,
     pub read_hits: ReadHits,
-    /// Results of measurements with writes, if these were allowed.
     pub written: Option<WriteMeasurements>,
 }
 
-/// Results of measurements with writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteMeasurements {
-    /// Overheads of writes to the media.
     pub writes: Writes,
     /// Service times of write hits, and of read hits after writes.
     pub hits: WriteHits,
@@ -67,36 +61,24 @@ pub struct WriteMeasurements {
 }
 
 /// Measures everything that needs reads only.
-///
-/// # Errors
-/// A command failed, or a measurement was inconclusive.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
     effort: Effort,
     seed: u64,
 ) -> Result<Timing, Error> {
-    let rotation = rotation::measure(disk, effort, seed)?;
-    let idle = idle::measure(disk, layout, &rotation, seed)?;
-    let setup = Setup {
-        layout,
-        rotation,
-        idle,
-    };
+    let setup = Setup::measure(disk, layout, effort, seed)?;
     Ok(Timing {
-        rotation,
-        idle,
-        reads: overheads::measure(disk, &setup, effort, seed)?,
-        seeks: seek::measure(disk, &setup, effort, seed)?,
-        read_hits: hits::measure(disk, &setup, effort, seed)?,
+        rotation: setup.rotation,
+        idle: setup.idle,
+        reads: overheads::measure(disk, &setup)?,
+        seeks: seek::measure(disk, &setup)?,
+        read_hits: hits::measure(disk, &setup)?,
         written: None,
     })
 }
 
 /// Measures what needs writes, on a drive with known `timing`. Destroys data in random blocks.
-///
-/// # Errors
-/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -108,11 +90,13 @@ pub fn measure_writes(
         layout,
         rotation: timing.rotation,
         idle: timing.idle,
+        effort,
+        seed,
     };
     Ok(WriteMeasurements {
-        writes: overheads::measure_writes(disk, &setup, effort, seed)?,
-        hits: hits::measure_writes(disk, &setup, effort, seed)?,
-        seeks: seek::measure_writes(disk, &setup, &timing.seeks, effort, seed)?,
+        writes: overheads::measure_writes(disk, &setup)?,
+        hits: hits::measure_writes(disk, &setup)?,
+        seeks: seek::measure_writes(disk, &setup, &timing.seeks)?,
     })
 }
 
@@ -122,14 +106,12 @@ const LITTLE: Span = Span::from_ns(6_000);
 /// Sums of several times below this may be zero.
 const NOISE: Span = Span::from_ns(20_000);
 
-/// A split of the observable sums.
 struct Division {
     /// From the end of the media transfer to the end of a read, and of a write after a read.
     behind_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
     reselect: [Span; 2],
-    /// Settling time on the current track.
     track_settle: Span,
     /// The part of it that only absorbed writes reveal.
     longer: Span,
@@ -241,8 +223,7 @@ impl Timing {
         written.hits.lands
     }
 
-    /// Returns the settling time on the current track from absorbed writes; `None` if the arm is
-    /// ready before the data, if no write reveals it, or if it exceeds a request's total time.
+    /// Returns the settling time on the current track from absorbed writes, if they reveal it.
     fn landed(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
         let WriteMeasurements { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
@@ -257,8 +238,7 @@ impl Timing {
         (is_shown && settle <= shortest + LITTLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time on the current track with which no head switch and no seek
-    /// in either direction is negative.
+    /// Returns the minimum settling time with which no head switch and no seek is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -266,8 +246,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time on the current track with which no other time is negative,
-    /// including a head switch and a head switch with settling for writes.
+    /// Returns the minimum settling time with which no time is negative, before reads or writes.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -357,8 +336,7 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Returns command overheads of writes after a read and after a write, as required by their
-    /// data on one track.
+    /// Returns command overheads of writes after a read and a write, as their data require.
     fn commands(&self, written: &WriteMeasurements, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data + self.settles_later(written, division);
@@ -366,8 +344,7 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// Returns by how much settling on the current track ends after the data of a write have
-    /// arrived, if both start at the same time.
+    /// Returns by how much settling on the current track takes longer than a write's data.
     fn settles_later(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
@@ -413,8 +390,7 @@ impl Timing {
     }
 }
 
-/// Returns by how much writes end later than reads, which transfer `read_sector` after the media;
-/// zero completion overhead if the uncertainty permits.
+/// Returns by how much writes end later than reads; no overhead if the uncertainty permits.
 fn settled(later: Estimate, read_sector: Span) -> Span {
     unless_within(later.uncertainty, later.value + read_sector) - read_sector
 }
@@ -424,8 +400,7 @@ fn certain(left: Span, lead: Estimate) -> Span {
     unless_within(lead.uncertainty, left).or_zero()
 }
 
-/// Returns the curve with `more` added to all times. Beyond its last distance, up to the last of
-/// the `cylinders`, it continues with the slope of its last third.
+/// Returns the curve with `more` added, extrapolated to the last cylinder.
 fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     let points = seeks.points.iter();
     let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use diskarm_core::geometry::{Extent, Layout, Pba};
 use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount};
 
-/// A track that holds blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     /// First block and extent of each run without gaps.
@@ -13,7 +12,6 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// Returns the track if it holds blocks.
     pub fn find(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
         let (cylinder, head) = (Cylinder(cylinder), Head(head));
         let pba = |sector| Pba {
@@ -29,7 +27,6 @@ impl Track {
         Self::from(layout, found, is_here)
     }
 
-    /// Returns the track that starts with block `first`.
     pub fn starting_at(layout: &Layout, first: Lbn) -> Self {
         let at = layout.extent(first);
         let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
@@ -111,8 +108,7 @@ const AROUND: u32 = 30;
 /// Minimum number of cylinders between two successive visits.
 const APART: usize = 7;
 
-/// Visits nearby cylinders with equally many sectors per track in turn, so that commands do not hit
-/// what earlier ones left in the buffer.
+/// Visits equivalent nearby cylinders in turn, so that commands do not hit buffered blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquivalentCylinders {
     /// The equivalent cylinders of each cylinder.
@@ -121,7 +117,6 @@ pub(crate) struct EquivalentCylinders {
 }
 
 impl EquivalentCylinders {
-    /// Returns the first track of the next equivalent cylinder.
     pub fn next(&mut self, layout: &Layout, place: &Track) -> Track {
         let known = self.around.entry(place.cylinder());
         let cylinders = known.or_insert_with(|| around(layout, place));

@@ -10,7 +10,7 @@ use diskarm_extract::{
     rotation,
 };
 use diskarm_wire::Sense;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 
 const HOST: HostDelay = HostDelay {
     min: Span::from_ns(100_000),
@@ -29,10 +29,7 @@ fn drive() -> SimulatedDrive {
 fn sense(key: Key, code: Code) -> Vec<u8> {
     let mut sense = Sense::new(key, code);
     sense.information = Some(1234);
-    let mut data = vec![0; MAX_LENGTH];
-    let length = sense.emit(Format::Fixed, &mut data);
-    data.truncate(length);
-    data
+    sense.emit(Format::Fixed)
 }
 
 /// A drive that answers some commands with another status.

@@ -9,10 +9,10 @@ use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::layout::{self, Method, timing};
 use diskarm_extract::{
     Access, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
-    idle, rotation, seek, seek_command,
+    rotation, seek, seek_command,
 };
 use diskarm_wire::Sense;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -176,16 +176,9 @@ fn disturbances_do_not_affect_seeks() {
         for upset in UPSETS {
             let mut drive = Disturbed::new(&spec, upset);
             let mut disk = Disk::new(&mut drive).unwrap();
-            let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
-            let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
-            let setup = Setup {
-                layout: &layout,
-                rotation,
-                idle,
-            };
-            let by_seek =
-                seek_command::measure(&mut disk, &setup, Access::Read, Effort::Normal, 1).unwrap();
-            let by_mtbrc = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+            let setup = Setup::measure(&mut disk, &layout, Effort::Normal, 1).unwrap();
+            let by_seek = seek_command::measure(&mut disk, &setup, Access::Read).unwrap();
+            let by_mtbrc = seek::measure(&mut disk, &setup).unwrap();
             let of_seek = by_seek.points.iter();
             let of_seek = of_seek.map(|point| share(point.distance, point.mean.value));
             let of_mtbrc = by_mtbrc.points.iter();
@@ -212,9 +205,7 @@ impl Transport for Worn {
             if at.wrapping_mul(0x9e37_79b9) >> 22 == 0 {
                 let sense = Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR);
                 reply.status = 2;
-                reply.sense = vec![0; MAX_LENGTH];
-                let length = sense.emit(Format::Fixed, &mut reply.sense);
-                reply.sense.truncate(length);
+                reply.sense = sense.emit(Format::Fixed);
             }
         }
         Ok(reply)
@@ -240,14 +231,8 @@ fn a_few_unreadable_blocks_do_not_matter() {
     };
     let mut drive = Worn(SimulatedDrive::new(&spec, host, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
-    let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
-    let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
-    let setup = Setup {
-        layout: &layout,
-        rotation,
-        idle,
-    };
-    let found = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+    let setup = Setup::measure(&mut disk, &layout, Effort::Normal, 1).unwrap();
+    let found = seek::measure(&mut disk, &setup).unwrap();
     let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let over = |from, to| times.total(Op::Read, (Cylinder(from), Cylinder(to)), false);
     for point in &found.points {
@@ -259,7 +244,7 @@ fn a_few_unreadable_blocks_do_not_matter() {
         );
     }
     // A measurement that needs every block reports the failure.
-    let error = timing::measure(&mut disk, rotation.period_ns, 1).unwrap_err();
+    let error = timing::measure(&mut disk, setup.rotation.period_ns, 1).unwrap_err();
     assert!(error.is_medium_error(), "{error}");
 }
 

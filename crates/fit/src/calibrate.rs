@@ -54,8 +54,7 @@ pub struct Calibration {
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
     pub covariance: Covariance,
-    /// Numbers that the trace does not determine: keys stay as given, seek times follow their
-    /// neighbours.
+    /// Undetermined numbers: keys stay as given, seek times follow their neighbours.
     pub left: Vec<Quantity>,
     /// Share of the requests that the fitted drive explains: their responses are more likely under
     /// its predictions, with the scatter of its errors, than as outliers.
@@ -64,8 +63,7 @@ pub struct Calibration {
     /// The classes in which it leaves at least ten requests, and a tenth of the class, unexplained;
     /// the largest number first.
     pub unexplained: Vec<Class>,
-    /// The comparison with the given drive on rows that were held back; `None` if the trace is too
-    /// short for that.
+    /// The comparison with the given drive on held-back rows; `None` if the trace is too short.
     pub held: Option<Held>,
     /// The number of times the trace was followed.
     pub evaluations: u64,
@@ -107,14 +105,8 @@ pub struct Progress {
 /// The minimum share of requests that the measured drive explains.
 const MIN_EXPLAINED: f64 = 0.5;
 
-/// Fits `given`, whose blocks are arranged as in `layout`, to `rows`; calls `progress` before each
-/// stage.
-///
-/// # Errors
-/// If the trace is too short or from another drive.
-///
-/// # Panics
-/// If the drive has no such blocks.
+/// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
+/// stage. Fails if the trace is too short or from another drive. Panics if blocks are missing.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,

@@ -55,7 +55,6 @@ pub struct Figures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     pub count: u64,
-    /// Mean response of the real drive.
     pub measured_mean: Span,
     /// Mean response of the model, over all initial angles.
     pub simulated_mean: Span,
@@ -94,10 +93,7 @@ impl Comparison {
 }
 
 impl Figures {
-    /// Combines the replays of [`Validation::variants`], in that order.
-    ///
-    /// # Panics
-    /// If these are not those replays.
+    /// Combines the replays of [`Validation::variants`], in that order; panics if these are others.
     pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());
@@ -122,7 +118,6 @@ impl Figures {
     }
 }
 
-/// Mean demerit over all pairs.
 fn between(samples: &[SortedSpans]) -> Option<Span> {
     let numbered = samples.iter().enumerate();
     let pairs = numbered.flat_map(|(i, a)| samples[..i].iter().map(move |b| (a, b)));

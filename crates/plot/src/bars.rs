@@ -10,9 +10,7 @@ use crate::ruler::{Axis, Ruler, Tick};
 /// A bar chart: groups of bars from zero upwards, one bar per series. Long texts are wrapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// Shown above the plot.
     pub title: String,
-    /// Shown below the title, smaller.
     pub note: String,
     /// The name of the variable that distinguishes the groups.
     pub x: String,
@@ -34,10 +32,8 @@ pub struct BarGroup {
     pub remark: String,
 }
 
-/// The bars of one colour.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarSeries {
-    /// Its text in the legend.
     pub label: String,
     /// The height of its bar in each group, at least 0. `None` leaves a gap.
     pub values: Vec<Option<f64>>,

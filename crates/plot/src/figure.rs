@@ -11,9 +11,7 @@ use crate::ruler::{Axis, Ruler, rounded};
 /// A line figure. Texts are shown as they are, and wrapped if they are long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Shown above the plot.
     pub title: String,
-    /// Shown below the title, smaller.
     pub note: String,
     pub x: Axis,
     pub y: Axis,
@@ -23,10 +21,8 @@ pub struct Figure {
     pub series: Vec<Series>,
 }
 
-/// A line through points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its text in the legend.
     pub label: String,
     /// In the order in which they are connected. A point that the axes cannot show (not a number,
     /// infinite, or not positive on a logarithmic axis) leaves a gap.
@@ -60,7 +56,6 @@ impl Point {
         }
     }
 
-    /// The ends of its confidence interval, if known.
     fn interval(&self) -> Option<[f64; 2]> {
         let half = self.half_width?;
         let low = self.y - half;
@@ -219,7 +214,6 @@ impl Figure {
     }
 }
 
-/// The attributes of a group with parts of a line.
 fn group(number: usize, series: &Series) -> [(&'static str, String); 3] {
     [
         ("class", "series".to_owned()),
@@ -384,7 +378,6 @@ fn draw_arrows(
     }
 }
 
-/// The position of the arrow, if the end of the line is visible.
 fn saturated_end(
     series: &Series,
     position: impl Fn(&Point) -> Option<Position>,
@@ -465,7 +458,6 @@ fn onto_square((x, y): Position) -> Position {
     (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
 }
 
-/// Returns true if a position is inside the square or on its edge.
 fn is_inside((x, y): Position) -> bool {
     (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y)
 }

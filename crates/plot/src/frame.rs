@@ -17,7 +17,6 @@ use crate::ruler::Ruler;
 /// The area for data: positions are fractions of the axes.
 pub type Plot<'a> = DrawingArea<SVGBackend<'a>, Cartesian2d<Ruler, Ruler>>;
 
-/// The layout of a page.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Layout {
     /// The legend is to the right of the plotting area.
@@ -47,7 +46,6 @@ const RIGHT_GAP: f64 = 26.0;
 pub const TICKS_ACROSS: usize = 11;
 pub const TICKS_UP: usize = 9;
 
-/// The axes on a page, with heading and legend.
 pub struct Frame {
     layout: Layout,
     width: f64,
@@ -60,7 +58,6 @@ pub struct Frame {
     y_name: Vec<String>,
     left: f64,
     top: f64,
-    /// The distance to the right of the plotting area.
     right_gap: f64,
 }
 
@@ -247,7 +244,6 @@ pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> Draw
 const SAMPLE: f64 = 28.0;
 const TEXT_WIDTH: f64 = 190.0;
 const KEY_GAP: f64 = 8.0;
-/// The distance between entries.
 const ENTRY_GAP: f64 = 5.0;
 
 pub enum Key {
@@ -263,7 +259,6 @@ struct LegendEntry {
     lines: Vec<String>,
 }
 
-/// The legend: entries in a column.
 #[derive(Default)]
 pub struct Legend {
     entries: Vec<LegendEntry>,
@@ -291,7 +286,6 @@ impl Legend {
         self.entries.iter().map(LegendEntry::height).sum()
     }
 
-    /// Draws it with its upper left corner at the given position.
     pub fn draw(&self, page: &mut Page, (left, mut top): (f64, f64)) {
         for entry in &self.entries {
             let corner = (left, top);

@@ -9,9 +9,7 @@ use crate::ruler::{Ruler, rounded};
 /// A map of cells, each in the colour of its value's band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// Shown above the plot.
     pub title: String,
-    /// Shown below the title, smaller.
     pub note: String,
     pub x: MapAxis,
     pub y: MapAxis,
@@ -26,14 +24,12 @@ pub struct Map {
 /// A side of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapAxis {
-    /// The name of the variable, with its unit.
     pub label: String,
     /// The edges of its cells, ascending, at least two.
     pub edges: Vec<f64>,
 }
 
 impl MapAxis {
-    /// Its first and last edge.
     fn ends(&self) -> [f64; 2] {
         let ends = self.edges.first().zip(self.edges.last());
         let (from, to) = ends.expect("a side has edges");
@@ -63,7 +59,6 @@ const COLOURS: [[u8; 3]; 5] = [
 const OVERLAP: f64 = 0.001;
 
 impl Map {
-    /// The drawing. The same map gives the same bytes.
     pub fn svg(&self) -> String {
         self.draw(Layout::Wide)
     }

@@ -48,7 +48,6 @@ const DARK_OTHERS: [(RGBColor, RGBColor); 4] = [
     (BAR_REFERENCE, RGBColor(0x5c, 0x5e, 0x62)),
 ];
 
-/// The colour of bars that are a reference.
 pub const BAR_REFERENCE: RGBColor = RGBColor(0xbd, 0xbd, 0xbd);
 
 /// Corners or strokes relative to a centre, in tenths of pixels; `y` grows downwards.
@@ -87,7 +86,6 @@ const SHAPES: [Shape; 12] = [
     Shape::Hollow(DOWNWARD),
 ];
 
-/// The style of a line.
 #[derive(Clone, Copy)]
 pub struct LineStyle {
     pub colour: RGBColor,

@@ -33,7 +33,6 @@ const TITLE: f64 = 16.0;
 /// The distance between lines of text, relative to its size.
 pub const LEADING: f64 = 1.3;
 
-/// Converts pixels to units.
 pub fn units(pixels: f64) -> i32 {
     (pixels * UNITS_PER_PIXEL).round() as i32
 }
@@ -43,7 +42,6 @@ pub fn pixels(pixels: f64) -> u32 {
     (pixels * UNITS_PER_PIXEL).round() as u32
 }
 
-/// Converts units to pixels.
 pub fn in_pixels(units: i32) -> f64 {
     f64::from(units) / UNITS_PER_PIXEL
 }
@@ -103,14 +101,12 @@ impl<'a> Label<'a> {
     }
 }
 
-/// The lines of text above a plot.
 pub struct Heading {
     title: Vec<String>,
     note: Vec<String>,
 }
 
 impl Heading {
-    /// Wraps the texts to `width`.
     pub fn new(title: &str, note: &str, width: f64) -> Self {
         Self {
             title: lines(title, TITLE, width),
@@ -118,7 +114,6 @@ impl Heading {
         }
     }
 
-    /// The height above the plot.
     pub fn height(&self) -> f64 {
         14.0 + LEADING * (TITLE * self.title.len() as f64 + TEXT * self.note.len() as f64) + 12.0
     }
@@ -145,14 +140,12 @@ pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
-/// A drawing under construction.
 pub struct Page {
     size: (u32, u32),
     body: String,
 }
 
 impl Page {
-    /// Adds the output of `draw`.
     pub fn draw(&mut self, draw: impl FnOnce(&Area) -> DrawResult) {
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
@@ -257,7 +250,6 @@ pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     lines
 }
 
-/// Splits a word into pieces of at most a given width.
 fn pieces(word: &str, size: f64, max: f64) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {
@@ -282,7 +274,6 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// An error in the conversion of a drawing.
 #[derive(Debug)]
 pub struct PngError(String);
 

@@ -6,12 +6,10 @@ use std::ops::Range;
 use libm::{log2, log10};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-/// An axis of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The name of the variable, with its unit: `Mean response time, ms`.
     pub label: String,
-    /// The scale of values.
     pub scale: Scale,
     /// The maximum end of the axis; values beyond it are clipped.
     pub max: Option<f64>,
@@ -32,12 +30,10 @@ pub enum Scale {
 }
 
 impl Axis {
-    /// A linear axis that shows all values.
     pub fn linear(label: impl Into<String>) -> Self {
         Self::new(label, Scale::Linear)
     }
 
-    /// An axis that shows all values.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
         Self {
             label: label.into(),
@@ -47,7 +43,6 @@ impl Axis {
         }
     }
 
-    /// Limits the axis to `max`.
     pub fn with_max(self, max: f64) -> Self {
         Self {
             max: Some(max),
@@ -101,7 +96,7 @@ impl Ruler {
             Scale::Log10 => powers_of_ten(min, largest, intervals),
         };
         if let Some(end) = end.filter(|&end| axis.scale.position(end) < ruler.ends[1]) {
-            ruler.end_at(end);
+            ruler.set_ends([ruler.ends[0], axis.scale.position(end)]);
         }
         ruler
     }
@@ -118,9 +113,7 @@ impl Ruler {
     /// A linear axis with exactly these ends, which need not be round numbers.
     pub fn with_ends([from, to]: [f64; 2], max_ticks: usize) -> Self {
         let mut ruler = stepped(from, to, max_ticks.max(2) - 1);
-        let old = ruler.clone();
-        ruler.ends = [from, to];
-        ruler.take_ticks(&old);
+        ruler.set_ends([from, to]);
         ruler
     }
 
@@ -141,15 +134,9 @@ impl Ruler {
         format!("{scale} {from} {to}")
     }
 
-    fn end_at(&mut self, value: f64) {
-        let old = self.clone();
-        self.ends[1] = self.scale.position(value);
-        self.take_ticks(&old);
-    }
-
-    /// Moves the ticks of another ruler to their positions on this one; removes those beyond it.
-    fn take_ticks(&mut self, old: &Self) {
-        let ([from, to], [old_from, old_to]) = (self.ends, old.ends);
+    /// Moves the ends, but no tick along the values; removes the ticks beyond the new ends.
+    fn set_ends(&mut self, [from, to]: [f64; 2]) {
+        let [old_from, old_to] = std::mem::replace(&mut self.ends, [from, to]);
         for tick in &mut self.ticks {
             let position = old_from + tick.fraction * (old_to - old_from);
             let fraction = (position - from) / (to - from);
@@ -179,7 +166,6 @@ fn is_visible(scale: Scale, value: f64) -> bool {
     value.abs() <= LARGEST && (scale == Scale::Linear || value >= 1.0 / LARGEST)
 }
 
-/// The smallest and the largest of the visible values.
 fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     let visible = values.filter(|&value| is_visible(scale, value));
     visible.fold(None, |range: Option<[f64; 2]>, value| {
@@ -240,9 +226,9 @@ impl TickStep {
     fn value(self, times: f64) -> f64 {
         let times = times * f64::from(self.digit);
         if self.exponent < 0 {
-            times / ten_to(-self.exponent)
+            times / power_of(10.0, -self.exponent)
         } else {
-            times * ten_to(self.exponent)
+            times * power_of(10.0, self.exponent)
         }
     }
 
@@ -281,7 +267,7 @@ fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
     let (first, last) = separate(log2(min).floor() as i32, log2(largest).ceil() as i32);
     let stride = stride(first, last, intervals);
     let ticks = (first..=last).step_by(stride).map(|power| {
-        let two = two_to(power.abs());
+        let two = power_of(2.0, power.abs());
         let value = if power < 0 { 1.0 / two } else { two };
         Tick {
             fraction: f64::from(power - first) / f64::from(last - first),
@@ -329,7 +315,6 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     Ruler::from_ticks(Scale::Log10, ends, ticks)
 }
 
-/// Separates two ends that are equal.
 fn separate(first: i32, last: i32) -> (i32, i32) {
     (first, last.max(first + 1))
 }
@@ -339,18 +324,13 @@ fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }
 
-/// Exact up to the 22nd power. Not `powi`, whose last bit may differ between machines.
-fn ten_to(power: i32) -> f64 {
-    (0..power).fold(1.0, |product, _| product * 10.0)
-}
-
-fn two_to(power: i32) -> f64 {
-    (0..power).fold(1.0, |product, _| product * 2.0)
+/// Exact up to the 22nd power of ten. Not `powi`, whose last bit may differ between machines.
+fn power_of(base: f64, exponent: i32) -> f64 {
+    (0..exponent).fold(1.0, |product, _| product * base)
 }
 
 const MINUS: &str = "\u{2212}";
 
-/// Returns true if a number is shown with all its digits.
 fn is_plain(value: f64) -> bool {
     value == 0.0 || (1e-6..1e9).contains(&value.abs())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use diskarm_core::device::{Completion as Ended, SubmitError};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::units::{Instant, Lbn, SectorCount};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_simulate::{OUTCOMES, System, outcome};
 use pyo3::prelude::*;
 
@@ -265,17 +265,8 @@ pub struct Completion {
 impl Completion {
     fn new(ended: &Ended) -> Self {
         let request = &ended.request;
-        let parts = ended.breakdown.parts();
-        let [
-            queue_us,
-            owed_us,
-            overhead_us,
-            seek_us,
-            settle_us,
-            rotation_us,
-            transfer_us,
-            bus_us,
-        ] = parts.map(|part| microseconds(part.as_ns()));
+        let parts = &ended.breakdown;
+        let us = |span: Span| microseconds(span.as_ns());
         Self {
             id: request.id,
             op: match request.op {
@@ -288,15 +279,15 @@ impl Completion {
             outcome: OUTCOMES[outcome(ended)],
             arrived_us: microseconds(ended.arrived.as_ns() as i64),
             completed_us: microseconds(ended.at.as_ns() as i64),
-            response_us: microseconds(ended.response().as_ns()),
-            queue_us,
-            owed_us,
-            overhead_us,
-            seek_us,
-            settle_us,
-            rotation_us,
-            transfer_us,
-            bus_us,
+            response_us: us(ended.response()),
+            queue_us: us(parts.queue),
+            owed_us: us(parts.owed),
+            overhead_us: us(parts.overhead),
+            seek_us: us(parts.seek),
+            settle_us: us(parts.settle),
+            rotation_us: us(parts.rotation),
+            transfer_us: us(parts.transfer),
+            bus_us: us(parts.bus),
         }
     }
 }

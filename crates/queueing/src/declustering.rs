@@ -33,7 +33,6 @@ fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet
     }
 }
 
-/// Returns the number of subsets of size `k` of a set of `n`.
 fn binomial(n: u64, k: u64) -> u64 {
     // After each step the product is a binomial coefficient, so the division is exact.
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
@@ -43,14 +42,11 @@ fn binomial(n: u64, k: u64) -> u64 {
 /// those whose primary copies it has.
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
-/// equations hold if such a pair is a primary copy and its secondary copy, so that the number of
-/// pairs is that of disks. If a pair were two disks with the same data, they would be twice too
-/// large.
+/// equations hold if such a pair is a primary copy and its secondary copy, so that there are as
+/// many pairs as disks. If a pair were two disks with the same data, they would be twice too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// The multiple of the rate of reads, λ_R.
     pub reads: f64,
-    /// The multiple of the rate of writes, λ_W.
     pub writes: f64,
 }
 

@@ -39,8 +39,7 @@ impl Distances {
         Self::from_cylinders(&sectors)
     }
 
-    /// The distances on `cylinders` cylinders of equal capacity: the non-zoned drives of liu05,
-    /// section 4.1.1.
+    /// The distances on a drive without zones: cylinders of equal capacity (liu05, section 4.1.1).
     ///
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
@@ -49,15 +48,12 @@ impl Distances {
         Self::from_cylinders(&vec![1; cylinders as usize])
     }
 
-    /// The distances between the sectors of cylinders with the capacities `sectors`: liu05,
-    /// equations 4.2 and 4.3.
+    /// The distances on cylinders with the capacities `sectors`: liu05, equations 4.2 and 4.3.
     ///
     /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
     /// difference is the autocorrelation of the steps from one cylinder to the next. A zoned drive
     /// has few steps, so the cost is the number of cylinders plus the number of pairs of steps.
-    ///
-    /// # Panics
-    /// If the cylinders hold more than 2^62 sectors.
+    /// Panics if there are more than 2^62 sectors.
     pub fn from_cylinders(sectors: &[u64]) -> Self {
         let total: u128 = sectors.iter().copied().map(u128::from).sum();
         assert!(total <= 1 << 62, "{total} sectors");
@@ -86,13 +82,11 @@ impl Distances {
         }
     }
 
-    /// Returns the number of cylinders; all distances are smaller.
     pub fn cylinders(&self) -> u32 {
         self.pairs.len() as u32
     }
 
-    /// Returns the probability of this distance; 0 if it is the number of cylinders or more, or if
-    /// there are no sectors.
+    /// Returns the probability of this distance; 0 from the number of cylinders on.
     pub fn probability(&self, distance: u32) -> f64 {
         let pairs = self.pairs.get(distance as usize).copied().unwrap_or(0);
         let ways = if distance == 0 { 1 } else { 2 };
@@ -102,18 +96,19 @@ impl Distances {
         }
     }
 
-    /// Returns the mean distance, in cylinders.
     pub fn mean_cylinders(&self) -> f64 {
         self.moments(f64::from).first
     }
 
-    /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4), in its
-    /// unit.
+    /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4).
     pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
-        Moments::mixture((0..self.cylinders()).map(|distance| {
-            let time = Moments::constant(time(distance));
-            (self.probability(distance), time)
-        }))
+        let time = |distance| {
+            (
+                self.probability(distance),
+                Moments::constant(time(distance)),
+            )
+        };
+        Moments::mixture((0..self.cylinders()).map(time))
     }
 }
 

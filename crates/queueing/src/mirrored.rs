@@ -14,34 +14,30 @@ use crate::moments::Moments;
 use crate::queues;
 use crate::service::Service;
 
-/// The mean distance of the nearer of two arms, for a read: 5/24, if both arms are uniform and
-/// independent.
+/// The mean distance of the nearer of two uniform, independent arms, for a read: 5/24.
 ///
-/// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it takes the distances of the two
-/// arms as independent, though they lead to the same block.
+/// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it takes the two distances as
+/// independent, though they lead to the same block.
 pub const READ: f64 = 5.0 / 24.0;
 
-/// The mean distance of the farther of two arms, for a write: 11/24, if both are uniform and
-/// independent. The 7C/15 of section 3.2 is 2 % higher.
+/// Likewise the farther of two arms, for a write: 11/24. The 7C/15 of section 3.2 is 2 % higher.
 pub const WRITE: f64 = 11.0 / 24.0;
 
-/// Returns the mean rotational wait of a read of the first of `copies` to arrive under its head: 1
-/// / (k + 1) of a revolution, if all heads are on their tracks at the same time and the copies are
-/// at independent angles.
+/// Returns the mean rotational wait of a read of the first of `copies` to arrive: 1 / (k + 1) of a
+/// revolution, if the heads reach their tracks together and the angles are independent.
 pub fn read_wait(copies: u32) -> f64 {
     1.0 / f64::from(copies + 1)
 }
 
-/// Returns the mean rotational wait of a write to all of `copies`, which is that of the last one:
+/// Returns the mean rotational wait for the last of `copies`, all of which a write changes:
 /// k / (k + 1) of a revolution, under the assumptions of [`read_wait`]. 0 without copies.
 pub fn write_wait(copies: u32) -> f64 {
     f64::from(copies) / f64::from(copies + 1)
 }
 
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
-/// one disk and each write to both, for a share of `writes` from 0 to 1 and mean services of a read
-/// and a write, in the inverse of their unit (liu05, section 8.2.1): 1 / (reads / 2 * read + writes
-/// * write).
+/// one and each write to both, for a share of `writes` from 0 to 1 and mean services of a read and
+/// a write (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
 pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
@@ -52,26 +48,20 @@ const PRECISION: f64 = 1e-4;
 /// Uniform reads of one size from two disks that have the same data in the same order.
 #[derive(Clone, Copy)]
 pub struct Reads<'a> {
-    /// The drive.
     pub spec: &'a Spec,
-    /// Its mechanism.
     pub mechanism: &'a Mechanism,
-    /// The size of each read.
     pub sectors: SectorCount,
 }
 
-/// The pivot, and the services of the two disks: the first serves the reads that begin before the
-/// pivot, the second all others.
+/// The pivot, and the services of two disks: of the reads that begin before it, and of all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitReads {
     /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
     pub share: f64,
-    /// The service times of the two, in milliseconds.
     pub services: [Moments; 2],
 }
 
 impl SplitReads {
-    /// Returns the utilisation of each disk at this total rate of reads.
     pub fn utilisations(&self, rate: f64) -> [f64; 2] {
         let [first, second] = self.services.map(|service| service.first);
         [
@@ -132,9 +122,8 @@ impl Reads<'_> {
         Some(found)
     }
 
-    /// Returns the pivot with the minimum mean response time (MOR) in order of arrival, for Poisson
-    /// arrivals at this total rate per millisecond. `None` if the disks are saturated at the
-    /// pivot of equal utilisations.
+    /// Returns the pivot with the minimum mean response (MOR), for Poisson arrivals at this total
+    /// rate per ms. `None` if the disks are saturated at the pivot of equal utilisations.
     pub fn least_response(&self, rate: f64) -> Option<SplitReads> {
         let mut found = self.equal_utilisations()?;
         let mut min = found.response(rate)?;
@@ -230,18 +219,12 @@ mod tests {
         assert!((largest_rate(0.5, 8.0, 12.0) - 10.0 / 80.0).abs() < 1e-12);
     }
 
-    const SECTORS: SectorCount = SectorCount(8);
-
-    fn response(reads: &Reads<'_>, share: f64, rate: f64) -> f64 {
-        let response = reads.split(share).and_then(|found| found.response(rate));
-        response.unwrap_or(f64::INFINITY)
-    }
-
     fn reads<'a>((spec, mechanism): &'a (Spec, Mechanism)) -> Reads<'a> {
+        let sectors = SectorCount(8);
         Reads {
             spec,
             mechanism,
-            sectors: SECTORS,
+            sectors,
         }
     }
 
@@ -281,7 +264,9 @@ mod tests {
             let min = reads.least_response(rate).unwrap();
             let found = min.response(rate).unwrap();
             for percent in (2..=98).step_by(4) {
-                let other = response(&reads, f64::from(percent) / 100.0, rate);
+                let split = reads.split(f64::from(percent) / 100.0);
+                let other = split.and_then(|split| split.response(rate));
+                let other = other.unwrap_or(f64::INFINITY);
                 assert!(found <= other, "{percent} %: {other} before {found}");
             }
         }

@@ -2,20 +2,16 @@
 
 /// The means of a time, of its square and of its cube, about zero.
 ///
-/// Three are what the variance of a wait needs ([`crate::mg1`]). If the time is in milliseconds,
-/// they are in milliseconds, their squares and their cubes.
+/// Three are what the variance of a wait needs ([`crate::queues::mg1_wait`]). If the time is in
+/// milliseconds, they are in milliseconds, their squares and their cubes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// The mean.
     pub first: f64,
-    /// The mean square.
     pub second: f64,
-    /// The mean cube.
     pub third: f64,
 }
 
 impl Moments {
-    /// The moments of a time that is always `value`.
     pub fn constant(value: f64) -> Self {
         Self {
             first: value,
@@ -24,8 +20,7 @@ impl Moments {
         }
     }
 
-    /// The moments of a time uniform over 0 to `longest`: longest^i / (i + 1) (liu05, equation
-    /// 4.5).
+    /// The moments of a time uniform over 0 to `longest`: longest^i / (i + 1) (liu05, eq. 4.5).
     pub fn uniform(longest: f64) -> Self {
         Self::constant(longest).scaled([1.0 / 2.0, 1.0 / 3.0, 1.0 / 4.0])
     }
@@ -63,7 +58,6 @@ impl Moments {
         }
     }
 
-    /// The variance, in the square of the unit of time.
     pub fn variance(self) -> f64 {
         self.second - self.first * self.first
     }
@@ -84,12 +78,8 @@ mod tests {
     impl Moments {
         /// Asserts that all three are right, to a share of `within`.
         pub fn assert_near(self, expected: Self, within: f64) {
-            let moments = [
-                (self.first, expected.first),
-                (self.second, expected.second),
-                (self.third, expected.third),
-            ];
-            for (found, right) in moments {
+            let all = |moments: Self| [moments.first, moments.second, moments.third];
+            for (found, right) in all(self).into_iter().zip(all(expected)) {
                 let off = found / right - 1.0;
                 assert!(off.abs() < within, "{self:?}, expected {expected:?}");
             }

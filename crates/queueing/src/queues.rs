@@ -3,12 +3,9 @@
 
 use crate::moments::Moments;
 
-/// The mean and the variance of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The mean, in the unit of time.
     pub mean: f64,
-    /// The variance, in its square.
     pub variance: f64,
 }
 
@@ -28,8 +25,7 @@ pub fn mg1_wait(rate: f64, service: &Moments) -> Option<Spread> {
 }
 
 /// Returns the response time, from arrival to completion: the wait plus the service, which are
-/// independent (liu05, section 5.3.2 and appendix B.3). `None` under the same conditions as
-/// [`mg1_wait`].
+/// independent (liu05, section 5.3.2 and appendix B.3). `None` as for [`mg1_wait`].
 pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
     let wait = mg1_wait(rate, service)?;
     Some(Spread {
@@ -38,18 +34,15 @@ pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
     })
 }
 
-/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite for services that take no
-/// time.
+/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite for services of no length.
 pub fn largest_rate(service: &Moments) -> f64 {
     1.0 / service.first
 }
 
-/// A class of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     /// Poisson arrivals, in the inverse of the unit of time.
     pub rate: f64,
-    /// The moments of its services.
     pub service: Moments,
 }
 
@@ -99,9 +92,7 @@ fn waiting_probability(rate: f64, service: f64) -> Option<f64> {
 ///
 /// Uses Erlang's formula for the probability that all servers are busy. For two servers, such as
 /// disks that share one queue, the result is service / (1 - r^2), where r = rate service / 2 is the
-/// load of each (liu05, section 7.3).
-/// `None` if the load of each server is 1 or more, if there are no servers, or if the rate is
-/// negative.
+/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers, a negative rate.
 pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     let offered = rate * service;
     let idle = f64::from(servers) - offered;
@@ -120,9 +111,8 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
 /// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
-/// Returns the mean service time by the number of requests to choose from, from 1 to
-/// [`MAX_CHOICE`]: x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single
-/// request, in any unit of time.
+/// Returns the mean service time by the number m of requests to choose from, from 1 to
+/// [`MAX_CHOICE`]: `alone` m^-`power`, where `alone` is that of a single request.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {
@@ -197,8 +187,7 @@ mod tests {
         assert_eq!(largest_rate(&service), 0.2);
     }
 
-    /// 20 simulated means of uniform services at a load of 0.6. Each bound is four standard errors
-    /// of the means, which a right formula exceeds in about one seed of a thousand.
+    /// Uniform services at a load of 0.6.
     #[test]
     fn a_simulated_queue_agrees() {
         let expected = mg1_wait(0.6, &Moments::uniform(2.0)).unwrap();
@@ -252,8 +241,7 @@ mod tests {
         assert!(priority_waits(&half, &less).is_some());
     }
 
-    /// 20 simulated means of uniform and exponential services; see
-    /// [`crate::simulated::Mean::assert_near`] for the level.
+    /// Uniform services, and exponential ones.
     #[test]
     fn a_simulated_queue_of_two_classes_agrees() {
         let run = |seed| {
@@ -262,8 +250,7 @@ mod tests {
             let mut waiting: [std::collections::VecDeque<f64>; 2] = Default::default();
             let (mut sums, mut counts) = ([0.0; 2], [0; 2]);
             for served in 0..60_000 {
-                let is_empty = waiting.iter().all(|queue| queue.is_empty());
-                if is_empty {
+                if waiting.iter().all(|queue| queue.is_empty()) {
                     now = f64::max(now, f64::min(next[0], next[1]));
                 }
                 for (class, rate) in [0.4, 0.3].into_iter().enumerate() {
@@ -292,8 +279,7 @@ mod tests {
         second.assert_near(expected.1);
     }
 
-    /// The probability is a root of s = (2 r / (1 - s + 2 r))^2, the transform of the time between
-    /// arrivals at (1 - s) / service.
+    /// A root of s = (2 r / (1 - s + 2 r))^2, the transform of the pauses at (1 - s) / service.
     #[test]
     fn the_probability_of_a_wait_is_the_root_it_is_defined_by() {
         for load in [0.0, 0.01, 0.3, 0.5, 0.8, 0.99] {
@@ -305,17 +291,19 @@ mod tests {
         assert_eq!(e2m1_response(-0.1, 1.0), None);
     }
 
-    /// Section 7.2.1: shorter than with exponential times between arrivals.
+    /// Section 7.2.1: shorter than with exponential times between arrivals. Section 7.3: a shared
+    /// queue is at least as fast as cyclic routing.
     #[test]
-    fn it_is_faster_than_m_m_1() {
+    fn cyclic_routing_is_between_random_routing_and_a_shared_queue() {
         for load in [0.05, 0.5, 0.95] {
             let even = e2m1_response(load, 1.0).unwrap();
             let random = mg1_response(load, &Moments::exponential(1.0)).unwrap();
             assert!(even < random.mean, "{load}");
+            let shared = mmc_response(2, 2.0 * load, 1.0).unwrap();
+            assert!(shared < even, "{load}");
         }
     }
 
-    /// 20 simulated means; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn a_simulated_e2m1_queue_agrees() {
         let run = |seed| {
@@ -341,16 +329,6 @@ mod tests {
         assert_eq!(mmc_response(2, -1.0, 1.0), None);
     }
 
-    /// Section 7.3: a shared queue is at least as fast as cyclic routing.
-    #[test]
-    fn a_shared_queue_is_faster_than_cyclic_routing() {
-        for load in [0.05, 0.5, 0.95] {
-            let shared = mmc_response(2, 2.0 * load, 1.0);
-            assert!(shared < e2m1_response(load, 1.0), "{load}");
-        }
-    }
-
-    /// 20 simulated means each; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn simulated_mmc_queues_agree() {
         for servers in [2, 5] {
@@ -412,7 +390,6 @@ mod tests {
         assert_eq!(by_power(max, 0.2), None);
     }
 
-    /// The unit of time does not matter.
     #[test]
     fn services_of_any_length_scale() {
         let one = by_power(1.2, 0.2).unwrap();
@@ -440,8 +417,7 @@ mod tests {
         assert!((printed(0.5, 1.0) - 2.0 * 2.0 / 3.0).abs() < 1e-9);
     }
 
-    /// 20 simulated means of a queue whose services are exponential and depend on its length; see
-    /// [`crate::simulated::Mean::assert_near`] for the level.
+    /// Services are exponential and depend on the length of the queue.
     #[test]
     fn a_simulated_process_agrees() {
         let (rate, services) = (1.2, satf_services(1.0, 0.2));

@@ -19,11 +19,8 @@ use crate::moments::Moments;
 pub struct Service {
     /// Arm, head switch and settle.
     pub seek: Moments,
-    /// The rotational wait.
     pub rotation: Moments,
-    /// The transfer.
     pub transfer: Moments,
-    /// The sum.
     pub total: Moments,
 }
 
@@ -77,8 +74,7 @@ impl Service {
     }
 }
 
-/// Returns the time of a movement, in milliseconds: liu05, equation 4.4, for both directions and
-/// for every surface as the next one.
+/// Returns the time of a movement: liu05, equation 4.4, for both directions and to any surface.
 fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     let surfaces = f64::from(mechanism.layout.surfaces());
     let time = |from, to, head_changes| {
@@ -96,9 +92,8 @@ fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     Moments::mixture((0..distances.cylinders()).map(movement))
 }
 
-/// Returns `spec` without everything that the theory ignores: overheads, bus, caching and
-/// read-ahead, the drive's own queue, and random variation of seeks. Geometry, rotation, arm and
-/// zero latency remain.
+/// Returns the geometry, rotation, arm and zero latency of `spec`, without what the theory ignores:
+/// overheads, bus, caching and read-ahead, the drive's own queue, and random variation of seeks.
 pub fn mechanism_alone(spec: &Spec) -> Spec {
     Spec {
         mechanics: Mechanics {
@@ -126,7 +121,6 @@ struct Media {
     rotation: Moments,
     /// From the first sector to the end of the last, including the way to another track.
     transfer: Moments,
-    /// The sum of both.
     both: Moments,
 }
 
@@ -134,8 +128,8 @@ struct Media {
 /// whole transfer, both in raw units of [`Angle`].
 type Pass = (u64, u128);
 
-/// The tolerance for a sector whose start has just passed, as in the mechanism
-/// ([`diskarm_core::mechanics::Rotation`]): 2^-20 revolutions.
+/// The tolerance for a sector whose start has just passed, as in
+/// [`diskarm_core::mechanics::Rotation`]: 2^-20 revolutions.
 const GRACE: u64 = 1 << 44;
 
 /// Raw units of a revolution.
@@ -223,8 +217,7 @@ fn passes(
     (!passes.is_empty()).then_some(passes)
 }
 
-/// Returns the transfer time of a request over several runs: each starts when the head has changed
-/// to its track and the first sector arrives.
+/// Returns the transfer of a request over several runs, with the change to each and the wait there.
 fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let mut run = mechanism.layout.extent(start);
     let (mut at, mut left) = (start, sectors.0);
@@ -312,6 +305,16 @@ pub(crate) mod tests {
         Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
     }
 
+    /// Returns the head's position on the track of `at`, at the start of time.
+    fn start(mechanism: &Mechanism, at: Lbn) -> Position {
+        let run = mechanism.layout.extent(at);
+        Position {
+            cylinder: run.cylinder,
+            head: run.head,
+            since: Instant::START,
+        }
+    }
+
     /// Transfers the blocks; returns when the first begins, and the head's last position.
     fn transferred(
         mechanism: &Mechanism,
@@ -330,8 +333,7 @@ pub(crate) mod tests {
     }
 
     /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, of equal capacity.
-    /// The head switch takes longer than any movement of the arm, so that its weight shows: 7 of 8
-    /// requests have it.
+    /// The head switch, in 7 of 8 requests, takes longer than any movement of the arm.
     #[test]
     fn movements_are_those_between_all_pairs_of_tracks() {
         let text = diskarm_drives::find("hp-335h")
@@ -359,9 +361,8 @@ pub(crate) mod tests {
         found.assert_near(enumerated, 1e-9);
     }
 
-    /// Services one after another at random, each beginning where the last ended, timed by the
-    /// mechanism. 20 means of 20,000 each; see [`crate::simulated::Mean::assert_near`] for the
-    /// level.
+    /// Services at random, each beginning where the last ended, timed by the mechanism. 20 means of
+    /// 20,000 each; see [`crate::simulated::Mean::assert_near`] for the level.
     #[test]
     fn services_are_those_of_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
@@ -371,11 +372,7 @@ pub(crate) mod tests {
             let run = |seed| {
                 let mut random = Random::new(seed);
                 let mut draw = || Lbn((random.uniform() * units as f64) as u64 * sectors.0);
-                let mut head = Position {
-                    cylinder: Cylinder(0),
-                    head: diskarm_core::units::Head(0),
-                    since: Instant::START,
-                };
+                let mut head = start(&mechanism, Lbn(0));
                 let (mut sums, count) = ([0.0; 2], 20_000);
                 for _ in 0..count {
                     let (at, begin) = (draw(), head.since);
@@ -408,13 +405,7 @@ pub(crate) mod tests {
     fn enumerated(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Moments {
         let each = (0..mechanism.layout.sectors().0 / sectors.0).map(|unit| {
             let (at, end) = (Lbn(unit * sectors.0), Lbn((unit + 1) * sectors.0));
-            let run = mechanism.layout.extent(at);
-            let head = Position {
-                cylinder: run.cylinder,
-                head: run.head,
-                since: Instant::START,
-            };
-            let (begin, head) = transferred(mechanism, head, op, at..end);
+            let (begin, head) = transferred(mechanism, start(mechanism, at), op, at..end);
             (1.0, Moments::constant((head.since - begin).as_ms()))
         });
         Moments::mixture(each)
@@ -455,8 +446,7 @@ pub(crate) mod tests {
     }
 
     /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
-    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
-    /// revolution.
+    /// of 40 sectors, and 20 of 30. The first track of the second zone begins at any angle.
     #[test]
     fn the_streaming_rate_follows_from_the_skews() {
         let text = include_str!("../../scan/tests/scan/small.toml");
@@ -469,13 +459,16 @@ pub(crate) mod tests {
         assert!((min_ms..min_ms + 10.0).contains(&ms), "{ms} {min_ms}");
     }
 
-    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47.
+    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47. A whole
+    /// track waits for a sector.
     #[test]
     fn the_lightning_waits_as_printed() {
         let revolution = 60_000.0 / 8635.6;
         let with = zero_latency_wait(revolution, revolution / 12.0, revolution / 96.0);
         assert!((with.first - 3.45).abs() < 0.005, "{with:?}");
         assert!((Moments::uniform(revolution).first - 3.47).abs() < 0.005);
+        let whole = zero_latency_wait(10.0, 10.0, 0.5);
+        assert!((whole.first - 0.25).abs() < 1e-12);
     }
 
     /// Lands at every hundredth of each of 20 sectors, the block being the first `k`, and reads
@@ -499,16 +492,8 @@ pub(crate) mod tests {
                 Moments::constant(last - position - f64::from(k))
             };
             let landed = Moments::mixture((0..sectors * parts).map(|at| (1.0, of(at))));
-            landed.assert_near(
-                zero_latency_wait(f64::from(sectors), f64::from(k), 1.0),
-                1e-3,
-            );
+            let expected = zero_latency_wait(f64::from(sectors), f64::from(k), 1.0);
+            landed.assert_near(expected, 1e-3);
         }
-    }
-
-    #[test]
-    fn a_whole_track_waits_for_a_sector() {
-        let whole = zero_latency_wait(10.0, 10.0, 0.5);
-        assert!((whole.first - 0.25).abs() < 1e-12);
     }
 }

@@ -35,8 +35,7 @@ impl Random {
 const WARM_UP: usize = 2_000;
 const COUNTED: usize = 40_000;
 
-/// Returns the waits of customers of `servers` in order of arrival, after a warm-up, by Lindley's
-/// recursion over the instants at which the servers become free.
+/// Returns the waits at `servers` in order of arrival, after a warm-up, by Lindley's recursion.
 pub fn serve(
     random: &mut Random,
     servers: usize,
@@ -136,8 +135,7 @@ impl Device for Server {
     }
 }
 
-/// The mean response of requests at a pair of servers, with Poisson arrivals that load each server
-/// by `load` if they are reads.
+/// Returns the mean response at a pair of servers; Poisson arrivals of reads load each by `load`.
 fn response(seed: u64, reads: ReadDispatch, op: Op, load: f64) -> f64 {
     let server = |index: u64| {
         BoxedDevice::opaque(Server {
@@ -271,11 +269,10 @@ fn rotational_waits_of_two_copies() {
         let done = last(pair_of(&spec, seed), &[], at(500.0, op));
         done.breakdown.rotation.as_ms() / 10.0
     };
-    let run = |run: u64| {
+    let [read, write] = means((0..RUNS).map(|run| {
         let mean = |op| (0..PAIRS).map(|n| wait(op, run * PAIRS + n)).sum::<f64>() / PAIRS as f64;
         [Op::Read, Op::Write].map(mean)
-    };
-    let [read, write] = means((0..RUNS).map(run));
+    }));
     read.assert_near(mirrored::read_wait(2));
     write.assert_near(mirrored::write_wait(2));
 }
@@ -298,12 +295,11 @@ fn the_nearer_arm_reads_and_the_farther_ends_a_write() {
         let done = last(pair_of(&spec, 0), &begin, at(target, op));
         done.breakdown.seek.as_s()
     };
-    let run = |run: u64| {
+    let [read, write] = means((0..RUNS).map(|run| {
         let random = &mut Random::new(run);
-        [Op::Read, Op::Write]
-            .map(|op| (0..PAIRS).map(|_| distance(op, random)).sum::<f64>() / PAIRS as f64)
-    };
-    let [read, write] = means((0..RUNS).map(run));
+        let mut mean = |op| (0..PAIRS).map(|_| distance(op, random)).sum::<f64>() / PAIRS as f64;
+        [mean(Op::Read), mean(Op::Write)]
+    }));
     read.assert_near(mirrored::READ);
     write.assert_near(mirrored::WRITE);
 }

@@ -44,7 +44,6 @@ impl Together {
     }
 }
 
-/// Columns of the labels of the first lines.
 const LABEL: usize = 12;
 
 fn key(quantity: &Quantity) -> String {
@@ -180,7 +179,6 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-/// Compares both drives on the held-back rows and states the conclusion.
 fn held_back(text: &mut String, held: &Held) {
     let rows = format!("last {} rows, which this fit had not seen", held.rows);
     *text += &prose::labelled("held back", &rows, LABEL);
@@ -325,7 +323,6 @@ fn clock(text: &mut String, fitted: &Calibration) {
 /// Below this share of explained requests, the trace may come from another drive.
 const WELL_EXPLAINED: f64 = 0.8;
 
-/// Returns reasons to distrust the result.
 pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match fitted.clock {

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::merged;
 
-/// Returns the results of one trace as JSON.
 pub fn json(drive: &str, compared: &Comparison) -> Value {
     let Figures {
         all,

@@ -12,19 +12,23 @@ const CELL: usize = 13;
 /// Hours of a year of 365.25 days.
 const YEAR_H: f64 = 8_766.0;
 
-/// Returns the table with its notes.
 pub fn table(compared: &Comparison) -> String {
-    let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
+    let parameters = &compared.parameters;
+    let failed: Vec<String> = parameters
+        .failed
+        .iter()
+        .map(|disk| disk.to_string())
+        .collect();
     let disks = format!(
         "{}, numbered from 0; clusters of {}; failed: {}",
-        compared.disks,
-        compared.cluster,
+        parameters.disks,
+        parameters.cluster,
         failed.join(", ")
     );
-    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let reads = (1_000.0 * parameters.read_share).round() / 10.0;
     let life = format!(
         "fails after {} h and is repaired in {} h, on average",
-        compared.mttf_h, compared.mttr_h
+        parameters.mttf_h, parameters.mttr_h
     );
     let mut text = prose::labelled("disks", &disks, ABOVE)
         + &prose::labelled("requests", &format!("{reads} % reads"), ABOVE)
@@ -54,7 +58,6 @@ pub fn table(compared: &Comparison) -> String {
     text + "\n" + &prose::wrapped(&notes(compared), 0)
 }
 
-/// A line with a cell for each layout.
 fn row(compared: &Comparison, label: &str, cell: impl Fn(&LayoutResult) -> String) -> String {
     let mut line = format!("{:<LABEL$}", format!("  {label}"));
     for layout in &compared.layouts {
@@ -67,13 +70,13 @@ fn loads(compared: &Comparison) -> String {
     let of_disk = |disk: usize| {
         row(compared, &format!("disk {disk}"), |of| {
             match of.loads[disk].degraded_over_normal {
-                _ if compared.failed.contains(&disk) => "failed".to_owned(),
+                _ if compared.parameters.failed.contains(disk) => "failed".to_owned(),
                 Some(ratio) => format!("{ratio:.3}"),
                 None => "-".to_owned(),
             }
         })
     };
-    let text: String = (0..compared.disks).map(of_disk).collect();
+    let text: String = (0..compared.parameters.disks).map(of_disk).collect();
     text + &row(compared, "the same on all left", |of| {
         match (of.is_lost, of.is_balanced) {
             (true, _) => "data lost",

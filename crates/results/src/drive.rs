@@ -18,7 +18,6 @@ fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
     (arm + settle).as_ms()
 }
 
-/// Returns the page for people.
 pub fn page(spec: &Spec) -> String {
     let seek = &SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let mut text = format!("{}\n{}", spec.name, prose::wrapped(&spec.summary, 0));
@@ -146,7 +145,6 @@ fn value_json(value: spec::Value) -> Value {
     }
 }
 
-/// The key of the capacity.
 const CAPACITY: &str = "capacity_sectors";
 
 /// Formats bytes in decimal units, as data sheets do.
@@ -211,7 +209,6 @@ fn percent(share: &str) -> String {
     ((hundredths * 1e4).round() / 1e4).to_string()
 }
 
-/// Returns the zones, outermost first.
 fn zones(spec: &Spec) -> Value {
     let zones = spec.geometry.zones.iter().map(|zone| {
         json!({

@@ -41,20 +41,16 @@ impl<'a> ExtractionReport<'a> {
         all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
     }
 
-    /// Returns the names of the measurements that failed.
     pub fn failed(&self) -> Vec<&'static str> {
         self.failures().map(|(name, _)| name).collect()
     }
 
-    /// Returns names and reasons of the measurements that failed.
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let failure = |(measurement, record): (&'static Measurement, &'a Record)| {
-            let Outcome::Failed(why) = &record.outcome else {
-                return None;
-            };
-            Some((measurement.name, why.as_str()))
-        };
-        self.measurements().filter_map(failure)
+        self.measurements()
+            .filter_map(|(measurement, record)| match &record.outcome {
+                Outcome::Failed(why) => Some((measurement.name, why.as_str())),
+                _ => None,
+            })
     }
 
     fn values(&self) -> &'a [MeasuredValue] {
@@ -65,14 +61,8 @@ impl<'a> ExtractionReport<'a> {
         self.described.as_ref().map_or(&[], |drive| &drive.assumed)
     }
 
-    /// Returns all results as JSON.
     pub fn json(&self) -> Value {
-        let Checkpoint {
-            drive,
-            identity,
-            options,
-            ..
-        } = self.checkpoint;
+        let (identity, options) = (&self.checkpoint.identity, &self.checkpoint.options);
         let Cost { commands, time, .. } = self.checkpoint.cost();
         let measurements = self.measurements().map(|(measurement, record)| {
             let (outcome, reason) = outcome(record);
@@ -86,7 +76,7 @@ impl<'a> ExtractionReport<'a> {
             })
         });
         json!({
-            "drive": drive,
+            "drive": self.checkpoint.drive,
             "vendor": identity.vendor,
             "product": identity.product,
             "revision": identity.revision,
@@ -106,28 +96,20 @@ impl<'a> ExtractionReport<'a> {
         })
     }
 
-    /// Returns the results as a self-contained HTML page.
     pub fn html(&self) -> String {
         report::html(self)
     }
 
     pub fn text(&self) -> String {
-        let Checkpoint {
-            drive,
-            identity,
-            options,
-            ..
-        } = self.checkpoint;
-        let effort = options.effort.to_string();
-        let writes = if options.writes { "with" } else { "without" };
-        let serial = match identity.serial.as_str() {
-            "" => String::new(),
-            serial => format!(", serial number {serial}"),
+        let checkpoint = self.checkpoint;
+        let (drive, name, serial) = (&checkpoint.drive, checkpoint.identity.name(), self.serial());
+        let effort = checkpoint.options.effort.to_string();
+        let writes = if checkpoint.options.writes {
+            "with"
+        } else {
+            "without"
         };
-        let mut text = format!(
-            "{drive}: {}{serial}\n{effort} effort, {writes} writes\n\n",
-            identity.name()
-        );
+        let mut text = format!("{drive}: {name}{serial}\n{effort} effort, {writes} writes\n\n");
         self.costs(&mut text);
         self.measured_values(&mut text);
         list(&mut text, "not determined", unknown(self.values()));
@@ -146,6 +128,13 @@ impl<'a> ExtractionReport<'a> {
             let _ = writeln!(text, "\nwrote {}", self.written.join(" and "));
         }
         text
+    }
+
+    fn serial(&self) -> String {
+        match self.checkpoint.identity.serial.as_str() {
+            "" => String::new(),
+            serial => format!(", serial number {serial}"),
+        }
     }
 
     fn costs(&self, text: &mut String) {
@@ -206,7 +195,6 @@ impl<'a> ExtractionReport<'a> {
 /// A sentence and the keys for which it holds.
 type Group<'a> = (&'a str, Vec<&'static str>);
 
-/// Groups the undetermined keys by their reasons.
 fn unknown(values: &[MeasuredValue]) -> Vec<Group<'_>> {
     grouped(values, |provenance| match provenance {
         Provenance::Unknown(why) => Some(why),
@@ -214,7 +202,6 @@ fn unknown(values: &[MeasuredValue]) -> Vec<Group<'_>> {
     })
 }
 
-/// Groups the keys with assumed values by the assumption.
 fn assumed(values: &[MeasuredValue]) -> Vec<Group<'_>> {
     grouped(values, |provenance| match provenance {
         Provenance::Assumed(what) => Some(what),
@@ -254,7 +241,6 @@ const SHARE: f64 = 0.01;
 /// Rotation periods with a smaller relative difference are equal.
 const PERIOD: f64 = 1e-6;
 
-/// The comparison of two specifications, as printed.
 #[derive(Debug, Serialize)]
 pub struct ComparisonReport {
     first: String,

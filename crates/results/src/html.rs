@@ -29,7 +29,6 @@ impl Html {
         Self(markup.to_owned())
     }
 
-    /// An element around `inside`.
     pub fn element(name: &str, inside: impl Into<Html>) -> Self {
         Self::with(name, &[], inside)
     }

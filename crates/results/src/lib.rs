@@ -29,7 +29,6 @@ use serde_json::{Value, json};
 
 use crate::simulated::{Inputs, SimulationMetrics, Workload};
 
-/// A simulation, and what its results name.
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
     pub system: &'a System,

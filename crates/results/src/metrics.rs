@@ -5,7 +5,6 @@ use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
 
-/// A number that describes a `T`.
 pub struct Metric<T> {
     /// Its key in JSON; empty where JSON does not have it.
     pub key: &'static str,

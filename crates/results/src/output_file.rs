@@ -13,7 +13,6 @@ pub struct Files {
     named: Vec<NamedFile>,
 }
 
-/// A file that is read or will be written.
 #[derive(Clone, Debug)]
 struct NamedFile {
     /// The flag, argument or field that names it.
@@ -34,8 +33,10 @@ pub struct OutputFile {
 pub enum OutputError {
     /// No file is named, or the one there is an input or another output.
     Refused(InputError),
-    /// It cannot be written.
-    Io { path: PathBuf, source: io::Error },
+    Io {
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 impl fmt::Display for OutputError {
@@ -66,7 +67,6 @@ impl Files {
         self
     }
 
-    /// Adds a file that the command reads.
     #[must_use]
     pub fn reading_file(mut self, field: &'static str, path: &str) -> Self {
         self.read(field, path.into());
@@ -188,7 +188,6 @@ fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-/// The place of a file that does not exist yet.
 fn future(path: &Path) -> Option<PathBuf> {
     Some(real(folder_of(path))?.join(path.file_name()?))
 }
@@ -322,7 +321,6 @@ impl PartialFile {
         self.temporary.is_some() && left.is_ok_and(|left| left.len() > 0)
     }
 
-    /// The error that it cannot be written.
     pub fn failed(&self, source: io::Error) -> OutputError {
         OutputError::Io {
             path: self.path.clone(),
@@ -346,7 +344,6 @@ impl PartialFile {
     }
 }
 
-/// Removes the remains of a failure.
 impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {

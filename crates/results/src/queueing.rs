@@ -6,7 +6,6 @@ use diskarm_simulate::theory::{Comparison, Value};
 
 use crate::prose;
 
-/// Width of the labels above the table.
 const LABEL: usize = 12;
 
 /// Returns the table with its notes; `size` is the size of requests as the user wrote it.

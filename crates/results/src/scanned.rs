@@ -20,7 +20,6 @@ pub struct ScanResults {
     pub drive: String,
     /// The scheduler's model of the drive.
     pub model: String,
-    /// The order of the foreground.
     pub policy: String,
     /// The foreground, if it is generated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,13 +62,11 @@ pub struct ScanResults {
     pub response_ci95_ms: Option<f64>,
     pub response_alone_ms: Option<f64>,
     pub response_alone_ci95_ms: Option<f64>,
-    /// The slowdown of the foreground by the scan.
     pub slowdown_share: Option<f64>,
     /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
     /// Gaps in which something was read.
     pub gaps: u64,
-    /// Reads for the scan alone.
     pub reads: u64,
     /// Foreground commands that also read for it.
     pub merged: u64,
@@ -122,7 +119,6 @@ impl Predictions {
     }
 }
 
-/// A moment of a scan.
 #[derive(Debug, Serialize)]
 pub struct ScanProgress {
     pub read_share: f64,
@@ -135,13 +131,9 @@ pub struct ScanProgress {
 #[derive(Clone, Copy, Debug)]
 pub struct ScanNames<'a> {
     pub drive: &'a str,
-    /// The scheduler's model of the drive.
     pub model: &'a str,
-    /// The foreground, if it is generated.
     pub workload: Option<&'a str>,
-    /// The trace of the foreground, if it is recorded.
     pub trace: Option<&'a str>,
-    /// The changes made to it on request, one line each.
     pub trace_changes: &'a [String],
 }
 
@@ -312,7 +304,6 @@ fn brief(seconds: f64) -> String {
     format!("{seconds:.decimals$} s")
 }
 
-/// The results of a scan of a device.
 #[derive(Debug, Serialize)]
 pub struct DeviceScan {
     pub url: String,
@@ -321,7 +312,6 @@ pub struct DeviceScan {
     pub blocks_left: u64,
     /// Blocks that were read by earlier runs of the same scan.
     pub blocks_before: u64,
-    /// True if no block is left to read.
     pub is_complete: bool,
     /// True if blocks may have come from the system's page cache instead of the device.
     pub may_be_cached: bool,
@@ -401,7 +391,6 @@ impl DeviceScan {
     }
 }
 
-/// Formats the unreadable blocks; empty without any.
 fn list_unreadable(unreadable: &[Unreadable]) -> String {
     let lines = unreadable.iter().map(|run| run.text() + "\n");
     let heading = if unreadable.is_empty() {

@@ -38,15 +38,12 @@ pub struct Inputs {
 #[derive(Serialize)]
 pub struct SimulationMetrics {
     pub drive: String,
-    /// The policy, as the user wrote it.
     pub policy: String,
     /// `drive` if the policy is in the drive's own queue; absent if it is in the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_in: Option<&'static str>,
-    /// `null` if nothing is merged.
     merge_max_sectors: Option<u64>,
     workload: Workload,
-    /// `null` if nothing is random.
     seed: Option<u64>,
     version: &'static str,
     pub requests: u64,
@@ -89,10 +86,8 @@ pub struct SimulationMetrics {
     pub remarks: Vec<String>,
 }
 
-/// The description of a policy in the drive's queue.
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
-/// Returns the requests of one kind in each run.
 fn totals(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
     ReplicatedTotals::new(runs.iter().map(of).collect())
 }
@@ -118,6 +113,10 @@ impl SimulationMetrics {
         let disks: Vec<Disk> = disks.collect();
         let parts = PartMetrics::all(runs);
         let is_one = runs.len() == 1;
+        let replication = |run: &Run| Replication {
+            seed: run.seed,
+            figures: RunFigures::new(&run.report),
+        };
         let count = |of: fn(&Report) -> u64| {
             let all = runs.iter().map(|run| of(&run.report)).sum();
             Some(all).filter(|count| *count > 0)
@@ -146,7 +145,7 @@ impl SimulationMetrics {
             disks: (!disks.is_empty()).then_some(disks),
             parts: (!parts.is_empty()).then_some(parts),
             windows: windows.map(|windows| windows.iter().map(WindowMetrics::new).collect()),
-            replications: (!is_one).then(|| runs.iter().map(Replication::new).collect()),
+            replications: (!is_one).then(|| runs.iter().map(replication).collect()),
             ci95: (!is_one).then(|| Ci95::new(&reports, &every)),
             notes: [doubts(runs), first.changes.clone(), remarks(runs)].concat(),
             changes: first.changes.clone(),
@@ -311,23 +310,32 @@ struct Disk {
     device: u32,
     part: u32,
     #[serde(flatten)]
+    figures: RunFigures,
+}
+
+impl Disk {
+    fn new(disk: usize, origin: Origin, report: &Report) -> Self {
+        Self {
+            disk,
+            trace: origin.trace,
+            device: origin.device,
+            part: origin.part,
+            figures: RunFigures::new(report),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RunFigures {
+    #[serde(flatten)]
     all: RequestClass,
     #[serde(flatten)]
     load: Load,
 }
 
-impl Disk {
-    fn new(disk: usize, origin: Origin, report: &Report) -> Self {
-        let Origin {
-            trace,
-            device,
-            part,
-        } = origin;
+impl RunFigures {
+    fn new(report: &Report) -> Self {
         Self {
-            disk,
-            trace,
-            device,
-            part,
             all: RequestClass::new(&ReplicatedTotals::new(vec![report.all()])),
             load: Load::new(report),
         }
@@ -347,7 +355,8 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
     t.cells(&name("file", "device", "part"), LOAD_HEADINGS);
     for disk in disks {
         let [trace, device, part] = [disk.trace, disk.device, disk.part].map(|n| n.to_string());
-        disk.load.line(&name(&trace, &device, &part), &disk.all, t);
+        let label = name(&trace, &device, &part);
+        disk.figures.load.line(&label, &disk.figures.all, t);
     }
 }
 
@@ -355,19 +364,7 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
 struct Replication {
     seed: Option<u64>,
     #[serde(flatten)]
-    all: RequestClass,
-    #[serde(flatten)]
-    load: Load,
-}
-
-impl Replication {
-    fn new(run: &Run) -> Self {
-        Self {
-            seed: run.seed,
-            all: RequestClass::new(&ReplicatedTotals::new(vec![run.report.all()])),
-            load: Load::new(&run.report),
-        }
-    }
+    figures: RunFigures,
 }
 
 /// Adds a line for each replication, named after its seed.
@@ -375,7 +372,7 @@ fn replication_lines(replications: &[Replication], t: &mut Table) {
     t.cells("seed", LOAD_HEADINGS);
     for run in replications {
         let label = run.seed.map_or_else(String::new, |seed| seed.to_string());
-        run.load.line(&label, &run.all, t);
+        run.figures.load.line(&label, &run.figures.all, t);
     }
 }
 

@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, SubmitError};
+use diskarm_core::device::Device;
 use diskarm_core::drive::{Drive, GapReader};
 use diskarm_core::freeblock::{BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::request::{Priority, Request};
+use diskarm_core::request::Priority;
 use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
-use diskarm_core::units::{Bytes, Instant, SectorCount};
 
 use crate::background::Background;
 use crate::external::ExternalScheduler;
@@ -45,13 +44,8 @@ impl Scan<'_> {
     /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
     ///
     /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks count
-    /// together, and [`ScanReport::by_part`] covers the tenths of all disks.
-    ///
-    /// # Errors
-    /// If the drive's geometry is inconsistent; those of `build`.
-    ///
-    /// # Panics
-    /// If the requests are not for the array.
+    /// together, and [`ScanReport::by_part`] covers the tenths of all disks. Fails if the drive's
+    /// geometry is inconsistent, or as `build` does. Panics if the requests are not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,
@@ -154,39 +148,8 @@ impl DiskBuilder<'_> {
 }
 
 impl<D: Device> Device for Shared<D> {
-    fn capacity(&self) -> SectorCount {
-        lock(&self.0).capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        lock(&self.0).sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        lock(&self.0).check(request)
-    }
-
-    fn has_room(&self) -> bool {
-        lock(&self.0).has_room()
-    }
-
-    fn accepts(&self, request: &Request) -> bool {
-        lock(&self.0).accepts(request)
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        lock(&self.0).submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        lock(&self.0).next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        lock(&self.0).advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        lock(&self.0).abort(now, id)
-    }
+    diskarm_core::forward!(
+        self, lock(&self.0), lock(&self.0); capacity sector_size check has_room accepts submit
+        next_event advance abort
+    );
 }

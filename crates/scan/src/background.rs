@@ -20,8 +20,7 @@ const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Number of used gaps after which conservatism is adjusted, in general and while more is lost than
-/// allowed.
+/// Used gaps after which conservatism is adjusted: in general, and while too much is lost.
 const ADJUST_GAPS: u64 = 250;
 const ADJUST_GAPS_SOON: u64 = 50;
 
@@ -78,7 +77,6 @@ struct Counts {
     predicted: u64,
 }
 
-/// Background tasks in front of a device.
 pub struct Background {
     tasks: Tasks,
     settings: BackgroundSettings,
@@ -210,8 +208,7 @@ impl Background {
         self.tasks.restore(claim);
     }
 
-    /// Delivers the blocks that a command has read; the others are wanted again, except a bad
-    /// block.
+    /// Delivers the blocks that a command has read; the others, except a bad one, are wanted again.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
         let none = Claim::default;
         let (read, lost, rest) = match completion.bad_block() {
@@ -235,8 +232,7 @@ impl Background {
     }
 
     /// Records the delay of a foreground request after background reads, which ended, or whose
-    /// media transfer ended, at `at`. A delay of more than `pause` has another cause inside the
-    /// drive.
+    /// media transfer ended, at `at`. A delay of more than `pause` has another cause.
     pub(crate) fn record_delay(&mut self, undelayed: &UndelayedService, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
@@ -356,12 +352,9 @@ pub(crate) struct ForegroundGap<'a> {
     /// The instant at which the first command reaches the drive.
     sent: Instant,
     request: Request,
-    /// Other requests of the foreground wait.
     others_wait: bool,
     gap: Gap,
-    /// The completion of the request without background reads.
     alone: Completion,
-    /// The end of its media transfer without background reads.
     transferred: Instant,
 }
 
@@ -404,8 +397,7 @@ impl<'a> ForegroundGap<'a> {
     }
 
     /// Returns true if the write cache takes the request while others wait for the media: then the
-    /// foreground waits for the media, which the cache needs later. Otherwise it waits for the
-    /// completion.
+    /// foreground waits for the media, which the cache needs later, and else for the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }

@@ -57,7 +57,6 @@ pub struct ExternalScheduler<D> {
     on_prediction: OnPrediction,
 }
 
-/// A command, planned or inside the device.
 enum Command {
     Foreground(ForegroundCommand),
     Free(FreeRead),
@@ -86,10 +85,7 @@ impl ForegroundCommand {
 
 impl<D: Device> ExternalScheduler<D> {
     /// Puts `policy` in front of `device`, which is described by `model`, with at most `depth`
-    /// requests in the device.
-    ///
-    /// # Panics
-    /// If `depth` is neither 1 nor 2.
+    /// requests in the device. Panics if `depth` is neither 1 nor 2.
     pub fn new(device: D, model: Model, policy: &PolicyConfig, depth: usize) -> Self {
         assert!((1..=2).contains(&depth), "{depth} requests in the device");
         let watch = Watch::new(model);
@@ -108,7 +104,6 @@ impl<D: Device> ExternalScheduler<D> {
         }
     }
 
-    /// Adds background tasks.
     pub fn with_background(self, background: Background) -> Self {
         let idle = background.idle_from(Instant::START);
         Self {
@@ -258,8 +253,7 @@ impl<D: Device> ExternalScheduler<D> {
         self.watch.record_sent(now, child);
     }
 
-    /// Handles a completion of the device; returns the completion of a foreground request that has
-    /// ended.
+    /// Handles a completion of the device; returns that of a foreground request if one has ended.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         let (expected, is_confident) = self.watch.record_completion(&completion);

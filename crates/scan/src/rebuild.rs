@@ -57,7 +57,6 @@ pub(crate) struct Rebuild<D> {
     next: Lbn,
     /// Maximum number of blocks that waited.
     max: SectorCount,
-    /// Blocks on the spare.
     rebuilt: BlockSet,
     progress: SharedProgress,
 }
@@ -66,7 +65,6 @@ pub(crate) struct Rebuild<D> {
 struct Parent {
     /// The request of the foreground; `None` for data of the rebuild.
     request: Option<Request>,
-    /// Number of outstanding commands.
     left: u32,
 }
 
@@ -105,7 +103,6 @@ impl<D: Device> Rebuild<D> {
         self.overwritten.insert(first, sectors);
     }
 
-    /// Processes deliveries from the gaps.
     fn process_deliveries(&mut self) {
         for delivered in lock(&self.delivered).drain(..) {
             assert!(delivered.is_readable, "a drive without faults failed");
@@ -156,8 +153,7 @@ impl<D: Device> Rebuild<D> {
         assert_eq!(taken, Ok(()), "a member refused {request:?}");
     }
 
-    /// Handles a completion of a member; returns the completion of a foreground request that has
-    /// ended.
+    /// Handles a completion of a member; returns that of a foreground request if one has ended.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         self.at_spare -= member;
@@ -195,7 +191,6 @@ impl<D: Device> Rebuild<D> {
         }
     }
 
-    /// Returns the next event and its member.
     fn earliest(&self) -> Option<(Instant, usize)> {
         let events = [0, 1].map(|member| Some((self.members[member].next_event()?, member)));
         events.into_iter().flatten().min()
@@ -203,13 +198,7 @@ impl<D: Device> Rebuild<D> {
 }
 
 impl<D: Device> Device for Rebuild<D> {
-    fn capacity(&self) -> SectorCount {
-        self.members[0].capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.members[0].sector_size()
-    }
+    diskarm_core::forward!(self, self.members[0], self.members[0]; capacity sector_size);
 
     fn has_room(&self) -> bool {
         true
@@ -260,13 +249,9 @@ impl<D: Device> Device for Rebuild<D> {
 impl Scan<'_> {
     /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
     /// drive are written to a spare of the same kind. Blocks count as read when they are on the
-    /// spare. The foreground without the scan is served by the surviving drive alone.
-    ///
-    /// # Errors
-    /// If the drive's geometry is inconsistent.
-    ///
-    /// # Panics
-    /// If the requests are not for the drive, or the scheduler is in the firmware.
+    /// spare. The foreground without the scan is served by the surviving drive alone. Fails if the
+    /// drive's geometry is inconsistent. Panics if the requests are not for the drive, or the
+    /// scheduler is in the firmware.
     pub fn rebuild(&self) -> Result<ScanReport, InputError> {
         let SchedulerLocation::Outside(depth) = self.location else {
             panic!("the scheduler must be outside the drive");
@@ -317,35 +302,13 @@ mod tests {
     }
 
     impl Device for LoggingDrive {
-        fn capacity(&self) -> SectorCount {
-            self.drive.capacity()
-        }
-
-        fn sector_size(&self) -> Bytes {
-            self.drive.sector_size()
-        }
-
-        fn has_room(&self) -> bool {
-            self.drive.has_room()
-        }
+        diskarm_core::forward!(drive: capacity sector_size has_room next_event advance abort);
 
         fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
             if request.op == Op::Write {
                 lock(&self.writes).push(request);
             }
             self.drive.submit(now, request)
-        }
-
-        fn next_event(&self) -> Option<Instant> {
-            self.drive.next_event()
-        }
-
-        fn advance(&mut self, now: Instant) -> Option<Completion> {
-            self.drive.advance(now)
-        }
-
-        fn abort(&mut self, now: Instant, id: u64) -> bool {
-            self.drive.abort(now, id)
         }
     }
 
@@ -354,7 +317,6 @@ mod tests {
         spec::parse(text, "small.toml").expect("a sound specification")
     }
 
-    /// The writes submitted to a drive.
     type Log = Arc<Mutex<Vec<Request>>>;
 
     /// A pair of small drives of which one is rebuilt, the writes to its members, and the progress.

@@ -58,10 +58,7 @@ impl ScanRecord {
         self.unreadable.count_in(first, end)
     }
 
-    /// Records blocks that were read.
-    ///
-    /// # Panics
-    /// If one of them was recorded before.
+    /// Records blocks that were read. Panics if one of them was recorded before.
     pub fn add_data(&mut self, first: Lbn, data: &[u8]) {
         let sectors = SectorCount(data.len() as u64 / self.size.sector.0);
         self.check_off(first, sectors);
@@ -70,18 +67,12 @@ impl ScanRecord {
         }
     }
 
-    /// Records blocks that were read without data, from a simulated drive.
-    ///
-    /// # Panics
-    /// If one of them was recorded before.
+    /// Records blocks read on a simulated drive. Panics if one of them was recorded before.
     pub fn add_read(&mut self, first: Lbn, sectors: SectorCount) {
         self.check_off(first, sectors);
     }
 
-    /// Records unreadable blocks.
-    ///
-    /// # Panics
-    /// If one of them was recorded before.
+    /// Records unreadable blocks. Panics if one of them was recorded before.
     pub fn add_unreadable(&mut self, first: Lbn, sectors: SectorCount) {
         self.check_off(first, sectors);
         self.unreadable.insert(first, sectors);
@@ -118,10 +109,7 @@ impl ScanRecord {
     }
 
     /// Parses the output of [`Self::emit`] for a scan of a device called `name`, with checksums or
-    /// without.
-    ///
-    /// # Errors
-    /// If it is damaged, or the record of another device.
+    /// without. Fails if it is damaged, or the record of another device.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
@@ -211,8 +199,7 @@ fn bytes(size: Size) -> u64 {
     size.sectors.0 * size.sector.0
 }
 
-/// Writes a number, seven bits in a byte, the lowest first; the last byte has its highest bit
-/// clear.
+/// Writes a number, seven bits in a byte, the lowest first; bit 7 is clear in the last byte.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 1 << 7 {
         out.push(number as u8 | 1 << 7);
@@ -242,9 +229,7 @@ fn take(rest: &mut &[u8]) -> Option<u64> {
 /// contributions of its pieces, in any order. So four bytes per chunk are enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksums {
-    /// Size of a chunk in bytes.
     chunk: u64,
-    /// Size of the device.
     bytes: u64,
     /// The difference of each chunk's checksum from that of zeroes.
     differences: Vec<u32>,
@@ -272,10 +257,7 @@ impl Checksums {
         }
     }
 
-    /// Adds bytes, each of which may be added once.
-    ///
-    /// # Panics
-    /// If they are beyond the end of the device.
+    /// Adds bytes, each of which may be added once. Panics if they are beyond the device's end.
     fn add(&mut self, offset: u64, data: &[u8]) {
         let (mut at, mut data) = (offset, data);
         while !data.is_empty() {

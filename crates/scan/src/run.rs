@@ -1,8 +1,6 @@
 //! A scan of a whole simulated drive during a foreground, and the same foreground without it.
 
 use std::fmt;
-use std::iter::Copied;
-use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
@@ -33,11 +31,9 @@ const QUEUE: u32 = 256;
 /// A scan of a drive.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
-    /// The drive.
     pub spec: &'a Spec,
     /// The scheduler's model of the drive.
     pub model: &'a Spec,
-    /// The foreground.
     pub requests: Requests<'a>,
     /// The policy of the foreground.
     pub policy: &'a PolicyConfig,
@@ -45,8 +41,7 @@ pub struct Scan<'a> {
     pub settings: BackgroundSettings,
     /// The seed of the foreground and of random behaviour of the drive.
     pub seed: u64,
-    /// The number of foreground requests after which the run ends, even if the scan is not
-    /// complete.
+    /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
     /// Called with the progress of the run.
     pub on_progress: OnProgress<'a>,
@@ -181,26 +176,16 @@ impl ScanReport {
 }
 
 impl Scan<'_> {
-    /// Runs the scan in virtual time.
-    ///
-    /// # Errors
-    /// If the drive's geometry is inconsistent.
-    ///
-    /// # Panics
-    /// If the requests are not for the drive.
+    /// Runs the scan in virtual time. Fails if the drive's geometry is inconsistent. Panics if the
+    /// requests are not for the drive.
     pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
     /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with all deliveries:
-    /// each wanted block once.
-    ///
-    /// # Errors
-    /// If the drive's geometry is inconsistent.
-    ///
-    /// # Panics
-    /// If the requests are not for the drive, or the blocks are those of another.
+    /// each wanted block once. Fails if the drive's geometry is inconsistent. Panics if the
+    /// requests are not for the drive, or the blocks are those of another.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -219,14 +204,9 @@ impl Scan<'_> {
     }
 
     /// Like [`Self::run_for`], but in front of another device than the plain drive, such as one
-    /// with faults: one for the scan, and one for the foreground without it.
-    ///
-    /// # Errors
-    /// If the model's geometry is inconsistent; those of `device`.
-    ///
-    /// # Panics
-    /// If the requests are not for the device, the blocks are those of another, or the scheduler
-    /// is in the firmware.
+    /// with faults: one for the scan, and one for the foreground without it. Fails if the model's
+    /// geometry is inconsistent, or as `device` does. Panics if the requests are not for the
+    /// device, the blocks are those of another, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
@@ -321,8 +301,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Serves the foreground until the scan is complete, `max` requests have completed, or none is
-    /// left.
+    /// Serves the foreground until the scan or `max` requests have completed, or none is left.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
@@ -352,22 +331,12 @@ pub enum Requests<'a> {
     Recorded(&'a [(Instant, Request)]),
 }
 
-/// The load of a foreground.
-pub(crate) enum ForegroundLoad<'a> {
-    Generated(Streams),
-    Recorded(OpenLoop<Copied<slice::Iter<'a, (Instant, Request)>>>),
-}
-
 impl<'a> Requests<'a> {
     /// Returns a load of the requests to `disk`.
-    pub(crate) fn load(self, disk: Disk, seed: u64) -> ForegroundLoad<'a> {
+    pub(crate) fn load(self, disk: Disk, seed: u64) -> Box<dyn Load + 'a> {
         match self {
-            Self::Generated(workload) => {
-                ForegroundLoad::Generated(Streams::new(workload, disk, seed, u64::MAX))
-            }
-            Self::Recorded(requests) => {
-                ForegroundLoad::Recorded(OpenLoop::new(requests.iter().copied()))
-            }
+            Self::Generated(workload) => Box::new(Streams::new(workload, disk, seed, u64::MAX)),
+            Self::Recorded(requests) => Box::new(OpenLoop::new(requests.iter().copied())),
         }
     }
 
@@ -376,29 +345,6 @@ impl<'a> Requests<'a> {
         match self {
             Self::Generated(_) => max,
             Self::Recorded(requests) => max.min(requests.len() as u64),
-        }
-    }
-}
-
-impl Load for ForegroundLoad<'_> {
-    fn next_arrival(&mut self) -> Option<Instant> {
-        match self {
-            Self::Generated(load) => load.next_arrival(),
-            Self::Recorded(load) => load.next_arrival(),
-        }
-    }
-
-    fn take(&mut self) -> Request {
-        match self {
-            Self::Generated(load) => load.take(),
-            Self::Recorded(load) => load.take(),
-        }
-    }
-
-    fn completed(&mut self, completion: &Completion) {
-        match self {
-            Self::Generated(load) => load.completed(completion),
-            Self::Recorded(load) => load.completed(completion),
         }
     }
 }
@@ -458,7 +404,6 @@ impl Progress {
         }
     }
 
-    /// Adds the progress to a report.
     pub fn add_to(&self, report: ScanReport, sector: Bytes) -> ScanReport {
         ScanReport {
             sector,
@@ -521,8 +466,7 @@ pub(crate) struct ScanObserver<'a> {
 }
 
 impl ScanObserver<'_> {
-    /// Creates an observer that ends the run when the scan is complete or `max` requests have
-    /// completed.
+    /// Creates an observer that ends the run when the scan or `max` requests have completed.
     pub fn new(progress: Option<&SharedProgress>, max: u64) -> Self {
         Self {
             progress: progress.cloned(),

@@ -37,20 +37,14 @@ pub struct Model(Predictor);
 
 impl Model {
     /// Creates a model of a drive of `spec` in an unknown state: completions reveal the angle of
-    /// its platter.
-    ///
-    /// # Errors
-    /// If the geometry is inconsistent.
+    /// its platter. Fails if the geometry is inconsistent.
     pub fn new(spec: &Spec) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
     }
 
     /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at
-    /// [`Instant::START`].
-    ///
-    /// # Errors
-    /// If the geometry is inconsistent.
+    /// [`Instant::START`]. Fails if the geometry is inconsistent.
     pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
@@ -66,7 +60,6 @@ pub struct Observations {
     pub predicted: u64,
     /// Requests of these that completed within 50 us of the prediction.
     pub right: u64,
-    /// Behaviour that was not predicted.
     pub surprises: Surprises,
     /// Foreground requests that were chosen by block number, though the policy needs positions,
     /// because predictions were not relied on.
@@ -85,15 +78,12 @@ impl AddAssign for Observations {
 /// Counts of behaviour that was not predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Surprises {
-    /// Unexpected buffer hits.
     pub hits: u64,
-    /// Unexpected buffer misses.
     pub misses: u64,
     /// Errors of one to three revolutions.
     pub revolutions: u64,
     /// Longer errors: the drive was busy with something of its own.
     pub pauses: u64,
-    /// Requests that failed.
     pub failures: u64,
     /// Requests that completed before one that was sent earlier.
     pub reordered: u64,
@@ -239,8 +229,7 @@ pub struct Prediction {
     /// When it was predicted to end, once the previous command had ended; `None` if the model had
     /// lost track of the device.
     pub expected: Option<Instant>,
-    /// True if predictions were relied on when it ended, and it succeeded. Only then does
-    /// [`Observations::predicted`] count it.
+    /// True if it succeeded and predictions were relied on: [`Observations::predicted`] counts it.
     pub is_confident: bool,
 }
 
@@ -278,16 +267,13 @@ impl fmt::Debug for OnPrediction {
 /// The means are adjusted by one part in this many of a deviation.
 const MEAN_PARTS: i64 = 16;
 
-/// Maximum deviation that counts, in nanoseconds: longer ones are caused by another program, or by
-/// the model.
+/// Maximum deviation that counts, in nanoseconds: other programs or the model cause longer ones.
 const MAX_DEVIATION_NS: i64 = 500_000;
 
-/// The share of a deviation by which the moments of [`DataLag`] are adjusted: about 250 commands
-/// count.
+/// The share of a deviation by which [`DataLag`]'s moments are adjusted: about 250 commands count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared: where sizes hardly differ, the slope would be
-/// noise.
+/// Added to the variance of sizes, in blocks squared: among like sizes the slope is noise.
 const EXTRA_VARIANCE: f64 = 64.0;
 
 /// Number of mean deviations of both kinds that a plan allows for: four standard deviations of a
@@ -302,8 +288,7 @@ pub(crate) struct Lag {
     sending: Mean,
     /// Round trip between sending and the drive; `None` for a local device.
     round_trip: Option<Mean>,
-    /// The mean deviation of answers of any kind, except those off by more than
-    /// [`MAX_DEVIATION_NS`].
+    /// The mean deviation of all answers, except those off by more than [`MAX_DEVIATION_NS`].
     answers: Span,
     data: DataLag,
 }
@@ -322,7 +307,6 @@ impl Mean {
     }
 }
 
-/// Adjusts a mean deviation.
 fn widen(deviation: &mut Span, off: i64) {
     *deviation += Span::from_ns((off.abs() - deviation.as_ns()) / MEAN_PARTS);
 }

@@ -199,16 +199,15 @@ fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcom
 fn connect(socket: &Path) -> Outcome<UnixStream> {
     let mut stream = UnixStream::connect(socket)?;
     stream.read_exact(&mut [0; Greeting::LENGTH])?;
-    let mut data = [0; 16];
-    let length = Choice::emit(&mut data, "", &[]);
+    let data = Choice::emit("", &[]);
     let header = OptionHeader {
         magic: Greeting::MAGIC,
         option: code::GO,
-        length: length as u32,
+        length: data.len() as u32,
     };
     stream.write_all(&[0, 0, 0, 3])?;
     stream.write_all(&header.emit())?;
-    stream.write_all(&data[..length])?;
+    stream.write_all(&data)?;
     loop {
         let mut header = [0; AnswerHeader::LENGTH];
         stream.read_exact(&mut header)?;

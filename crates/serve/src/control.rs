@@ -69,11 +69,10 @@ pub trait PowerControl {
     /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
     fn cut_power(&mut self, cut: &PowerCut) -> Result<Reply, String> {
         let losses = self.revert_writes(cut);
-        self.switch()
-            .record_cut(losses.as_ref().copied().unwrap_or_default());
-        losses
-            .map(Reply::PowerCut)
-            .map_err(|error| format!("the store failed: {error}"))
+        let known = losses.as_ref().copied().unwrap_or_default();
+        self.switch().record_cut(known);
+        let failed = |error| format!("the store failed: {error}");
+        losses.map(Reply::PowerCut).map_err(failed)
     }
 
     /// Cuts the power if a cut is due. Returns true if it is off: all connections must then close.
@@ -82,13 +81,10 @@ pub trait PowerControl {
             // The next command reports a failure.
             let _ = self.cut_power(&cut);
         }
-        !self.switch().is_on()
+        !self.switch().is_on
     }
 
-    /// Executes a command of the control socket.
-    ///
-    /// # Errors
-    /// A message for the client.
+    /// Executes a command of the control socket; fails with a message for the client.
     fn execute_command(&mut self, command: &Command) -> Result<Reply, String> {
         let needs_power = matches!(
             command,
@@ -101,29 +97,29 @@ pub trait PowerControl {
                 self.facts().description
             ));
         }
-        let is_on = self.switch().is_on();
+        let is_on = self.switch().is_on;
         match command {
             Command::PowerCut(_) | Command::Trigger(_) if !is_on => {
                 return Err("the power is off".to_owned());
             }
             Command::PowerCut(cut) => return self.cut_power(cut),
             Command::PowerRestore if is_on => return Err("the power is on".to_owned()),
-            Command::PowerRestore => self.switch().restore(),
+            Command::PowerRestore => self.switch().is_on = true,
             Command::Pending => {
                 let pending = self.pending_writes();
                 return Ok(Reply::Pending(PendingReport {
                     is_powered: is_on,
                     pending,
-                    last_cut: self.switch().last_losses(),
+                    last_cut: self.switch().last_losses,
                 }));
             }
             Command::Trigger(trigger) => self.switch().arm(*trigger, HostInstant::now()),
             Command::Inject(injected) => {
                 check_range(injected, self.facts())?;
-                self.switch().faults().inject(*injected);
+                self.switch().faults.inject(*injected);
             }
-            Command::Heal { first, end } => self.switch().faults().heal(*first, *end),
-            Command::Errors => return Ok(Reply::Errors(self.switch().faults().list())),
+            Command::Heal { first, end } => self.switch().faults.heal(*first, *end),
+            Command::Errors => return Ok(Reply::Errors(self.switch().faults.list())),
             Command::Statistics => {
                 return Ok(Reply::Statistics(Box::new(self.statistics().clone())));
             }
@@ -213,9 +209,8 @@ impl ControlServer {
                 });
             }
         };
-        thread::Builder::new()
-            .name("control".to_owned())
-            .spawn(run)?;
+        let thread = thread::Builder::new().name("control".to_owned());
+        thread.spawn(run)?;
         Ok(())
     }
 
@@ -523,39 +518,19 @@ mod tests {
 
     #[test]
     fn errors_name_the_invalid_argument() {
-        let cases = [
-            ("cut", "command: found \"cut\", expected one of power-cut"),
-            ("trigger", "trigger: found \"neither\", expected before or"),
-            (
-                "trigger(before=read)",
-                "trigger.before: found \"read\", expected flush or write",
-            ),
-            (
-                "trigger(after=-1s)",
-                "trigger.after: found \"-1s\", expected flush, write, or a time ",
-            ),
-            (
-                "trigger(after=1s, nth=2)",
-                "trigger.nth: found \"2\", expected a request to count, not a time",
-            ),
-            (
-                "power-cut(torn=maybe)",
-                "power-cut.torn: found \"maybe\", expected yes or no",
-            ),
-            (
-                "inject(first=0, sectors=0)",
-                "inject.sectors: found \"0\", expected a whole number from 1",
-            ),
-            (
-                "inject(times=3)",
-                "inject.first: found nothing, expected a whole number from 0",
-            ),
-            (
-                "inject(first=0, times=0)",
-                "inject.times: found \"0\", expected a whole number from 1",
-            ),
-        ];
-        for (line, expected) in cases {
+        let cases = r#"
+            cut => command: found "cut", expected one of power-cut
+            trigger => trigger: found "neither", expected before or
+            trigger(before=read) => trigger.before: found "read", expected flush or write
+            trigger(after=-1s) => trigger.after: found "-1s", expected flush, write, or a time up
+            trigger(after=1s, nth=2) => trigger.nth: found "2", expected a request to count, not a time
+            power-cut(torn=maybe) => power-cut.torn: found "maybe", expected yes or no
+            inject(first=0, sectors=0) => inject.sectors: found "0", expected a whole number from 1
+            inject(times=3) => inject.first: found nothing, expected a whole number from 0
+            inject(first=0, times=0) => inject.times: found "0", expected a whole number from 1
+        "#;
+        for case in cases.trim().lines() {
+            let (line, expected) = case.trim().split_once(" => ").expect("a case");
             let found = ExportCommand::parse(line).expect_err(line).to_string();
             assert!(found.starts_with(expected), "{found}");
         }

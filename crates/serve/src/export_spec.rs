@@ -315,44 +315,20 @@ mod tests {
 
     #[test]
     fn errors_name_the_invalid_argument() {
-        let error = |text| built(text).err().map(|error| error.to_string());
-        let cases = [
-            ("x", "x.drive: found nothing, expected a drive or a tower"),
-            (
-                "x(drive=none)",
-                "drive: found \"none\", expected a drive in",
-            ),
-            (
-                "x(drive=hp-c2247, size=2 TiB)",
-                "size: found \"2 TiB\", expected 1 to ",
-            ),
-            (
-                "x(drive=hp-c2247, size=100 GiB)",
-                "size: found \"100 GiB\", expected 1 to ",
-            ),
-            (
-                "x(drive=hp-c2247, store=disk)",
-                "x.store: found \"disk\", expected memory, ",
-            ),
-            (
-                "x(drive=hp-c2247, policy=none)",
-                "policy: found \"none\", expected one of fcfs",
-            ),
-            (
-                "x(drive=hp-c2247, store=snapshot:/no/file)",
-                "/no/file: cannot read: ",
-            ),
-            (
-                "x(drive=hp-c2247, max-lateness=0 us)",
-                "x.max-lateness: found \"0 us\", expected a time above 0, ",
-            ),
-            (
-                "x(drive=hp-c2247, color=red)",
-                "x: found \"color\", expected a known parameter",
-            ),
-        ];
-        for (text, expected) in cases {
-            let found = error(text).unwrap_or_else(|| panic!("{text} was built"));
+        let cases = r#"
+            x => x.drive: found nothing, expected a drive or a tower
+            x(drive=none) => drive: found "none", expected a drive in
+            x(drive=hp-c2247, size=2 TiB) => size: found "2 TiB", expected 1 to
+            x(drive=hp-c2247, size=100 GiB) => size: found "100 GiB", expected 1 to
+            x(drive=hp-c2247, store=disk) => x.store: found "disk", expected memory,
+            x(drive=hp-c2247, policy=none) => policy: found "none", expected one of fcfs
+            x(drive=hp-c2247, store=snapshot:/no/file) => /no/file: cannot read:
+            x(drive=hp-c2247, max-lateness=0 us) => x.max-lateness: found "0 us", expected a time above
+            x(drive=hp-c2247, color=red) => x: found "color", expected a known parameter
+        "#;
+        for case in cases.trim().lines() {
+            let (text, expected) = case.trim().split_once(" => ").expect("a case");
+            let found = built(text).err().expect(text).to_string();
             assert!(found.starts_with(expected), "{found}");
         }
     }

@@ -59,7 +59,7 @@ impl Protocol for Iscsi {
     type Service = IscsiTarget;
 
     fn accept(&self, stream: &Stream) -> Login {
-        self.login(stream.local_address())
+        self.login(stream.local_address.clone())
     }
 
     fn serve(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiTarget> {

@@ -63,21 +63,17 @@ const FAMILIES: [Family; 6] = [
         name: "diskarm_lateness_seconds",
         kind: "summary",
         help: "How late replies left, after the drive had completed the request.",
-        samples: |statistics| {
-            statistics
-                .lateness
-                .as_ref()
-                .map_or_else(Vec::new, quantiles)
-        },
+        samples: |statistics| statistics.lateness.iter().flat_map(quantiles).collect(),
     },
     Family {
         name: "diskarm_keeps_time",
         kind: "gauge",
         help: "1 if 99 in a hundred replies were within the bound, else 0.",
         samples: |statistics| {
+            let keeps_time = |late: &Lateness| f64::from(u8::from(late.keeps_time));
             let lateness = statistics.lateness.iter();
             lateness
-                .map(|late| ("", vec![], f64::from(u8::from(late.keeps_time))))
+                .map(|late| ("", vec![], keeps_time(late)))
                 .collect()
         },
     },

@@ -9,9 +9,9 @@ use std::io;
 
 use diskarm_core::device::Device;
 
-use crate::export::{Export, Facts};
+use crate::export::Export;
 use crate::nonblocking::Waker;
-use crate::server::{self, HandshakeStep, Protocol};
+use crate::server::Protocol;
 use crate::sockets::Stream;
 use crate::tls::Tls;
 use export::NbdExport;
@@ -45,38 +45,5 @@ impl Protocol for Nbd {
 
     fn serve(&self, export: Export, waker: Waker) -> io::Result<NbdExport> {
         NbdExport::new(export, waker)
-    }
-}
-
-impl server::Handshake for NbdHandshake {
-    type Session = NbdSession;
-
-    fn room(&self) -> usize {
-        Self::room(self)
-    }
-
-    fn received(&mut self, data: &[u8]) {
-        Self::received(self, data);
-    }
-
-    fn output(&self) -> &[u8] {
-        Self::output(self)
-    }
-
-    fn sent(&mut self, count: usize) {
-        Self::sent(self, count);
-    }
-
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<NbdSession> {
-        match Self::step(self, exports, is_full) {
-            NbdStep::Wait => HandshakeStep::Wait,
-            NbdStep::StartTls => HandshakeStep::StartTls,
-            NbdStep::Close => HandshakeStep::Close,
-            NbdStep::Negotiated(negotiated) => {
-                let facts = exports[negotiated.export].clone();
-                let session = NbdSession::new(facts, &negotiated, Self::output(self));
-                HandshakeStep::Chosen(negotiated.export, Box::new(session))
-            }
-        }
     }
 }

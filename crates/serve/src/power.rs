@@ -1,7 +1,7 @@
 //! Power cuts: which data survive.
 //!
 //! A drive acknowledges a write when its cache has the data, and loses them if the power fails
-//! before they reach the media. A [`VolatileStore`] keeps the previous content of each sector until
+//! before they reach the media. A [`DataPath`] keeps the previous content of each sector until
 //! the write is safe; the model of the device reports when data reach the media. A [`PowerCut`]
 //! reverts the writes that do not survive.
 
@@ -10,8 +10,7 @@ mod data;
 mod switch;
 
 pub use cache::{Losses, PendingWrite, PowerCut, WriteId};
-pub(crate) use data::data_path;
-pub use data::{DataPath, VolatileStore};
+pub use data::DataPath;
 pub use switch::{
     AFFECTED, InjectedFault, InjectedFaults, PowerSwitch, Trigger, TriggerEvent, TriggerSide,
     affected_name,

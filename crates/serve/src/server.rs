@@ -135,9 +135,8 @@ impl Server {
             connection_count: Arc::default(),
             max,
         };
-        let thread = thread::Builder::new()
-            .name("accept".to_owned())
-            .spawn(move || acceptor.run())?;
+        let thread = thread::Builder::new().name("accept".to_owned());
+        let thread = thread.spawn(move || acceptor.run())?;
         Ok(Self {
             stopper: Stopper { waker },
             handles,
@@ -151,7 +150,8 @@ impl Server {
 
     /// A reader of the statistics so far.
     pub fn watcher(&self) -> Watcher {
-        Watcher::new(self.handles())
+        let exports = self.handles();
+        Watcher { exports }
     }
 
     /// A handle for another thread that stops the server.
@@ -344,19 +344,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(exports: Arc<[ExportHandle]>) -> Self {
-        Self { exports }
-    }
-
     /// The statistics of each export so far; `None` once the server has ended.
     pub fn statistics(&self) -> Option<Vec<Statistics>> {
-        let statistics = self
-            .exports
-            .iter()
-            .map(|export| match export.ask(Command::Statistics) {
-                Ok(Reply::Statistics(statistics)) => Some(*statistics),
-                _ => None,
-            });
-        statistics.collect()
+        let ask = |export: &ExportHandle| match export.ask(Command::Statistics) {
+            Ok(Reply::Statistics(statistics)) => Some(*statistics),
+            _ => None,
+        };
+        self.exports.iter().map(ask).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Listening sockets and connections, over TCP and Unix sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -157,15 +157,17 @@ impl Listener {
             ListeningSocket::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
-                Ok(Socket::Tcp(stream))
+                let address = stream.local_addr();
+                let address = address.map_or_else(|_| String::new(), |address| address.to_string());
+                Ok(Stream::new(Box::new(stream), address))
             }),
             ListeningSocket::Unix(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nonblocking(true)?;
-                Ok(Socket::Unix(stream))
+                Ok(Stream::new(Box::new(stream), String::new()))
             }),
         };
         match accepted {
-            Ok(socket) => Ok(Some(Stream::new(socket))),
+            Ok(stream) => Ok(Some(stream)),
             Err(error) if is_retryable(&error) || error.kind() == ErrorKind::ConnectionAborted => {
                 Ok(None)
             }
@@ -223,20 +225,25 @@ impl AsFd for Listener {
     }
 }
 
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
+/// A connected socket of any kind.
+pub(crate) trait Socket: Read + Write + AsFd + Send {}
+impl<T: Read + Write + AsFd + Send> Socket for T {}
 
 pub struct Stream {
-    socket: Socket,
+    socket: Box<dyn Socket>,
+    /// The local address as `HOST:PORT`; empty for a Unix socket.
+    pub local_address: String,
     /// Present once the client has started TLS.
     tls: Option<Box<TlsSession>>,
 }
 
 impl Stream {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, tls: None }
+    fn new(socket: Box<dyn Socket>, local_address: String) -> Self {
+        Self {
+            socket,
+            local_address,
+            tls: None,
+        }
     }
 
     /// Starts TLS: what follows is encrypted, beginning with a handshake.
@@ -287,17 +294,6 @@ impl Stream {
     pub fn has_output(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_output())
     }
-
-    /// The local address as `HOST:PORT`; empty for a Unix socket.
-    pub fn local_address(&self) -> String {
-        match &self.socket {
-            Socket::Tcp(stream) => {
-                let address = stream.local_addr();
-                address.map_or_else(|_| String::new(), |address| address.to_string())
-            }
-            Socket::Unix(_) => String::new(),
-        }
-    }
 }
 
 impl Drop for Stream {
@@ -310,39 +306,7 @@ impl Drop for Stream {
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(stream) => stream.as_fd(),
-            Socket::Unix(stream) => stream.as_fd(),
-        }
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(data),
-            Self::Unix(stream) => stream.read(data),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(data),
-            Self::Unix(stream) => stream.write(data),
-        }
-    }
-
-    fn write_vectored(&mut self, data: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write_vectored(data),
-            Self::Unix(stream) => stream.write_vectored(data),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.socket.as_fd()
     }
 }
 

@@ -30,28 +30,6 @@ pub trait Store: Send {
     fn sync_file(&self) -> Option<&File>;
 }
 
-impl Store for Box<dyn Store> {
-    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
-        (**self).read(offset, data)
-    }
-
-    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
-        (**self).write(offset, data)
-    }
-
-    fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()> {
-        (**self).zero(offset, length, may_free)
-    }
-
-    fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent> {
-        (**self).extent(offset, length)
-    }
-
-    fn sync_file(&self) -> Option<&File> {
-        (**self).sync_file()
-    }
-}
-
 /// Consecutive bytes with the same allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {

@@ -107,7 +107,7 @@ impl<D: Backing> EventSource for Unit<D> {
 /// too. An input enters the model at the time of the clock, and its output is due at the time that
 /// the model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
-    model: T,
+    pub model: T,
     speed: Speed,
     /// `None` before time starts.
     clock: Option<Clock>,
@@ -116,7 +116,7 @@ pub struct Timeline<T: EventSource> {
     /// The time to which the model has advanced.
     latest: Instant,
     /// Outputs that have not been taken, in order.
-    outputs: VecDeque<T::Output>,
+    pub outputs: VecDeque<T::Output>,
 }
 
 impl<T: EventSource> Timeline<T> {
@@ -138,23 +138,10 @@ impl<T: EventSource> Timeline<T> {
         (&mut self.model, self.latest)
     }
 
-    /// The model, before any time has passed.
-    pub fn model_mut(&mut self) -> &mut T {
-        &mut self.model
-    }
-
     /// Replaces the model; outputs that have not been taken are dropped.
     pub fn replace(&mut self, model: T) {
         self.model = model;
         self.outputs.clear();
-    }
-
-    pub fn model(&self) -> &T {
-        &self.model
-    }
-
-    pub fn outputs(&self) -> impl Iterator<Item = &T::Output> {
-        self.outputs.iter()
     }
 
     /// Drops outputs that have not been taken and satisfy the predicate.

@@ -193,12 +193,9 @@ impl<D: Service> Worker<D> {
         } else {
             next.map(|at| at.checked_sub(AWAKE).unwrap_or(at))
         };
-        let next_ping = self
-            .connections
-            .iter()
-            .map(|(_, connection)| connection.last_heard + SILENCE)
-            .min();
-        [next, self.stopping, next_ping].into_iter().flatten().min()
+        let connections = self.connections.iter();
+        let pings = connections.map(|(_, connection)| connection.last_heard + SILENCE);
+        pings.chain(next).chain(self.stopping).min()
     }
 
     fn takes_input(&self, connection: &Connection<D::Session>) -> bool {
@@ -290,12 +287,9 @@ impl<D: Service> Worker<D> {
     fn ping_silent(&mut self) {
         let now = HostInstant::now();
         let is_silent = |connection: &Connection<_>| connection.last_heard + SILENCE <= now;
-        let numbers: Vec<usize> = self
-            .connections
-            .iter()
-            .filter(|(_, connection)| is_silent(connection))
-            .map(|(number, _)| number)
-            .collect();
+        let silent = self.connections.iter();
+        let silent = silent.filter(|(_, connection)| is_silent(connection));
+        let numbers: Vec<usize> = silent.map(|(number, _)| number).collect();
         for number in numbers {
             let Some(connection) = self.connections.get_mut(number) else {
                 continue;

@@ -2,6 +2,7 @@
 
 use diskarm_core::testing::XorShift;
 use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::Handshake as _;
 use diskarm_serve::nbd::{
     Encryption, Input, Job, JobKind, MAX_OUTSTANDING, NbdHandshake, NbdSession, NbdStep,
     NegotiatedExport,
@@ -43,15 +44,11 @@ fn option(option: u32, data: &[u8]) -> Vec<u8> {
 }
 
 fn choice(name: &str, wanted: &[u16]) -> Vec<u8> {
-    let mut data = [0; 256];
-    let length = Choice::emit(&mut data, name, wanted);
-    data[..length].to_vec()
+    Choice::emit(name, wanted)
 }
 
 fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
-    let mut data = [0; 256];
-    let length = Queries::emit(&mut data, name, queries);
-    data[..length].to_vec()
+    Queries::emit(name, queries)
 }
 
 /// A handshake after its greeting and flags.

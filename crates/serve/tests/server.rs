@@ -75,14 +75,13 @@ impl Running {
     fn choose(&self) -> (UnixStream, u32) {
         let mut stream = self.connect();
         exact(&mut stream, Greeting::LENGTH);
-        let mut data = [0; 16];
-        let length = Choice::emit(&mut data, "", &[]);
+        let data = Choice::emit("", &[]);
         let header = OptionHeader {
             magic: Greeting::MAGIC,
             option: code::GO,
-            length: length as u32,
+            length: data.len() as u32,
         };
-        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data[..length]].concat();
+        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data].concat();
         stream.write_all(&sent).expect("a server that listens");
         loop {
             let header = exact(&mut stream, AnswerHeader::LENGTH);

@@ -1,10 +1,9 @@
 //! The interface between the table of devices and the stacks that are built of them, and the
-//! metrics of their parts: one list for JSON, for the tables that people read, and for columns of
-//! studies.
+//! metrics of their parts: one list for JSON, tables that people read, and columns of studies.
 
 use std::fmt;
 
-use diskarm_core::device::{BufferWork, Work};
+use diskarm_core::device::Work;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
@@ -15,7 +14,6 @@ use diskarm_core::workload::Disk;
 
 use crate::model::Model;
 
-/// An entry of the table.
 pub(crate) struct Entry {
     pub info: DeviceInfo,
     /// Reads all parameters except the device below.
@@ -37,7 +35,6 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the number and size of the blocks of the device below.
     pub fn disk(&self) -> Disk {
         Disk {
             sectors: self.sectors,
@@ -62,8 +59,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Returns true if it only changes how the device below behaves, so that a drive with it in
-    /// front is still one drive.
+    /// Returns true if a drive with it in front is still one drive, which behaves differently.
     fn is_behaviour(&self) -> bool {
         false
     }
@@ -124,15 +120,13 @@ pub(crate) const DRIVES: Parameter = (
      which are assigned to the disks in rotation",
 );
 
-/// A device of a stack.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub info: &'static DeviceInfo,
     pub config: Box<dyn Config>,
 }
 
-/// Makes the device that replaces a drive of this mechanism, with this seed. It provides block
-/// numbers only, as it has a queue of its own.
+/// Makes the device that replaces a drive of this mechanism, with this seed; it has its own queue.
 pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// The devices below a level of a stack, and the drive.
@@ -164,8 +158,7 @@ impl Below<'_> {
         level.check_needs(below.knowledge(), levels)?;
         let seed = level_seed(self.seed, levels.len());
         let built = level.config.build(&below, seed)?;
-        let known = self.knowledge();
-        assert_eq!(built.knowledge(), known, "of {}", level.info.name);
+        assert_eq!(built.knowledge(), self.knowledge(), "{}", level.info.name);
         Ok(built)
     }
 
@@ -189,7 +182,7 @@ impl Below<'_> {
         other.map_or(self.drive, |other| &self.others[other])
     }
 
-    /// Returns what policies in front of it can learn.
+    /// Returns the knowledge that policies in front of it can have.
     fn knowledge(&self) -> Knowledge {
         let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
         let hidden = provided.find_map(|provides| provides);
@@ -218,8 +211,7 @@ impl Level {
     }
 }
 
-/// Returns the seed of the device at `level`, counted from the bottom: devices of the same name
-/// must not generate the same numbers.
+/// Returns the seed of the device at `level`, counted from the bottom; no two are the same.
 fn level_seed(seed: u64, level: usize) -> u64 {
     // Odd, and different from the factor of streams.
     seed ^ (level as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
@@ -263,54 +255,43 @@ pub struct PartMetric {
 /// The format of a number in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellFormat {
-    /// A whole number.
+    /// A whole number, without decimals.
     Count,
     /// A percentage of a share from 0 to 1.
     Percent,
-    /// Three decimals.
+    /// A number with three decimals.
     Decimals,
 }
 
-impl PartMetric {
-    pub(crate) const fn new(key: &'static str, value: fn(&Work) -> Option<f64>) -> Self {
-        let (cell, column) = (None, None);
-        Self {
-            key,
-            cell,
-            column,
-            value,
-        }
-    }
-
-    pub(crate) const fn cell(mut self, head: &'static str, format: CellFormat) -> Self {
-        self.cell = Some((head, format));
-        self
-    }
-
-    pub(crate) const fn column(mut self, name: &'static str, title: &'static str) -> Self {
-        self.column = Some((name, title));
-        self
-    }
+/// Makes the metrics of the parts that match `$part`: the key of each, its value, the head and the
+/// format of its cell, and the name and the title of its column, if it has them.
+macro_rules! metrics {
+    ($part:pat => $(
+        $key:literal => $value:expr
+            $(, cell $head:literal $format:ident)?
+            $(, column $name:literal $title:literal)?;
+    )*) => {
+        &[$($crate::device::PartMetric {
+            key: $key,
+            cell: metrics!(@option $(($head, $crate::device::CellFormat::$format))?),
+            column: metrics!(@option $(($name, $title))?),
+            value: |work| match work {
+                $part => $value,
+                _ => None,
+            },
+        }),*]
+    };
+    (@option) => { None };
+    (@option $some:expr) => { Some($some) };
 }
+pub(crate) use metrics;
 
 /// The buffer of a drive whose write cache chooses what it destages.
 pub(crate) const BUFFER: PartKind = PartKind {
     name: "buffer",
-    metrics: &[
-        PartMetric::new("destaged_blocks", |w| Some(buffer(w)?.destaged.0 as f64))
-            .cell("destaged", CellFormat::Count),
-        PartMetric::new("destaged_in_gaps_blocks", |w| {
-            Some(buffer(w)?.in_gaps.0 as f64)
-        })
-        .cell("in gaps", CellFormat::Count),
-        PartMetric::new("writes_in_gaps", |w| Some(buffer(w)?.writes_in_gaps as f64))
-            .cell("gap writes", CellFormat::Count),
-    ],
+    metrics: metrics! { Work::Buffer(w) =>
+        "destaged_blocks" => Some(w.destaged.0 as f64), cell "destaged" Count;
+        "destaged_in_gaps_blocks" => Some(w.in_gaps.0 as f64), cell "in gaps" Count;
+        "writes_in_gaps" => Some(w.writes_in_gaps as f64), cell "gap writes" Count;
+    },
 };
-
-fn buffer(work: &Work) -> Option<&BufferWork> {
-    match work {
-        Work::Buffer(work) => Some(work),
-        _ => None,
-    }
-}

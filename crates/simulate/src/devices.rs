@@ -32,18 +32,13 @@ const TABLE: &[Entry] = &[
 ];
 
 /// The kinds of parts that report metrics, in the order of tables and studies.
-const PART_KINDS: &[PartKind] = &[
+pub const PART_KINDS: &[PartKind] = &[
     members::DISK,
     nvcache::CACHE,
     BUFFER,
     members::REDUNDANCY,
     delay::METRICS,
 ];
-
-/// Returns the kinds of parts that report metrics, in the order of tables and studies.
-pub fn part_kinds() -> &'static [PartKind] {
-    PART_KINDS
-}
 
 /// Returns the description of each device, in the order of the table.
 pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
@@ -55,11 +50,14 @@ pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError
     let entry = TABLE.iter().find(|entry| entry.info.name == name);
     entry.ok_or_else(|| {
         let names: Vec<&str> = infos().map(|info| info.name).collect();
-        let near = nearest(&name.to_lowercase(), &names);
-        let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-        let expected = format!("{near}one of {}", names.join(", "));
-        InputError::new(field, name, expected)
+        unknown_name(field, name, nearest(&name.to_lowercase(), &names), &names)
     })
+}
+
+/// Returns the error for a name that is not `known`. Suggests the nearest, and lists all.
+fn unknown_name(field: &str, name: &str, near: Option<&str>, known: &[&str]) -> InputError {
+    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+    InputError::new(field, name, format!("{near}one of {}", known.join(", ")))
 }
 
 #[cfg(test)]
@@ -77,7 +75,7 @@ mod tests {
             assert_eq!(system.name, info.example);
             assert!(info.example.starts_with(&format!("{}(", info.name)));
             let stack = system.stack.as_ref().expect("a stack");
-            let built = stack.build(&system.drive, 0).expect("built before");
+            let built = stack.build(&system.drive, 0, None).expect("built before");
             assert_eq!(built.capacity(), system.disk().sectors, "{}", info.name);
         }
     }

@@ -19,7 +19,7 @@ pub enum Error {
     RejectedRequest(RejectedRequest),
     /// A file cannot be read.
     Unread {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The error of the operating system.
         source: io::Error,
@@ -44,13 +44,12 @@ impl Error {
         }
     }
 
-    /// Returns the error as one in the argument `name` if it is in the file called `file`, which
-    /// the user has not seen.
+    /// Returns the error as one in `name` if it is in the file `file`, which the user has not seen.
     pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
         match self {
-            Self::Input(error) if error.file() == Some(file) => {
-                let line = None;
-                Self::Input(InputError { line, ..error }.in_argument(name))
+            Self::Input(mut error) if error.file() == Some(file) => {
+                error.line = None;
+                Self::Input(error.in_argument(name))
             }
             other => other,
         }

@@ -63,8 +63,7 @@ impl GeneratedRequests {
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 
-    /// Checks that it can run with `warm_up` requests left out of the report. Fails if the run is
-    /// too long for the clock, or ends within the warm-up.
+    /// Checks that the run is not too long for the clock, and does not end within the warm-up.
     pub(crate) fn check(&self, warm_up: u64) -> Result<(), Error> {
         let requests = self.requests_count();
         let streams = self.workload.streams.iter();
@@ -72,9 +71,8 @@ impl GeneratedRequests {
         let pause = pauses.min().unwrap_or_default();
         let all = i128::from(requests) * i128::from(self.replications.unwrap_or(1));
         if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
-            let together = self
-                .replications
-                .map_or("", |_| ", all replications together");
+            let several = self.replications;
+            let together = several.map_or("", |_| ", all replications together");
             let expected = format!("a run of less than 146 years at {pause} a request{together}");
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
@@ -139,7 +137,7 @@ pub enum Issue {
 pub const STANDARD_INPUT: &str = "-";
 
 /// Options for reading a trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Its format, if it is not to be detected from the content.
     pub format: Option<String>,
@@ -161,19 +159,6 @@ impl ReadOptions {
             return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
         }
         diskarm_trace::open_with(file, &options)
-    }
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        let Options {
-            on_error, arrival, ..
-        } = Options::default();
-        Self {
-            format: None,
-            on_error,
-            arrival,
-        }
     }
 }
 
@@ -224,8 +209,7 @@ pub enum Fitting {
     /// A request beyond the end ends the run.
     #[default]
     Refuse,
-    /// Blocks keep their relative position on the disk. The traced disk ends at the last block in
-    /// the trace, which is read twice.
+    /// Blocks keep their relative position. The traced disk ends at the last block that is used.
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,
@@ -234,9 +218,8 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// Maps the requests of `read`, which come from `file`, to disks with `room`. Fails with the
-    /// errors of `read`; for [`Self::Scale`] also an invalid record, and a file that can be read
-    /// only once.
+    /// Maps the requests of `read`, from `file`, to disks with `room`. Fails with the errors of
+    /// `read`; for [`Self::Scale`] also an invalid record, and a file that can be read only once.
     pub fn fit(
         self,
         room: SectorCount,
@@ -261,8 +244,8 @@ impl Fitting {
     }
 }
 
-/// Returns the minimum number of blocks of the traced disk. Refuses too many devices at once,
-/// before the rest of the trace is read.
+/// Returns the minimum number of blocks of the traced disk. Refuses a device that is one too many
+/// before it reads the rest of the trace.
 fn traced_size(
     file: &str,
     read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
@@ -284,8 +267,7 @@ fn traced_size(
 /// More disks than this are refused: the trace has something else in the device column.
 pub const MAX_DISKS: u16 = 4096;
 
-/// Checks the number of the disk of `record`; `devices` are those of all disks so far. Fails if it
-/// is one disk too many.
+/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
 #[inline]
 pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
     if record.device < u32::from(MAX_DISKS) {
@@ -295,7 +277,6 @@ pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result
     }
 }
 
-/// Returns the error that the last of `devices` is one too many.
 #[cold]
 fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
     let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
@@ -307,7 +288,7 @@ fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
 mod tests {
     use super::*;
 
-    /// Returns the end of a trace of this many devices, 10 blocks each, followed by an invalid row.
+    /// Reads a trace of this many devices, 10 blocks each, followed by an invalid row.
     fn end_of(devices: u32) -> Result<SectorCount, String> {
         let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
         let text: String = rows.chain(["x\n".to_owned()]).collect();

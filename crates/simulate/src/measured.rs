@@ -31,8 +31,7 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a bound left out is the start or end of the trace. The error describes the
-    /// accepted form.
+    /// Parses `A..B`; the trace supplies a missing bound. The error describes the accepted form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -137,13 +136,13 @@ fn measured_row(
     let Some(response) = record.response.filter(|_| known) else {
         let format = trace.format();
         let why = if format.carries.contains("no responses") {
-            "which the format NAME does not carry"
+            "does not carry"
         } else {
-            "which the format NAME can carry, but not for this request: in a trace of events its \
-             completion is missing"
+            "can carry, but not for this request: in a trace of events its completion is missing"
         };
-        let why = why.replace("NAME", format.name);
-        let expected = format!("measured responses, and pauses or arrivals, {why}");
+        let name = format.name;
+        let needed = "measured responses, and pauses or arrivals";
+        let expected = format!("{needed}, which the format {name} {why}");
         let error = TraceError::value(trace.name(), record.location, "response", "none", &expected);
         return Err(error.into());
     };
@@ -195,7 +194,6 @@ fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
     doubts
 }
 
-/// Returns the time that the bus takes for the data of a request.
 fn bus_time(row: &Measured, spec: &Spec) -> Span {
     let request = &row.step.request;
     let sector = if request.op.is_read() {
@@ -207,10 +205,7 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
 }
 
 /// Runs all replays of a validation in the order of [`Validation::variants`], on every processor;
-/// `progress` is called with the number done.
-///
-/// # Errors
-/// The first refusal, in that order.
+/// `progress` is called with the number done. Fails with the first refusal, in that order.
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
@@ -223,7 +218,7 @@ pub fn replays(
 
 /// A trace compared with replays of the model.
 pub struct Comparison {
-    /// The trace's file.
+    /// The file of the trace.
     pub file: String,
     /// The distances between measured and simulated response times.
     pub figures: Figures,
@@ -235,8 +230,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
-/// Fails if the trace is invalid.
+/// Replays `rows` of the trace in `file`, like [`replays`]. Fails if the trace is invalid.
 pub fn compare(
     drive: &Model,
     file: &str,
@@ -258,7 +252,7 @@ pub fn compare(
 
 /// A trace whose responses were predicted one by one.
 pub struct Predictions {
-    /// The trace's file.
+    /// The file of the trace.
     pub file: String,
     /// Its requests with their predictions.
     pub locked: Locked,
@@ -307,8 +301,7 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows` of a trace; `progress` is called after each stage. Fails if the trace
-/// does not determine the drive.
+/// Fits `drive` to `rows`, with `progress` after each stage. Fails if they do not determine it.
 pub fn fit_model(
     drive: &Model,
     rows: &[Measured],
@@ -338,7 +331,6 @@ fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     }
 }
 
-/// The end of a fitted drive's summary.
 const FITTED: &str = "; fitted to a trace";
 
 /// Fails if the base cannot be read again, or if the fitted text is invalid, which is a bug.
@@ -349,7 +341,6 @@ fn fitted_model(
     rows: usize,
 ) -> Result<Model, Error> {
     let mut edits = edits(&drive.spec, &fitted.spec);
-    let source = &drive.spec.source;
     let stem = Path::new(names.output).file_stem().unwrap_or_default();
     let mut set = |key: &'static str, text: String| {
         let (key, value) = (key.into(), Value::Text(text));
@@ -359,7 +350,10 @@ fn fitted_model(
     let made = made_from(names, rows);
     let summary = drive.spec.summary.trim_end_matches(FITTED);
     set("summary", format!("{summary}{FITTED}"));
-    set("source.origin", format!("{made}\n{}", source.origin.trim()));
+    set(
+        "source.origin",
+        format!("{made}\n{}", drive.spec.source.origin.trim()),
+    );
     let text = rewrite(&drive.text, &edits).map_err(|error| {
         let expected = format!("a specification to change ({error})");
         Error::argument("drive", &drive.name, expected)
@@ -368,7 +362,6 @@ fn fitted_model(
     Model::read(text, names.output)
 }
 
-/// Returns the sentence that names the source of the numbers.
 fn made_from(names: FitNames<'_>, rows: usize) -> String {
     let range = names.rows;
     let trace = Path::new(names.trace).file_name().unwrap_or_default();
@@ -417,11 +410,8 @@ mod tests {
         let possible = [measured(read, 1701), measured(write, 1869)];
         let short = [measured(read, 1700), measured(write, 1868)];
         assert_eq!(response_doubts(&possible, &spec), [""; 0]);
-        assert_eq!(
-            response_doubts(&[possible, short].concat(), &spec),
-            [""; 0],
-            "half"
-        );
+        let half = [possible, short].concat();
+        assert_eq!(response_doubts(&half, &spec), [""; 0], "half");
         let more = [&possible[..], &short, &[measured(write, 1701)]].concat();
         let doubt = "3 of 5 responses are shorter than the bus transfer of their data alone, and \
                      their mean is 1.768 ms: are these milliseconds?";

@@ -24,7 +24,7 @@ pub struct Model {
     pub name: String,
     /// Its specification, as written.
     pub text: Cow<'static, str>,
-    /// The parsed specification.
+    /// Its specification, parsed.
     pub spec: Spec,
     /// The mechanism, with tables that all its drives share.
     pub mechanism: Mechanism,
@@ -41,8 +41,7 @@ pub fn changed_name(name: &str, edits: &[Edit]) -> String {
 
 impl Model {
     /// Finds the drive called `name` in the catalogue, or reads the file if `name` ends in `.toml`.
-    /// Fails for an unknown name, reported for the field `drive`; a file that cannot be read; an
-    /// invalid specification.
+    /// Fails for an unknown name, an unreadable file and an invalid specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_text(name)?, name);
@@ -54,8 +53,7 @@ impl Model {
         Self::read(entry.text, name)
     }
 
-    /// Reads the specification in `text` of a drive called `name`; errors report `name` as the
-    /// file. Fails if the specification is invalid.
+    /// Reads a valid specification of a drive called `name`; errors report `name` as the file.
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
@@ -70,9 +68,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which replaces a disk of the size of `disk`, that of the
-    /// drive `like`. Fails if there is no such drive or its size differs; the error calls it
-    /// `argument`.
+    /// Finds the drive called `name`, which replaces a `disk` of the drive `like`. Fails if there
+    /// is no such drive or its size differs; the error calls it `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -110,8 +107,7 @@ impl Model {
         }
     }
 
-    /// Parses `text` as a workload for this drive; see [`workload`]. Fails with the errors of
-    /// [`workload`].
+    /// Parses `text` as a workload for this drive, like [`workload`].
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
@@ -124,8 +120,7 @@ impl Model {
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Sets values in its specification, if there are any, and names the drive after them. Fails
-    /// with the errors of [`Self::with_values`].
+    /// Like [`Self::with_values`], and names the drive after the edits; without any, does nothing.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -137,8 +132,7 @@ impl Model {
 }
 
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
-/// Fails for a workload that is invalid or does not fit on the disk, reported for `workload` or for
-/// the file; a file that cannot be read.
+/// Fails for a workload that is invalid or does not fit on the disk, and for an unreadable file.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     if Path::new(text).extension().is_none_or(|end| end != "toml") {
         let workload = Workload::parse(text, disk);
@@ -147,22 +141,19 @@ pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     Ok(Workload::parse_toml(&read_text(text)?, text, disk)?)
 }
 
-/// The largest text file that is read, in bytes: far more than any specification, workload or study
-/// has. It stops the reading of endless files.
+/// The largest text file that is read, in bytes. It stops the reading of endless files.
 const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a text file that a person may have written: a specification, a workload, a study. Fails if
-/// it cannot be read, is not UTF-8, or is larger than 16 MiB.
+/// Reads a text file. Fails if it cannot be read, is not UTF-8, or is larger than 16 MiB.
 pub fn read_text(path: &str) -> Result<String, Error> {
     let read = || {
         let mut text = String::new();
         let mut file = File::open(path)?.take(MAX_TEXT + 1);
-        match file.read_to_string(&mut text)? {
-            size if size as u64 <= MAX_TEXT => Ok(text),
-            _ => Err(io::Error::other(
-                "found more, expected at most 16 MiB of text",
-            )),
+        if file.read_to_string(&mut text)? as u64 > MAX_TEXT {
+            let problem = "found more, expected at most 16 MiB of text";
+            return Err(io::Error::other(problem));
         }
+        Ok(text)
     };
     read().map_err(|source| Error::Unread {
         path: path.to_owned(),
@@ -187,8 +178,7 @@ fn unknown(name: &str) -> Error {
     Error::argument("drive", name, expected)
 }
 
-/// Parses the size of a command for `disk`, given as `argument`. Fails if `text` is not such a
-/// size.
+/// Parses the size of a command for `disk`, given as `argument`. Fails for any other text.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     Ok(command_size(argument, text, disk)?)
 }

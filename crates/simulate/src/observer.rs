@@ -18,18 +18,14 @@ pub struct RunObserver<'a> {
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.
     pub max_outstanding: u64,
-    /// `None` while the run continues.
     pub end: Option<EarlyEnd>,
     /// The parts of the device when the last request was completed; `None` before.
     pub parts: Option<Vec<ComponentReport>>,
 }
 
-/// The reason why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyEnd {
-    /// The progress callback stopped it.
     Stopped,
-    /// Too many requests wait.
     Saturated,
 }
 
@@ -38,13 +34,11 @@ pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
     pub streams: Vec<RequestTotals>,
     pub windows: Option<Windows>,
-    /// The disks, if there are several.
     pub disks: Option<Disks>,
     pub rows: Option<&'a mut dyn Sink>,
 }
 
 impl Extras<'_> {
-    /// Returns true if any of them is requested.
     pub fn is_requested(&self) -> bool {
         !self.streams.is_empty() || self.windows.is_some() || self.rows.is_some()
     }
@@ -82,17 +76,14 @@ impl RunObserver<'_> {
     /// Starts the reports of single disks: until now, only the first disk was used.
     #[cold]
     fn split(&mut self) {
-        let extras = self.extras.get_or_insert_default();
-        extras
-            .disks
-            .get_or_insert_with(|| Disks::after(&self.report));
+        let disks = &mut self.extras.get_or_insert_default().disks;
+        disks.get_or_insert_with(|| Disks::after(&self.report));
     }
 
-    /// Returns the parts of `device`, which has become idle: disks and their buffers as they were
-    /// when the last request was completed, because a rebuild or destages afterwards are not done
-    /// under load, and all other parts as they are now.
+    /// Returns the parts of `device`, which has become idle: disks and their buffers under load, as
+    /// they were when the last request was completed, and all other parts as they are now.
     pub fn parts(&mut self, device: &impl Device) -> Vec<ComponentReport> {
-        let now = device.components(self.backlog.end());
+        let now = device.components(self.backlog.end);
         let Some(under_load) = self.parts.take() else {
             return now;
         };
@@ -128,7 +119,7 @@ impl Observer for RunObserver<'_> {
         }
         self.report.completed(completion);
         let done = self.backlog.completed(completion.at);
-        if self.backlog.at_last_arrival() > self.max_outstanding {
+        if self.backlog.at_last_arrival > self.max_outstanding {
             self.end = Some(EarlyEnd::Saturated);
         } else if self.calls.are_due(done) && self.calls.call(done).is_break() {
             self.end = Some(EarlyEnd::Stopped);
@@ -136,7 +127,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn all_completed(&mut self, device: &dyn Device) {
-        self.parts = Some(device.components(self.backlog.end()));
+        self.parts = Some(device.components(self.backlog.end));
     }
 
     #[inline]
@@ -148,15 +139,16 @@ impl Observer for RunObserver<'_> {
 /// Fewer outstanding requests at the last arrival are a burst, not a growing backlog.
 const MIN_BACKLOG: u64 = 100;
 
-/// Counts outstanding requests under an open load.
 #[derive(Default)]
 pub struct Backlog {
     first: Option<Instant>,
     last: Instant,
-    end: Instant,
+    /// The time of the last completion.
+    pub end: Instant,
     arrived: u64,
     completed: u64,
-    at_last: u64,
+    /// The number of requests outstanding at the last arrival.
+    pub at_last_arrival: u64,
 }
 
 impl Backlog {
@@ -165,7 +157,7 @@ impl Backlog {
         self.first.get_or_insert(now);
         self.last = now;
         self.arrived += 1;
-        self.at_last = self.arrived - self.completed;
+        self.at_last_arrival = self.arrived - self.completed;
     }
 
     /// Records a completion and returns the number of completions.
@@ -176,29 +168,16 @@ impl Backlog {
         self.completed
     }
 
-    /// Returns the number of requests outstanding at the last arrival.
-    #[inline]
-    pub fn at_last_arrival(&self) -> u64 {
-        self.at_last
-    }
-
-    /// Returns the time of the last completion.
-    pub fn end(&self) -> Instant {
-        self.end
-    }
-
-    /// Returns true if throughput stayed below 99 % of the arrival rate: the same requests took
-    /// that much longer to be served than to arrive.
+    /// Returns true if throughput stayed below 99 % of the arrival rate of the same requests.
     pub fn is_growing(&self) -> bool {
         let first = self.first.unwrap_or_default();
         let (came, served) = (self.last - first, self.end - first);
-        self.at_last >= MIN_BACKLOG && came.as_s() < 0.99 * served.as_s()
+        self.at_last_arrival >= MIN_BACKLOG && came.as_s() < 0.99 * served.as_s()
     }
 }
 
 /// Called from time to time with the number of requests that a run has completed; returns whether
-/// to continue. Concurrent runs, such as replications, call it from their own threads, each with
-/// its own count.
+/// to continue. Concurrent runs, such as replications, call it each with its own count.
 pub type Progress<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// Ignores progress and never stops a run.
@@ -206,7 +185,6 @@ pub fn never_stop(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The largest number of completions between two calls.
 const MAX_STRIDE: u64 = 1024;
 
 /// Calls become more frequent if they are further apart than this. Policies that search orders
@@ -232,7 +210,6 @@ impl<'a> ProgressCalls<'a> {
         }
     }
 
-    /// Returns true if a call is due.
     #[inline]
     pub(crate) fn are_due(&self, done: u64) -> bool {
         done >= self.next
@@ -255,8 +232,7 @@ impl<'a> ProgressCalls<'a> {
 
 /// Receives every completed request in order of completion, including the warm-up.
 pub trait Sink {
-    /// Takes the next completion. Its request names the disk ([`Request::unit`]) and the block on
-    /// that disk.
+    /// Takes the next completion, whose request names the disk in [`Request::unit`].
     fn take(&mut self, completion: &Completion);
 }
 
@@ -288,8 +264,7 @@ pub const fn outcome(completion: &Completion) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns true if a backlog grows at a server that takes `service_us` per request, with an
-    /// arrival every millisecond.
+    /// With an arrival every millisecond, at a server that takes `service_us` per request.
     fn is_growing(requests: u64, service_us: u64) -> bool {
         let (mut backlog, mut done) = (Backlog::default(), 0);
         let finish = |id: u64| (id * 1_000).max((id + 1) * service_us) * 1_000;
@@ -307,7 +282,7 @@ mod tests {
         backlog.is_growing()
     }
 
-    /// RequestTotals at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at
+    /// Served at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at
     /// 1/1.005, 50,000 leave 250, which is less than one percent.
     #[test]
     fn a_growing_queue_differs_from_one_that_ends() {

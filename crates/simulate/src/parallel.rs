@@ -7,9 +7,8 @@ use std::thread;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Calls `work` for each number below `count` and returns the results in order: the same for any
-/// number of threads. `progress` is called with the number of jobs done, on any thread. Panics if
-/// the system cannot create threads.
+/// Calls `work` for each number below `count` on all processors, and returns the results in order.
+/// `progress` is called with the number of jobs done, on any thread. Panics if it gets no threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -19,9 +18,8 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// A pool of `threads` threads. It must not outlive the call that makes it: it would hang a process
-/// forked from this one, as Python's `multiprocessing` does. Panics if the system cannot create
-/// threads.
+/// Creates a pool of `threads` threads, or panics. It must not outlive the call that makes it: it
+/// would hang a process forked from this one, as Python's `multiprocessing` does.
 pub fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.unwrap_or_else(|error| panic!("no threads: {error}"))

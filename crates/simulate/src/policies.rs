@@ -16,8 +16,7 @@ pub trait MakePolicy: Sync {
     /// Makes a policy for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 
-    /// Makes a policy for `device`, a stack of devices, with nothing pending. Fails if the policy
-    /// needs to know more than the device provides.
+    /// Makes a policy for a stack of devices, unless it needs to know more than `device` provides.
     fn boxed(
         &self,
         device: &BoxedDevice,
@@ -83,10 +82,8 @@ impl MakePolicy for ChoiceCounter<'_> {
     }
 }
 
-/// A policy whose choices are counted.
 struct CountingPolicy<E: Estimate> {
     policy: Box<dyn Policy<E>>,
-    /// Requests that wait in it.
     pending: usize,
     choices: Arc<AtomicU64>,
 }

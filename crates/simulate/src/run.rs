@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::report::{Report, RequestTotals, Window};
-use diskarm_core::stats::t95_factor;
+use diskarm_core::stats::half_width_95;
 use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
@@ -21,12 +21,10 @@ pub struct Run {
     pub windows: Option<Vec<Window>>,
     /// The traced device of each disk, and its results, if there are several disks.
     pub disks: Vec<(Origin, Report)>,
-    /// The parts of the device that report metrics of their own: disks of a pair, caches. Disks are
-    /// as they were when the last request was completed; caches, failures and rebuilds as they were
-    /// when the device had become idle.
+    /// The parts of the device that report metrics of their own: disks as they were when the last
+    /// request was completed; caches, failures and rebuilds as they were when the device was idle.
     pub parts: Vec<ComponentReport>,
-    /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
-    /// data; one line each.
+    /// Doubts about the drive or a trace, late failures of disks, and losses of data.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
@@ -34,13 +32,11 @@ pub struct Run {
     pub replayed: Option<ReplayInfo>,
     /// True if requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
-    /// True if a [`Progress`](crate::Progress) stopped it early; the report then covers its first
-    /// part.
+    /// True if a [`Progress`](crate::Progress) stopped it; the report then covers its first part.
     pub is_stopped: bool,
 }
 
-/// Returns the doubts about the runs of one simulation. They may differ in the effects of disk
-/// failures.
+/// Returns the doubts about the runs of one simulation, which may differ in failures of disks.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -49,8 +45,7 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
     combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// Returns the doubts of the one of these, which have names, with the maximum number of doubts;
-/// those that others do not share are reported with its name.
+/// Returns the doubts of the one with the most; those that others do not share carry its name.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
     // The first one with the maximum.
     let found = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
@@ -84,7 +79,7 @@ pub fn remarks(runs: &[Run]) -> Vec<String> {
 /// The replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayInfo {
-    /// The traces.
+    /// The replayed traces.
     pub files: Vec<TraceFile>,
     /// The traced device of each disk.
     pub origins: Vec<Origin>,
@@ -131,7 +126,6 @@ fn with_noun(count: u64, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// Returns the time since the beginning of a run.
 fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }
@@ -139,7 +133,7 @@ fn seconds(at: Instant) -> f64 {
 /// The mean response of one simulation over that of another, which is faster if it is above 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
-    /// The ratio.
+    /// The ratio of the means.
     pub times: f64,
     /// Half the width of its 95 % confidence interval.
     pub half_width: Option<f64>,
@@ -153,8 +147,7 @@ impl Speedup {
     }
 }
 
-/// Returns by which factor the runs `fast` are faster than the runs `slow`; `None` if one of them
-/// counted nothing.
+/// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted nothing.
 ///
 /// The interval over several replications is Student's over their ratios: run by run both have the
 /// same requests. The interval of single runs follows from the batch-means intervals of both, as if
@@ -178,11 +171,8 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
     let ratios = fast.iter().zip(slow);
     let ratios: Option<Vec<f64>> = ratios.map(|(f, s)| Some(mean(s)? / mean(f)?)).collect();
     let ratios = ratios.filter(|ratios| ratios.len() > 1)?;
-    let count = ratios.len() as f64;
-    let times = ratios.iter().sum::<f64>() / count;
-    let squares: f64 = ratios.iter().map(|ratio| (ratio - times).powi(2)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    let half_width = Some(t95_factor(ratios.len() as u64 - 1) * error);
+    let times = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let half_width = half_width_95(&ratios);
     Some(Speedup { times, half_width })
 }
 
@@ -213,17 +203,14 @@ mod tests {
         assert_eq!(some, ["a", "with seed 2, b"]);
     }
 
-    /// In a run whose last request was completed at 12.3 s. A failure at the same instant is not
-    /// late.
+    /// The last request is completed at 12.3 s. A failure at the same instant is not late.
     #[test]
     fn failures_that_come_too_late_and_lost_data_are_doubtful() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
         let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
-            let failures = failures
-                .iter()
-                .map(|&(member, at)| Failure { member, at: ms(at) });
+            let failure = |&(member, at): &(usize, u64)| Failure { member, at: ms(at) };
             let work = Work::Redundancy(RedundancyWork {
-                failures: failures.collect(),
+                failures: failures.iter().map(failure).collect(),
                 lost,
                 ..RedundancyWork::default()
             });
@@ -238,15 +225,11 @@ mod tests {
             first: Lbn(2_048),
             blocks: SectorCount(blocks),
         };
-        let expected = [
-            late.replace("disk 0", "disk 3.0"),
-            "data were lost at 60.000 s: 7 blocks of part 3 from block 2048 on; no request failed"
-                .to_owned(),
-        ];
-        assert_eq!(
-            doubts("3", &[(1, 0), (0, 60_000)], Some(lost(7)), 0),
-            expected
-        );
+        let seven = "data were lost at 60.000 s: 7 blocks of part 3 from block 2048 on; no \
+                     request failed";
+        let expected = [late.replace("disk 0", "disk 3.0"), seven.to_owned()];
+        let found = doubts("3", &[(1, 0), (0, 60_000)], Some(lost(7)), 0);
+        assert_eq!(found, expected);
         let one = "data were lost at 60.000 s: 1 block from block 2048 on; 1 request failed";
         assert_eq!(doubts("", &[], Some(lost(1)), 1), [one]);
     }

@@ -26,17 +26,16 @@ use crate::stack::DeviceStack;
 use crate::system::System;
 use crate::trace_rows::{TraceRequest, TraceRows};
 
-/// The largest number of windows of a run.
 const MAX_WINDOWS: usize = 100_000;
 
-/// A system behind a host's queue, and its requests.
+/// A system below a host's queue, and its requests.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
     /// The drive, or the devices in front of it.
     pub system: &'a System,
     /// The order of service in the host's queue.
     pub policy: &'a dyn MakePolicy,
-    /// The requests.
+    /// The requests to serve.
     pub input: &'a Input,
     /// The largest command into which the host's queue merges sequential requests, if it does.
     pub merge: Option<SectorCount>,
@@ -50,8 +49,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Serves `input` on `system` in the order of `policy`, with no merging, no warm-up, no windows
-    /// and no early end.
+    /// Serves `input` on `system` in the order of `policy`, without any options.
     pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             system,
@@ -80,8 +78,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs all replications, on every processor; `finished` is called with the number of runs
-    /// done. A trace runs once. Fails with the errors of [`Self::run`].
+    /// Runs all replications, on every processor, or a trace once; `finished` is called with the
+    /// number of runs done. Fails with the errors of [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
@@ -97,7 +95,6 @@ impl<'a> Simulation<'a> {
         runs.into_iter().collect()
     }
 
-    /// Runs once, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
         generated: &GeneratedRequests,
@@ -114,7 +111,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs the requests generated from `seed` on `device`.
     fn run_generated<'w>(
         &self,
         device: &mut impl Device,
@@ -179,7 +175,6 @@ impl<'a> Simulation<'a> {
         self.replay_on(next, traced, progress, sink)
     }
 
-    /// Replays a trace on disks created by `make`.
     fn replay_on<'w, D: Device>(
         &self,
         make: impl FnMut() -> D + Send,
@@ -243,13 +238,10 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Returns the drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
         self.merged(self.system.drive_host(self.policy, seed))
     }
 
-    /// Returns the stack behind its host's queue, for a run with this seed. Fails if the policy
-    /// needs to know more than the stack provides.
     fn stack_host(&self, stack: &DeviceStack, seed: u64) -> Result<Host<BoxedDevice>, Error> {
         let host = self.system.stack_host(stack, self.policy, seed)?;
         Ok(self.merged(host))
@@ -262,7 +254,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns doubts about the drives, one line each.
     fn doubts(&self) -> Vec<String> {
         let others = self.system.others().iter();
         let others = others.map(|model| (&model.name, model));
@@ -274,7 +265,6 @@ impl<'a> Simulation<'a> {
         doubts.collect()
     }
 
-    /// Returns the observer of a run with this many streams.
     fn observer<'w>(
         &self,
         progress: Progress<'w>,
@@ -304,7 +294,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs `load` on `device`.
     fn serve(
         &self,
         device: &mut impl Device,
@@ -314,7 +303,7 @@ impl<'a> Simulation<'a> {
         engine::run(device, load, &mut observer)?;
         let parts = observer.parts(device);
         let failed = observer.report.failed_count();
-        let failures = failure_doubts(&parts, observer.backlog.end(), failed);
+        let failures = failure_doubts(&parts, observer.backlog.end, failed);
         let extras = observer.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
             let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
@@ -349,12 +338,10 @@ struct Outcome {
     run: Run,
     /// The report of each device.
     reports: Vec<Report>,
-    /// The reason why it ended early, if it did.
     end: Option<EarlyEnd>,
 }
 
-/// Returns the seeds of the stacks of disks side by side: neighbours must not generate the same
-/// numbers as the stacks of another run.
+/// Returns the seeds of stacks side by side, which must differ from those of other runs.
 fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
     (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
 }

@@ -10,15 +10,13 @@ use crate::device::{Below, Context, Entry, Level, MakeDisk, hiding_device};
 use crate::devices;
 use crate::model::Model;
 
-/// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as the user wrote
-/// it.
+/// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as written.
 #[derive(Debug)]
 pub struct DeviceStack {
     text: String,
-    /// The name of the drive at the bottom.
-    drive: String,
+    pub(crate) drive: String,
     /// Drives of other models: the disks of the lowest device cycle through that one and these.
-    others: Vec<Model>,
+    pub(crate) others: Vec<Model>,
     /// From the lowest to the highest.
     levels: Vec<Level>,
 }
@@ -42,8 +40,7 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices named in `text`, which is a stack. Fails for an unknown device, reported
-    /// for `field`; a device with none below it.
+    /// Finds the devices in `text`, a stack. Fails for an unknown one, and for one with none below.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
@@ -56,7 +53,8 @@ impl<'t> StackExpression<'t> {
             let below: Vec<&str> = given.map(|(_, value)| *value).collect();
             if below.len() < 2 || !entry.info.takes_several() {
                 args.need("drive", BELOW, |value| (!value.is_empty()).then_some(()))?;
-            } else if let Some(other) = below.iter().find(|name| !is_drive(name)) {
+            } else if let Some(other) = below.iter().find(|name| name.is_empty() || is_stack(name))
+            {
                 let expected = "only drives, as there are several";
                 return Err(InputError::new(field, other, expected));
             }
@@ -73,8 +71,7 @@ impl<'t> StackExpression<'t> {
     }
 
     /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
-    /// parameter; a device that needs to know more than the one below it provides; `others` of
-    /// another size than the drive, or more than there are disks.
+    /// parameter; a need that is not met; `others` of another size, or more than there are disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;
@@ -104,71 +101,44 @@ impl<'t> StackExpression<'t> {
             levels,
         };
         // Finds needs that are not met.
-        stack.build(drive, 0)?;
+        stack.build(drive, 0, None)?;
         Ok(stack)
     }
 }
 
 impl DeviceStack {
-    /// Returns the name of the drive below all devices.
-    pub(crate) fn drive(&self) -> &str {
-        &self.drive
-    }
-
-    /// Returns the drives of other models below it.
-    pub(crate) fn others(&self) -> &[Model] {
-        &self.others
-    }
-
-    /// Returns true if it is one drive that behaves differently, without an array or a queue in
-    /// front of it.
+    /// Returns true if it is one drive that behaves differently, without an array or a queue.
     pub(crate) fn is_one_drive(&self) -> bool {
         self.levels.iter().all(|level| level.config.is_behaviour())
     }
 
-    /// Returns true if the lowest device changes how each drive behaves.
     pub(crate) fn changes_drives(&self) -> bool {
         let lowest = self.levels.first();
         lowest.is_some_and(|level| level.config.is_behaviour())
     }
 
-    /// Returns the blocks of the outermost device, in front of a drive of `sectors`.
     pub(crate) fn capacity(&self, sectors: SectorCount) -> SectorCount {
         let configs = self.levels.iter().map(|level| &level.config);
         configs.fold(sectors, |below, config| config.capacity(below))
     }
 
-    /// Builds the devices in front of `drive` for a run with this seed. Fails for a device that
-    /// needs to know more than the one below it provides.
-    pub(crate) fn build(&self, drive: &Model, seed: u64) -> Result<BoxedDevice, InputError> {
-        self.below(drive, seed, None).device()
-    }
-
-    /// Like [`Self::build`], but with the device that `disk` makes in place of each drive. Fails
-    /// for a device that needs to know more than the one below it provides.
-    pub(crate) fn build_over(
+    /// Builds the devices in front of `drive`, or of what `disk` makes in its place, for a run with
+    /// this seed. Fails for a device that needs to know more than the one below it provides.
+    pub(crate) fn build(
         &self,
         drive: &Model,
         seed: u64,
-        disk: &MakeDisk<'_>,
+        disk: Option<&MakeDisk<'_>>,
     ) -> Result<BoxedDevice, InputError> {
-        self.below(drive, seed, Some(disk)).device()
-    }
-
-    fn below<'a>(
-        &'a self,
-        drive: &'a Model,
-        seed: u64,
-        disk: Option<&'a MakeDisk<'a>>,
-    ) -> Below<'a> {
-        Below {
+        let below = Below {
             levels: &self.levels,
             drive,
             others: &self.others,
             seed,
             origin: Angle::ZERO,
             disk,
-        }
+        };
+        below.device()
     }
 
     /// Returns the error for a policy in front of the stack that needs to know more than the stack
@@ -179,11 +149,6 @@ impl DeviceStack {
             "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"
         ))
     }
-}
-
-/// Returns true if `text` can be the name of a drive.
-fn is_drive(text: &str) -> bool {
-    !text.is_empty() && !is_stack(text)
 }
 
 /// Checks that drives of two models can be disks of one array.
@@ -242,7 +207,7 @@ mod tests {
                 info: &TIMED,
                 config: Box::new(Nothing),
             });
-            let built = stack.build(&system.drive, 0);
+            let built = stack.build(&system.drive, 0, None);
             built.err().map(|error| error.to_string())
         };
         assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);

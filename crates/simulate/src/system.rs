@@ -43,8 +43,7 @@ impl From<Model> for System {
 impl System {
     /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
     /// `throttle(rate=100/s, drive=hp-c2247)`. Fails with the errors of [`Model::find`]; an unknown
-    /// device or parameter; a policy in the stack that needs to know more than the device below it
-    /// provides.
+    /// device or parameter; a policy that needs to know more than the device below it provides.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if !is_stack(text) {
             return Model::find(text).map(Self::from);
@@ -56,9 +55,8 @@ impl System {
     fn new(drive: Model, expression: StackExpression<'_>) -> Result<Self, Error> {
         let others = expression.others.iter().map(|name| Model::find(name));
         let others = others.collect::<Result<Vec<_>, _>>()?;
-        let stack = expression
-            .resolve(&drive, others)
-            .map_err(|error| error.in_argument("drive"))?;
+        let stack = expression.resolve(&drive, others);
+        let stack = stack.map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: stack.to_string(),
             sectors: stack.capacity(drive.layout().sectors()),
@@ -70,13 +68,12 @@ impl System {
     /// Returns the name of the drive, without the devices in front of it.
     pub fn drive_name(&self) -> &str {
         let stack = self.stack.as_ref();
-        stack.map_or(&self.name, |stack| stack.drive())
+        stack.map_or(&self.name, |stack| &stack.drive)
     }
 
-    /// Returns the further models of the disks of an array, which cycle through [`Self::drive`]
-    /// and these.
+    /// Returns further models of an array's disks, which cycle through [`Self::drive`] and these.
     pub fn others(&self) -> &[Model] {
-        self.stack.as_ref().map_or(&[], |stack| stack.others())
+        self.stack.as_ref().map_or(&[], |stack| &stack.others)
     }
 
     /// Returns true if runs depend on their seeds even if they replay the same requests.
@@ -84,9 +81,8 @@ impl System {
         self.stack.is_some() || self.drive.spec.is_random()
     }
 
-    /// Sets values in the drive's specification. Errors report them under `origin`, which also
-    /// becomes part of the name. Fails for a value that is invalid or does not fit the others; a
-    /// stack with drives of several models.
+    /// Sets values in the drive's specification, like [`Model::with_values`]. Also fails for drives
+    /// of several models.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let drive = self.drive.with_values(edits, origin)?;
         let name = format!("{} with {origin}", self.name);
@@ -94,8 +90,7 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Sets values in the drive's specification, if there are any, and names the system after them.
-    /// Fails with the errors of [`Self::with_values`].
+    /// Like [`Self::with_values`], and names the system after the edits; does nothing without any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -114,7 +109,7 @@ impl System {
         let Some(stack) = &self.stack else {
             return Ok(Self::from(drive));
         };
-        if !stack.others().is_empty() {
+        if !stack.others.is_empty() {
             let expected = "drives of one model, so that its specification can be changed";
             return Err(Error::argument("drive", stack.to_string(), expected));
         }
@@ -122,14 +117,12 @@ impl System {
     }
 
     /// Puts the devices of the expression `stack` in front of `drive`, instead of in front of the
-    /// drive that the expression names. Fails if `stack` is not a stack of devices, or the devices
-    /// do not fit the drive.
+    /// drive that it names. Fails if it is not a stack of devices, or they do not fit the drive.
     pub fn with_devices(drive: Model, stack: &str) -> Result<Self, Error> {
         Self::new(drive, read_stack(stack)?)
     }
 
-    /// Returns the drive if there are no devices in front of it. Fails if there are; the error
-    /// calls the system `argument`.
+    /// Returns the drive, unless there are devices in front; the error calls it `argument`.
     pub fn single_drive(&self, argument: &'static str) -> Result<&Model, Error> {
         match self.stack {
             None => Ok(&self.drive),
@@ -151,8 +144,7 @@ impl System {
         }
     }
 
-    /// Parses `text` as a workload for this system; see [`workload`](crate::workload). Fails with
-    /// the errors of [`workload`](crate::workload).
+    /// Parses `text` as a workload for this system, like [`workload`](crate::workload).
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         workload(text, self.disk())
     }
@@ -171,30 +163,29 @@ impl System {
     /// cannot have, or a device of the stack needs to know more than such a device provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
         let stack = self.stack.as_ref();
-        let stack = stack.filter(|stack| stack.others().is_empty() && !stack.changes_drives());
+        let stack = stack.filter(|stack| stack.others.is_empty() && !stack.changes_drives());
         let Some(stack) = stack else {
             let expected = "an array of drives of one model, without faults in front of each";
             return Err(Error::argument("drive", self.name.as_str(), expected));
         };
-        Ok(stack.build_over(&self.drive, seed, disk)?)
+        Ok(stack.build(&self.drive, seed, Some(disk))?)
     }
 
-    /// Returns the drive, without the devices in front of it, behind a host's queue.
+    /// Returns the drive, without the devices in front of it, below a host's queue.
     pub(crate) fn drive_host(&self, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
         let drive = self.drive.drive().seeded(seed);
         let policy = policy.policy(&drive);
         Host::new(drive, policy)
     }
 
-    /// Returns `stack`, which is that of the system, behind a host's queue. Fails if the policy
-    /// needs to know more than the stack provides.
+    /// Returns `stack` below a host's queue. Fails if the policy needs more than it provides.
     pub(crate) fn stack_host(
         &self,
         stack: &DeviceStack,
         policy: &dyn MakePolicy,
         seed: u64,
     ) -> Result<Host<BoxedDevice>, Error> {
-        let device = stack.build(&self.drive, seed)?;
+        let device = stack.build(&self.drive, seed, None)?;
         let refused = |unknown: InsufficientKnowledge| stack.refused(&unknown);
         let policy = policy.boxed(&device).map_err(refused)?;
         Ok(Host::new(device, policy))

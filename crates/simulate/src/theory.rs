@@ -8,7 +8,7 @@ mod simulation;
 
 pub use simulation::{Comparison, Group, LOADS, Parameters, RUNS, Value};
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_core::device::Breakdown;
 use diskarm_core::report::RequestTotals;
@@ -21,20 +21,15 @@ use diskarm_queueing::queues::{self, Class};
 use diskarm_queueing::{Distances, Moments, Service};
 
 use crate::{Error, Model, Run};
-use simulation::{Counter, Runs, SimulatedMean, Simulator};
+use simulation::{Runs, SimulatedMean, Simulator};
 
-/// The theory of a drive.
 struct Theory {
-    /// The distances between requests.
-    pub distances: Distances,
+    distances: Distances,
     /// The service of a read, and of a write.
-    pub each: [Service; 2],
-    /// That of any request.
-    pub any: Service,
-    /// The share of reads, from 0 to 1.
-    pub read_share: f64,
-    /// The time of a revolution, in milliseconds.
-    pub revolution_ms: f64,
+    each: [Service; 2],
+    any: Service,
+    read_share: f64,
+    revolution_ms: f64,
 }
 
 /// A rate of Poisson arrivals.
@@ -59,15 +54,15 @@ impl Rate {
 }
 
 /// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of
-/// simulations that have been run, on any thread. Fails if no request of this size fits on the
-/// drive.
+/// simulations so far, on any thread. Fails if no request of this size fits on the drive.
 pub fn compare(
     model: &Model,
     parameters: &Parameters,
     on_each: &(dyn Fn(u64) + Sync),
 ) -> Result<Comparison, Error> {
-    let done = &AtomicU64::new(0);
-    let simulator = &Simulator::new(model, parameters, Counter { done, on_each });
+    let done = AtomicU64::new(0);
+    let one_more = || on_each(1 + done.fetch_add(1, Ordering::Relaxed));
+    let simulator = &Simulator::new(model, parameters, &one_more);
     let theory = &Theory::new(&simulator.system.drive, parameters)?;
     let largest = queues::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
@@ -110,11 +105,8 @@ impl Theory {
         let of = |op| Service::new(spec, mechanism, op, parameters.sectors);
         let (Some(read), Some(write)) = (of(Op::Read), of(Op::Write)) else {
             let found = format!("{} sectors", parameters.sectors.0);
-            return Err(Error::argument(
-                "size",
-                found,
-                "a size that fits on the drive",
-            ));
+            let expected = "a size that fits on the drive";
+            return Err(Error::argument("size", found, expected));
         };
         let read_share = parameters.read_share;
         Ok(Self {
@@ -138,15 +130,12 @@ fn response_of_all(run: &Run) -> Option<f64> {
 fn distances(theory: &Theory, alone: &Runs) -> Group {
     let even = Distances::even(theory.distances.cylinders()).mean_cylinders();
     let zoned = theory.distances.mean_cylinders();
-    Group {
-        name: "seek-distance",
-        heading: "Mean seek distance, cylinders".to_owned(),
-        values: vec![
-            Value::new("even_cylinders", "if all cylinders held as much", even),
-            Value::new("zoned_cylinders", "with this drive's zones", zoned)
-                .with_simulation(alone.seek_distance()),
-        ],
-    }
+    let values = vec![
+        Value::new("even_cylinders", "if all cylinders held as much", even),
+        Value::new("zoned_cylinders", "with this drive's zones", zoned)
+            .with_simulation(alone.seek_distance()),
+    ];
+    Group::new("seek-distance", "Mean seek distance, cylinders", values)
 }
 
 fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
@@ -182,11 +171,7 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
         Value::new("largest_rate_per_s", "largest rate, requests/s", largest)
             .with_simulation(alone.mean(|run| run.report.throughput_per_s())),
     ]);
-    Group {
-        name: "service",
-        heading: "Service of a request at a random place".to_owned(),
-        values,
-    }
+    Group::new("service", "Service of a request at a random place", values)
 }
 
 /// The coefficient of variation.
@@ -214,11 +199,9 @@ fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Resul
         let value = value.with_rate(rate.per_s());
         Ok(value.with_simulation(runs.steady(response_of_all)))
     };
-    Ok(Group {
-        name: "fcfs",
-        heading: "Mean response in order of arrival (fcfs), ms: M/G/1".to_owned(),
-        values: rates.iter().map(value).collect::<Result<_, Error>>()?,
-    })
+    let values = rates.iter().map(value).collect::<Result<_, Error>>()?;
+    let heading = "Mean response in order of arrival (fcfs), ms: M/G/1";
+    Ok(Group::new("fcfs", heading, values))
 }
 
 fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
@@ -240,11 +223,8 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
         values.push(read.with_rate(rate.per_s()).with_simulation(of(Op::Read)));
         values.push(write.with_rate(rate.per_s()).with_simulation(of(Op::Write)));
     }
-    Ok(Group {
-        name: "hol",
-        heading: "Mean response, reads before writes (hol), ms: head-of-line priority".to_owned(),
-        values,
-    })
+    let heading = "Mean response, reads before writes (hol), ms: head-of-line priority";
+    Ok(Group::new("hol", heading, values))
 }
 
 /// The numbers of requests to choose from at which services are simulated, besides one.
@@ -278,11 +258,8 @@ fn shortest_access(
         let value = value.with_rate(rate.per_s());
         values.push(value.with_simulation(runs.steady(response_of_all)));
     }
-    Ok(Group {
-        name: "satf",
-        heading: "Shortest access first (satf): birth-death model".to_owned(),
-        values,
-    })
+    let heading = "Shortest access first (satf): birth-death model";
+    Ok(Group::new("satf", heading, values))
 }
 
 /// The p of `alone` m^-p, by least squares of the logarithms of mean services, which are the
@@ -298,8 +275,7 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     both / square
 }
 
-/// The clients that keep a pair busy at all times, or nearly: of this many requests some are
-/// waiting for either disk.
+/// The clients that keep a pair busy: of this many requests some nearly always wait for each disk.
 const CLIENTS: usize = 128;
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {
@@ -308,7 +284,6 @@ fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Erro
     let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
     let rate = largest_rate(1.0 - theory.read_share, read, write);
     let ratio = rate / queues::largest_rate(&theory.any.total);
-    let value = |name, label, theory| Value::new(name, label, theory);
     let writes = simulator.pair("routing=cyclic", 0.0)?.closed("fcfs", 1)?;
     let busy = simulator.pair("queue=shared", theory.read_share)?;
     let busy = busy.closed("fcfs", CLIENTS)?;
@@ -316,33 +291,26 @@ fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Erro
         let breakdown = run.report.all().mean_breakdown()?;
         Some(breakdown.rotation.as_ms())
     });
-    let label = "seek of the nearer arm, cylinders";
-    let near = value("read_distance_cylinders", label, READ * stroke);
-    let label = "seek of the farther arm, cylinders";
-    let far = value("write_distance_cylinders", label, WRITE * stroke);
-    let label = "wait for the first of two copies, ms";
-    let first = value("read_rotation_ms", label, read_wait(2) * turn);
-    let label = "wait for the last of two copies, ms";
-    let last = value("write_rotation_ms", label, write_wait(2) * turn);
-    let largest = value(
-        "largest_rate_per_s",
-        "largest rate, requests/s",
-        1_000.0 * rate,
-    );
-    let largest = largest.with_simulation(busy.mean(|run| run.report.throughput_per_s()));
-    let ratio = value("largest_rate_ratio", "the same / that of one disk", ratio);
-    Ok(Group {
-        name: "mirrored",
-        heading: "Two disks with the same data: each read from one, each write to both".to_owned(),
-        values: vec![
-            near.approximate(),
-            far.approximate(),
-            first.approximate(),
-            last.with_simulation(last_wait),
-            largest,
-            ratio,
-        ],
-    })
+    let largest = busy.mean(|run| run.report.throughput_per_s());
+    let near = "seek of the nearer arm, cylinders";
+    let far = "seek of the farther arm, cylinders";
+    let first = "wait for the first of two copies, ms";
+    let last = "wait for the last of two copies, ms";
+    let values = vec![
+        Value::new("read_distance_cylinders", near, READ * stroke).approximate(),
+        Value::new("write_distance_cylinders", far, WRITE * stroke).approximate(),
+        Value::new("read_rotation_ms", first, read_wait(2) * turn).approximate(),
+        Value::new("write_rotation_ms", last, write_wait(2) * turn).with_simulation(last_wait),
+        Value::new(
+            "largest_rate_per_s",
+            "largest rate, requests/s",
+            1_000.0 * rate,
+        )
+        .with_simulation(largest),
+        Value::new("largest_rate_ratio", "the same / that of one disk", ratio),
+    ];
+    let heading = "Two disks with the same data: each read from one, each write to both";
+    Ok(Group::new("mirrored", heading, values))
 }
 
 fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
@@ -375,12 +343,8 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
             shared.with_simulation(found("queue=shared")?).approximate(),
         ]);
     }
-    Ok(Group {
-        name: "mirrored-reads",
-        heading: "Two disks, reads alone, twice the rates, in order of arrival: mean response, ms"
-            .to_owned(),
-        values,
-    })
+    let heading = "Two disks, reads alone, twice the rates, in order of arrival: mean response, ms";
+    Ok(Group::new("mirrored-reads", heading, values))
 }
 
 /// Reads that go to either disk by their address.
@@ -388,7 +352,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
     let reads = Reads {
         spec: &simulator.system.drive.spec,
         mechanism: &simulator.system.drive.mechanism,
-        sectors: simulator.sectors(),
+        sectors: simulator.parameters.sectors,
     };
     let percent = |divided: &SplitReads| 100.0 * divided.share;
     let simulated = |divided: &SplitReads, rate: &Rate| {
@@ -405,36 +369,34 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
         let min = reads.least_response(2.0 * rate.per_ms());
         let label = |what| format!("{both:.1}/s, {what}");
         let value = |name, what, theory| Value::new(name, label(what), theory).with_rate(both);
-        let response = |found: Option<&SplitReads>| found?.response(2.0 * rate.per_ms());
-        let with_equal = value(
-            "equal_utilisations_response_ms",
+        let response = |found: &SplitReads| found.response(2.0 * rate.per_ms());
+        let compared = |name, what, found: Option<&SplitReads>| {
+            let value = value(name, what, found.and_then(response));
+            Ok::<_, Error>(match found {
+                Some(found) => value.with_simulation(simulated(found, rate)?),
+                None => value,
+            })
+        };
+        let name = "equal_utilisations_response_ms";
+        values.push(compared(
+            name,
             "response if equally busy, ms",
-            response(equal.as_ref()),
-        );
-        let pivot = value(
+            equal.as_ref(),
+        )?);
+        let pivot = min.as_ref().map(percent);
+        values.push(value(
             "least_response_pivot_percent",
             "pivot of least response, %",
-            min.as_ref().map(percent),
-        );
-        let with_least = value(
+            pivot,
+        ));
+        values.push(compared(
             "least_response_ms",
             "least response, ms",
-            response(min.as_ref()),
-        );
-        let simulated_value = |value: Value, found: Option<&SplitReads>| match found {
-            Some(found) => Ok::<_, Error>(value.with_simulation(simulated(found, rate)?)),
-            None => Ok(value),
-        };
-        values.push(simulated_value(with_equal, equal.as_ref())?);
-        values.push(pivot);
-        values.push(simulated_value(with_least, min.as_ref())?);
+            min.as_ref(),
+        )?);
     }
-    Ok(Group {
-        name: "mirrored-by-address",
-        heading: "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1"
-            .to_owned(),
-        values,
-    })
+    let heading = "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1";
+    Ok(Group::new("mirrored-by-address", heading, values))
 }
 
 #[cfg(test)]

@@ -11,20 +11,17 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// An iterator over the requests of traces, with a disk for each device. It ends at the first
-/// invalid row, which [`Self::finish`] reports.
+/// The requests of traces, with a disk for each device, up to an invalid row; see [`Self::finish`].
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
     /// The number of disks over which each device is spread.
     disks_per_device: u32,
     blocks: BlockConverter,
-    /// The record read last.
     record: Record,
     /// Read to determine the kind of trace; not yet returned.
     first: Option<TraceRequest>,
     next_id: u64,
-    /// The number of requests widened to whole sectors.
     widened: u64,
     failure: Option<Error>,
 }
@@ -49,8 +46,7 @@ pub struct Origin {
 }
 
 impl TraceRows {
-    /// Opens the traces of `traced` for replay on disks like `system`. Fails on an error before the
-    /// first row for a drive, and without such a row.
+    /// Opens traces for replay on disks like `system`. Fails without a valid first row.
     pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
@@ -70,24 +66,18 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(if let Some(first) = traced.selection.devices.first() {
-            let expected = format!("a device with requests in {name}");
-            Error::argument("device", first.to_string(), expected)
-        } else {
-            Error::argument(
-                "trace",
-                name,
-                "a trace with requests from `from` to `until`",
-            )
-        })
+        let Some(first) = traced.selection.devices.first() else {
+            let expected = "a trace with requests from `from` to `until`";
+            return Err(Error::argument("trace", name, expected));
+        };
+        let expected = format!("a device with requests in {name}");
+        Err(Error::argument("device", first.to_string(), expected))
     }
 
-    /// Returns true if its rows have arrival times.
     pub fn has_arrivals(&self) -> bool {
         self.first.is_some_and(|row| row.arrival.is_some())
     }
 
-    /// Returns the files and their formats.
     pub fn files(&self) -> Vec<TraceFile> {
         let files = self.files.iter().cloned().zip(self.trace.readers());
         let files = files.map(|(file, reader)| {
@@ -97,7 +87,6 @@ impl TraceRows {
         files.collect()
     }
 
-    /// Returns the number of requests so far.
     pub fn requests_count(&self) -> u64 {
         self.next_id
     }
@@ -247,8 +236,7 @@ impl BlockConverter {
         (Lbn(first), SectorCount(end - first))
     }
 
-    /// Returns true if the drive can only serve a larger request than `record`, which does not
-    /// begin and end with sectors.
+    /// Returns true if `record` does not begin and end with sectors of the drive.
     #[inline]
     pub fn widens(self, record: &Record) -> bool {
         let of = self.blocks_per_sector;
@@ -262,8 +250,7 @@ impl BlockConverter {
         format!("{count} {requests} widened to whole sectors of {bytes} bytes")
     }
 
-    /// Converts `record`, a row of `file`, to a request `id` for whole sectors. Fails if the
-    /// request extends beyond the end of the drive.
+    /// Converts `record`, a row of `file`, to whole sectors. Fails if it is beyond the end.
     #[inline(always)]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
@@ -290,7 +277,7 @@ impl BlockConverter {
 /// The requests of a trace for a single device, in order of their arrivals.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// The requests.
+    /// Each request, and its arrival.
     pub requests: Vec<(Instant, Request)>,
     /// Doubts about the trace, one line each.
     pub doubts: Vec<String>,
@@ -300,17 +287,13 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals
-    /// or of several devices; requests that are not to be issued at their arrivals, or are spread
-    /// over several disks.
+    /// or of several devices; requests not issued at their arrivals, or spread over several disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
             let expected = "it to be absent, as requests are issued at their arrivals";
-            return Err(Error::argument(
-                "outstanding",
-                clients.to_string(),
-                expected,
-            ));
+            let found = clients.to_string();
+            return Err(Error::argument("outstanding", found, expected));
         }
         if let Fitting::Spread(disks) = traced.fitting {
             let expected = "refuse, scale or fold, as the requests are those of one device";
@@ -336,9 +319,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the reads and writes of a recording that succeeded, in order of arrival, with their
-/// responses. Traces have no flushes and no failures. Fails if the sectors of `system`, whose
-/// requests were recorded, are not blocks of a trace.
+/// Returns the reads and writes of a recording of `system` that succeeded, in order of arrival, and
+/// their responses. Fails if the sectors of `system` are not blocks of a trace.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
     let passed = recording.passed().iter().zip(1..);

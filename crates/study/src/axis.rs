@@ -33,12 +33,10 @@ pub struct AxisValue {
 }
 
 impl Axis {
-    /// Returns its values, if all are numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
     }
 
-    /// Returns its title with its unit.
     pub fn with_unit(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{}, {unit}", self.title),
@@ -97,7 +95,6 @@ pub fn describe(axes: &[Axis], point: &Point) -> String {
     describe_except(axes, point, usize::MAX)
 }
 
-/// Returns the labels of a point on all axes except one.
 pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
     let values = axes.iter().zip(point).enumerate();
     let values = values.filter(|(axis, _)| *axis != except);
@@ -123,11 +120,9 @@ impl Selection {
         Ok(Self(selected))
     }
 
-    /// Returns true if the cell at `point` is selected.
     pub fn has(&self, point: &Point) -> bool {
-        self.0
-            .iter()
-            .all(|(axis, places)| places.contains(&point[*axis]))
+        let mut axes = self.0.iter();
+        axes.all(|(axis, places)| places.contains(&point[*axis]))
     }
 
     /// Returns true if a cell with the value at `place` on the axis can be selected.
@@ -136,8 +131,7 @@ impl Selection {
         named.is_none_or(|(_, places)| places.contains(&place))
     }
 
-    /// Replaces the value of each selected axis in `point`. Returns `None` if several values of an
-    /// axis are selected.
+    /// Replaces the value of each selected axis in `point`; `None` if an axis has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, places) in &self.0 {
@@ -152,24 +146,19 @@ impl Selection {
         self.0.is_empty()
     }
 
-    /// Returns true if each named axis has one value.
     pub fn is_single(&self) -> bool {
         self.0.iter().all(|(_, places)| places.len() == 1)
     }
 
-    /// Returns the labels of the selected values.
     pub fn label(&self, axes: &[Axis]) -> String {
         let labels = self.0.iter().map(|(axis, places)| {
-            let labels = places
-                .iter()
-                .map(|place| axes[*axis].values[*place].label.as_str());
-            labels.collect::<Vec<_>>().join(", ")
+            let label = |place: &usize| axes[*axis].values[*place].label.as_str();
+            Vec::from_iter(places.iter().map(label)).join(", ")
         });
         labels.collect::<Vec<String>>().join("; ")
     }
 }
 
-/// Returns the index of the axis called `name`.
 pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
     let place = axes.iter().position(|axis| axis.name == name);
     place.ok_or_else(|| {
@@ -178,7 +167,6 @@ pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputE
     })
 }
 
-/// Returns the indices on `axis` that `value` selects.
 pub fn places(value: &toml::Value, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
     let values = match value {
         toml::Value::Array(values) if values.is_empty() => {
@@ -234,12 +222,7 @@ fn places_within(
         *end = number.ok_or_else(wrong)?;
     }
     let numbers = axis.numbers().ok_or_else(wrong)?;
-    let places = numbers.iter().enumerate();
-    let places = places.filter(|(_, number)| (from..=to).contains(*number));
-    let places: Vec<usize> = places.map(|(place, _)| place).collect();
-    if places.is_empty() {
-        Err(wrong())
-    } else {
-        Ok(places)
-    }
+    let mut places: Vec<usize> = (0..numbers.len()).collect();
+    places.retain(|place| (from..=to).contains(&numbers[*place]));
+    Some(places).filter(|p| !p.is_empty()).ok_or_else(wrong)
 }

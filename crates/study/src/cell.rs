@@ -88,8 +88,7 @@ pub struct Replications {
     pub seed: u64,
     pub min: u32,
     pub max: u32,
-    /// Runs are added until the half width of the first metric's 95 % interval is this share of
-    /// its mean.
+    /// Runs are added until half the first metric's 95 % interval is this share of its mean.
     pub until_ci95: Option<f64>,
 }
 
@@ -102,32 +101,22 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns true if runs with other seeds may differ: with generated requests, or of a scan,
-    /// whose drive may do things at random. Nothing else about a trace is random.
-    pub(crate) fn is_random(&self) -> bool {
-        let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
-        is_generated || self.inputs.measure == Measure::Scan
-    }
-}
-
-/// Reads the cells of a study.
-pub(crate) struct Reader<'a> {
-    pub(crate) text: StudyText<'a>,
-    pub(crate) axes: &'a [Axis],
-    pub(crate) keys: &'a Keys,
-}
-
-impl Reader<'_> {
-    /// Reads the cell at `point`.
-    pub(crate) fn read(&self, point: &Point) -> Result<Cell, InputError> {
-        let names = names(self.axes, point);
+    /// Reads the cell at `point` of the study `text`, with the keys of `[cell]`.
+    pub(crate) fn read(
+        text: StudyText<'_>,
+        axes: &[Axis],
+        keys: &Keys,
+        point: Point,
+    ) -> Result<Self, InputError> {
         let filled = CellKeys {
-            reader: self,
-            point,
-            names: &names,
+            text,
+            axes,
+            keys,
+            point: &point,
+            names: names(axes, &point),
         };
         filled.check_source()?;
-        let generated = self.keys.contains_key("workload");
+        let generated = keys.contains_key("workload");
         let source = if generated {
             CellInput::Generated {
                 workload: filled.text("workload")?,
@@ -146,42 +135,51 @@ impl Reader<'_> {
             let expected = format!("less than the {requests} requests");
             return Err(filled.location("warm_up").error(warm_up, expected));
         }
-        let has_limit = generated || self.keys.contains_key("max_waiting");
+        let has_limit = generated || keys.contains_key("max_waiting");
         let max_waiting = || filled.count("max_waiting", 1, Some(MAX_WAITING));
         let max_waiting = has_limit.then(max_waiting).transpose()?;
         let measure = filled.measure()?;
-        Ok(Cell {
-            point: point.clone(),
-            inputs: Inputs {
-                drive: filled.text("drive")?,
-                spec: filled.spec()?,
-                policy: filled.text("policy")?,
-                source,
-                warm_up,
-                max_waiting,
-                measure,
-                scan: filled.scan(measure)?,
-                sizes: filled.sizes(measure)?,
-            },
+        let inputs = Inputs {
+            drive: filled.text("drive")?,
+            spec: filled.spec()?,
+            policy: filled.text("policy")?,
+            source,
+            warm_up,
+            max_waiting,
+            measure,
+            scan: filled.scan(measure)?,
+            sizes: filled.sizes(measure)?,
+        };
+        Ok(Self {
             replications: filled.replications(generated || measure == Measure::Scan)?,
+            inputs,
+            point,
         })
+    }
+
+    /// Returns true if runs with other seeds may differ: with generated requests, or of a scan,
+    /// whose drive may do things at random. Nothing else about a trace is random.
+    pub(crate) fn is_random(&self) -> bool {
+        let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
+        is_generated || self.inputs.measure == Measure::Scan
     }
 }
 
 /// More waiting requests than at any load that a drive can sustain.
 const MAX_WAITING: u64 = 2_000;
 
-/// The keys of one cell.
-struct CellKeys<'r> {
-    reader: &'r Reader<'r>,
-    point: &'r Point,
-    names: &'r Names<'r>,
+struct CellKeys<'a> {
+    text: StudyText<'a>,
+    axes: &'a [Axis],
+    keys: &'a Keys,
+    point: &'a Point,
+    names: Names<'a>,
 }
 
 impl CellKeys<'_> {
     fn location(&self, key: &str) -> Location {
-        let span = self.reader.keys.get(key).map_or(0..0, Spanned::span);
-        self.reader.text.location(&span, format!("cell.{key}"))
+        let span = self.keys.get(key).map_or(0..0, Spanned::span);
+        self.text.location(&span, format!("cell.{key}"))
     }
 
     /// Returns `expected`, with the cell it applies to.
@@ -189,24 +187,21 @@ impl CellKeys<'_> {
         if self.point.is_empty() {
             return expected.to_owned();
         }
-        format!(
-            "{expected} (in the cell {})",
-            describe(self.reader.axes, self.point)
-        )
+        let cell = describe(self.axes, self.point);
+        format!("{expected} (in the cell {cell})")
     }
 
     fn scalar(&self, key: &str) -> Result<Option<Scalar>, InputError> {
-        let value = self.reader.keys.get(key);
-        value
-            .map(|value| self.fill(value.get_ref(), &self.location(key)))
-            .transpose()
+        let value = self.keys.get(key).map(Spanned::get_ref);
+        let filled = value.map(|value| self.fill(value, &self.location(key)));
+        filled.transpose()
     }
 
     fn fill(&self, value: &toml::Value, at: &Location) -> Result<Scalar, InputError> {
         let wrong = |expected: &str| at.error(value, self.expected(expected));
         let scalar = Scalar::new(value).ok_or_else(|| wrong("a single value"))?;
         match &scalar {
-            Scalar::Text(text) => fill(text, self.names).map_err(|why| wrong(&why)),
+            Scalar::Text(text) => fill(text, &self.names).map_err(|why| wrong(&why)),
             _ => Ok(scalar),
         }
     }
@@ -214,10 +209,8 @@ impl CellKeys<'_> {
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
-        found.ok_or_else(|| {
-            self.location(key)
-                .error("nothing", self.expected("it to be set"))
-        })
+        let expected = || self.expected("it to be set");
+        found.ok_or_else(|| self.location(key).error("nothing", expected()))
     }
 
     /// Returns a whole number of at least `min`; `default` where the key is absent.
@@ -235,12 +228,11 @@ impl CellKeys<'_> {
 
     /// Checks that there is either a workload or a trace, with the keys that belong to it.
     fn check_source(&self) -> Result<(), InputError> {
-        let has = |key: &&&str| self.reader.keys.contains_key(**key);
+        let has = |key: &&&str| self.keys.contains_key(**key);
         let expected = "a workload or a trace";
         let (own, others) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS.to_vec()),
-            // With the measure `scan` a trace has runs that differ: by what the drive does at
-            // random.
+            // The drive of a scan may do things at random, so that runs differ.
             (false, true) if self.measure()? == Measure::Scan => ("trace", LENGTH_KEYS.to_vec()),
             (false, true) => ("trace", [LENGTH_KEYS, CHANCE_KEYS].concat()),
             (false, false) => return Err(self.location("workload").error("neither", expected)),
@@ -253,7 +245,6 @@ impl CellKeys<'_> {
         })
     }
 
-    /// Returns the changes to a trace.
     fn changes(&self) -> Result<BTreeMap<String, String>, InputError> {
         let mut changes = BTreeMap::new();
         for key in TRACE_KEYS {
@@ -271,7 +262,7 @@ impl CellKeys<'_> {
         expected: &str,
         write: impl Fn(&toml::Value, &Location) -> Result<String, InputError>,
     ) -> Result<BTreeMap<String, String>, InputError> {
-        let Some(found) = self.reader.keys.get(key) else {
+        let Some(found) = self.keys.get(key) else {
             return Ok(BTreeMap::new());
         };
         let at = self.location(key);
@@ -307,7 +298,7 @@ impl CellKeys<'_> {
     }
 
     fn scan(&self, measure: Measure) -> Result<BTreeMap<String, String>, InputError> {
-        if measure != Measure::Scan && self.reader.keys.contains_key("scan") {
+        if measure != Measure::Scan && self.keys.contains_key("scan") {
             let expected = self.expected("the measure \"scan\"");
             return Err(self.location("scan").error("a table", expected));
         }
@@ -331,7 +322,7 @@ impl CellKeys<'_> {
             Some(name) => Measure::find(&name.to_string(), &self.location("measure"))?,
         };
         let mut keys = TRACE_KEYS.iter();
-        match keys.find(|key| self.reader.keys.contains_key(**key)) {
+        match keys.find(|key| self.keys.contains_key(**key)) {
             Some(key) if measure == Measure::Predictions => {
                 let expected = "nothing, as the measure \"predictions\" follows a trace as it is";
                 Err(self.location(key).error("a value", expected))
@@ -350,7 +341,6 @@ impl CellKeys<'_> {
             }
         };
         if !is_random {
-            // Nothing about a trace is random.
             return Ok(Replications {
                 seed: 0,
                 min: 1,
@@ -380,7 +370,6 @@ impl CellKeys<'_> {
         })
     }
 
-    /// Returns a percentage above 0.
     fn share(&self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(scalar) = self.scalar(key)? else {
             return Ok(None);

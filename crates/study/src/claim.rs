@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axis::{Axis, Point, Selection};
 use crate::expression::{Location, Scalar};
-use crate::metric::Column;
+use crate::metric::Scope;
 use crate::results::Results;
 use check::{Bounds, Check, Finding, Keys};
 
@@ -34,7 +34,7 @@ pub struct Claim {
     pub bounds: BoundsOf,
     /// The lower bound of its check.
     pub at_least: Option<f64>,
-    /// The upper bound.
+    /// The upper bound of its check.
     pub at_most: Option<f64>,
     /// True if it only repeats an input of the model, which the model may not change.
     pub model_check: bool,
@@ -57,7 +57,7 @@ pub enum BoundsOf {
     Ours,
 }
 
-/// All checks.
+/// The checks that a claim can name.
 pub const CHECKS: &[CheckInfo] = &[
     along::BIRTH_DEATH,
     ratio::EQUIVALENT,
@@ -75,7 +75,7 @@ pub const CHECKS: &[CheckInfo] = &[
 /// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// The verdict.
+    /// The verdict on all of its cells.
     pub verdict: Verdict,
     /// The numbers measured here.
     pub ours: String,
@@ -88,17 +88,16 @@ pub struct Judgement {
 /// A claim and its verdict; one object in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgedClaim<'s> {
-    /// The claim.
+    /// The claim itself.
     #[serde(flatten)]
     pub claim: &'s Claim,
-    /// Its verdict.
+    /// Its verdict, and the numbers.
     #[serde(flatten)]
     pub judged: Judgement,
 }
 
 impl JudgedClaim<'_> {
-    /// Returns the reason why it does not hold, as far as the study gives one: the cause, its
-    /// evidence and an explanation.
+    /// Returns the reason why it does not hold, if known: cause, evidence and explanation.
     pub fn reason(&self) -> Option<String> {
         let known = self.claim.known.as_ref();
         let known = known.map(|known| format!("{}: {}", known.kind(), known.why));
@@ -175,7 +174,7 @@ pub(crate) struct RawClaim {
     bounds: BoundsOf,
     #[serde(default)]
     model_check: bool,
-    known: Option<RawKnownReason>,
+    known: Option<KnownReason>,
     not_measured: Option<String>,
     check: String,
     #[serde(flatten)]
@@ -183,12 +182,8 @@ pub(crate) struct RawClaim {
 }
 
 impl RawClaim {
-    pub(crate) fn read(
-        self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<Claim, InputError> {
+    pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Claim, InputError> {
+        let at = &scope.at;
         let info = CHECKS.iter().find(|info| info.name == self.check);
         let names: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
         let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &names))?;
@@ -198,10 +193,11 @@ impl RawClaim {
             Some(within) => (Some(1.0 / (1.0 + within)), Some(1.0 + within)),
             None => (bound("at_least"), bound("at_most")),
         };
-        let mut keys = Keys::new(self.keys, axes, columns, at);
+        let (left, known) = (self.keys, at.part("known"));
+        let mut keys = Keys { left, scope };
         let check = (info.read)(&mut keys)?;
         keys.finish(info)?;
-        let known = self.known.map(|known| known.read(axes, &at.part("known")));
+        let known = self.known.map(|reason| reason.checked(scope.axes, &known));
         Ok(Claim {
             says: self.says,
             source: self.source,
@@ -230,28 +226,32 @@ const CAUSES: [&str; 5] = [
     "model-defect",
 ];
 
-/// A known reason for the failure of a claim. It applies only to numbers within its bounds, of its
-/// cells and traces.
-#[derive(Clone, Debug, Serialize)]
+/// A known reason for the failure of a claim. It applies only to numbers of its cells and traces
+/// within its bounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KnownReason {
     /// The reason, in a few sentences.
     pub why: String,
     /// The kind of cause, such as `other workload`.
-    pub cause: &'static str,
+    pub cause: String,
     /// `tested` if an experiment shows the cause, otherwise `conjecture`.
-    pub evidence: &'static str,
+    pub evidence: String,
     /// The command that repeats the experiment.
     pub command: Option<String>,
-    /// The smallest number that it explains, in the unit of the check; `None` if it explains only
-    /// saturated cells.
+    /// The smallest number that it explains, in the unit of the check; `None` if there is none.
     pub at_least: Option<f64>,
     /// The largest number that it explains, in the same unit.
     pub at_most: Option<f64>,
     /// True if it explains saturated cells, and ratios to them.
+    #[serde(default)]
     pub saturated: bool,
     /// The file names of the traces that it is about; empty if the study needs none.
+    #[serde(default)]
     pub traces: Vec<String>,
-    /// The cells that it is about; `None` if the short form leaves all of them out.
+    #[serde(default, rename = "where", skip_serializing)]
+    selected: toml::Table,
+    /// The cells that `selected` selects; `None` if the short form leaves all of them out.
     #[serde(skip)]
     cells: Option<Selection>,
 }
@@ -291,60 +291,32 @@ impl KnownReason {
         let mut labels = given.map(|(axis, place)| &axis.values[*place].label);
         labels.all(|label| self.traces.contains(label))
     }
-}
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawKnownReason {
-    why: String,
-    cause: String,
-    evidence: String,
-    command: Option<String>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    #[serde(default)]
-    saturated: bool,
-    #[serde(default)]
-    traces: Vec<String>,
-    #[serde(default, rename = "where")]
-    cells: toml::Table,
-}
-
-impl RawKnownReason {
-    fn read(self, axes: &[Axis], at: &Location) -> Result<KnownReason, InputError> {
-        let cause = CAUSES.into_iter().find(|cause| *cause == self.cause);
-        let unknown = || at.part("cause").unknown(&self.cause, "a cause", &CAUSES);
-        let cause = cause.ok_or_else(unknown)?;
-        let evidence = self.evidence(at)?;
+    /// Checks its values as written in the file, and finds its cells.
+    fn checked(mut self, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
+        if !CAUSES.contains(&self.cause.as_str()) {
+            return Err(at.part("cause").unknown(&self.cause, "a cause", &CAUSES));
+        }
+        self.check_evidence(at)?;
         self.check_bounds(at)?;
         if self.traces.is_empty() && axes.iter().any(|axis| axis.is_given) {
             let expected = "the file names of the traces that it is about";
             return Err(at.part("traces").error("nothing", expected));
         }
         let is_short = axes.iter().any(|axis| !axis.left_out.is_empty());
-        let cells = match Selection::read(&self.cells, axes, &at.part("where")) {
+        self.cells = match Selection::read(&self.selected, axes, &at.part("where")) {
             // Read without error in the full form: its cells are those left out.
             Err(_) if is_short => None,
             cells => Some(cells?),
         };
-        Ok(KnownReason {
-            why: self.why.trim().to_owned(),
-            cause,
-            evidence,
-            command: self.command,
-            at_least: self.at_least,
-            at_most: self.at_most,
-            saturated: self.saturated,
-            traces: self.traces,
-            cells,
-        })
+        self.why = self.why.trim().to_owned();
+        Ok(self)
     }
 
-    fn evidence(&self, at: &Location) -> Result<&'static str, InputError> {
+    fn check_evidence(&self, at: &Location) -> Result<(), InputError> {
         let command = at.part("command");
         match (self.evidence.as_str(), &self.command) {
-            ("tested", Some(_)) => Ok("tested"),
-            ("conjecture", None) => Ok("conjecture"),
+            ("tested", Some(_)) | ("conjecture", None) => Ok(()),
             ("tested", None) => {
                 let expected = "the command that shows it, as evidence is \"tested\"";
                 Err(command.error("nothing", expected))
@@ -422,15 +394,11 @@ impl Count {
 
     /// Returns the number of those that do not hold and need an explanation.
     pub fn unexplained(&self) -> usize {
-        let kinds = [self.claims, self.model_checks];
-        kinds
-            .iter()
-            .map(|kind| kind.fails + kind.not_measured)
-            .sum()
+        let [claims, checks] = [self.claims, self.model_checks].map(|k| k.fails + k.not_measured);
+        claims + checks
     }
 
-    /// Formats it as a line: `31 claims: 27 hold, 2 unsure, 2 fail for a known reason; 3 model
-    /// checks: 3 hold`.
+    /// Formats it as a line: `31 claims: 27 hold, 2 unsure, 2 fail; 3 model checks: 3 hold`.
     pub fn text(&self) -> String {
         let claims = self.claims.text("claim");
         let claims = claims.unwrap_or_else(|| "no claims".to_owned());

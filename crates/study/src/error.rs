@@ -31,7 +31,7 @@ pub enum StudyError {
     },
     /// A line of the store is invalid.
     Store {
-        /// The store's file.
+        /// The file of the store.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
@@ -40,7 +40,7 @@ pub enum StudyError {
     },
     /// A file or folder cannot be read or written.
     Io {
-        /// `read` or `write`.
+        /// The verb `read` or `write`.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -59,10 +59,9 @@ impl StudyError {
     }
 
     fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
         Self::Io {
             doing,
-            path,
+            path: path.to_owned(),
             source,
         }
     }

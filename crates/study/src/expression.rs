@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Flag(bool),
-    /// A finite number.
+    /// A number that is finite.
     Number(f64),
     /// Anything else.
     Text(String),
@@ -34,10 +34,9 @@ impl Scalar {
 
     /// Returns its value, if it is a number.
     pub fn number(&self) -> Option<f64> {
-        if let Self::Number(number) = self {
-            Some(*number)
-        } else {
-            None
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
         }
     }
 }
@@ -53,7 +52,6 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The text of a study file.
 #[derive(Clone, Copy)]
 pub(crate) struct StudyText<'a> {
     /// Its name in errors.
@@ -72,8 +70,7 @@ impl<'a> StudyText<'a> {
         }
     }
 
-    /// Returns the keys below a header `[[...]]` that begins at this byte, with their lines; none
-    /// if there is no header.
+    /// Returns the keys below the header `[[...]]` that begins at this byte, with their lines.
     fn keys_below(self, start: usize) -> Vec<(String, u64)> {
         let is_header = |line: &str| line.trim_start().starts_with('[');
         let (before, rest) = self.text.split_at(start);
@@ -91,7 +88,6 @@ impl<'a> StudyText<'a> {
         keys.collect()
     }
 
-    /// Converts an error of the TOML parser.
     pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim().replace('\n', " ").replace('`', "\"");
@@ -99,7 +95,6 @@ impl<'a> StudyText<'a> {
     }
 }
 
-/// A field of a study file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
     pub(crate) file: String,
@@ -157,8 +152,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| part.parse::<f64>().is_err())
 }
 
-/// Replaces each placeholder in `text`. The error is the expectation for an expression without a
-/// value.
+/// Replaces each placeholder in `text`. The error is what an expression without a value should be.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -184,8 +178,8 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
 }
 
-/// Computes products and quotients, from left to right, of numbers and names. The error is the
-/// expectation for a name without a number, or for a result that is not finite.
+/// Computes products and quotients of numbers and names, from left to right. The error is what was
+/// expected of a name without a number, or of a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let operators = iter::once("*").chain(expression.matches(['*', '/']));
     let mut value = 1.0;
@@ -193,11 +187,10 @@ pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result
         let factor = name.parse::<f64>().ok().or_else(|| number(name));
         let factor = factor
             .ok_or_else(|| format!("numbers in {{{expression}}}, of which {name:?} is none"))?;
-        value = if operator == "/" {
-            value / factor
-        } else {
-            value * factor
-        };
+        match operator {
+            "/" => value /= factor,
+            _ => value *= factor,
+        }
     }
     let value = Some(value).filter(|value| value.is_finite());
     value.ok_or_else(|| format!("a finite number of {{{expression}}}"))
@@ -219,10 +212,8 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_by_values_and_products() {
         let text = |text: &str| Ok(Scalar::Text(text.to_owned()));
-        assert_eq!(
-            filled("poisson(rate={rate*base}/s)"),
-            text("poisson(rate=90/s)")
-        );
+        let poisson = filled("poisson(rate={rate*base}/s)");
+        assert_eq!(poisson, text("poisson(rate=90/s)"));
         assert_eq!(filled("{policy} {base/rate/2}"), text("clook(by=lbn) 20"));
         assert_eq!(filled("{rate}"), Ok(Scalar::Number(1.5)));
         assert_eq!(filled("plain"), text("plain"));

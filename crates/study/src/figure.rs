@@ -3,9 +3,8 @@
 use diskarm_core::text::InputError;
 use serde::Deserialize;
 
-use crate::axis::{Axis, Selection, axis_of};
-use crate::expression::Location;
-use crate::metric::{Column, Metric};
+use crate::axis::{Axis, Selection};
+use crate::metric::{Metric, Scope};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -96,111 +95,97 @@ enum OneOrMore {
 }
 
 impl RawFigure {
-    pub(crate) fn read(
-        self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<Figure, InputError> {
-        let y = Metric::find(&self.y, columns, &at.part("y"))?;
-        let (x, along) = self.across(axes, columns, at)?;
-        let series = axis_of(&self.series, axes, &at.part("series"))?;
+    pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Figure, InputError> {
+        let y = scope.metric("y", &self.y)?;
+        let (x, along) = self.across(scope)?;
+        let series = scope.axis("series", &self.series)?;
         if series == along {
             let found = format!("{:?}", self.series);
             let expected = match x {
                 Across::Numbers => "another axis than x",
                 Across::Metric(_) => "another axis than along",
             };
-            return Err(at.part("series").error(found, expected));
+            return Err(scope.error("series", found, expected));
         }
         if let Some(max) = self.y_most {
-            check_height(max, at)?;
+            check_height(max, scope)?;
         }
         Ok(Figure {
-            name: file_name(self.name, &at.part("name"))?,
+            name: file_name(self.name, scope)?,
             title: self.title,
             along,
             x_label: self.x_label.unwrap_or_else(|| match x {
-                Across::Numbers => axes[along].with_unit(),
-                Across::Metric(x) => columns[x.0].title.clone(),
+                Across::Numbers => scope.axes[along].with_unit(),
+                Across::Metric(x) => scope.columns[x.0].title.clone(),
             }),
             x,
             x_scale: self.x_scale,
-            y_label: self.y_label.unwrap_or_else(|| columns[y.0].title.clone()),
+            y_label: self
+                .y_label
+                .unwrap_or_else(|| scope.columns[y.0].title.clone()),
             y,
             y_scale: self.y_scale,
             y_most: self.y_most,
             series,
-            cells: Selection::read(&self.cells, axes, &at.part("where"))?,
+            cells: scope.selection("where", &self.cells)?,
         })
     }
 
     /// Returns the quantity on the horizontal axis, and the axis along which the lines go.
-    fn across(
-        &self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<(Across, usize), InputError> {
+    fn across(&self, scope: &Scope<'_>) -> Result<(Across, usize), InputError> {
         if let Some(along) = &self.along {
-            let x = Metric::find(&self.x, columns, &at.part("x"))?;
-            return Ok((Across::Metric(x), axis_of(along, axes, &at.part("along"))?));
+            let x = scope.metric("x", &self.x)?;
+            return Ok((Across::Metric(x), scope.axis("along", along)?));
         }
-        let x = axis_of(&self.x, axes, &at.part("x"))?;
-        if axes[x].numbers().is_some() {
+        let x = scope.axis("x", &self.x)?;
+        if scope.axes[x].numbers().is_some() {
             return Ok((Across::Numbers, x));
         }
         let found = format!("{:?}", self.x);
-        Err(at.part("x").error(found, "an axis of numbers"))
+        Err(scope.error("x", found, "an axis of numbers"))
     }
 }
 
 impl RawTable {
-    pub(crate) fn read(
-        self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<Table, InputError> {
+    pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Table, InputError> {
         let names = match self.metric {
             OneOrMore::One(name) => vec![name],
             OneOrMore::More(names) => names,
         };
-        let metric = at.part("metric");
-        let names = names.iter();
-        let metrics = names.map(|name| Metric::find(name, columns, &metric));
-        let rows = axis_of(&self.rows, axes, &at.part("rows"))?;
-        let columns = axis_of(&self.columns, axes, &at.part("columns"))?;
+        let rows = scope.axis("rows", &self.rows)?;
+        let columns = scope.axis("columns", &self.columns)?;
         if columns == rows {
             let found = format!("{:?}", self.columns);
-            return Err(at.part("columns").error(found, "another axis than rows"));
+            return Err(scope.error("columns", found, "another axis than rows"));
         }
+        let metrics = names.iter().map(|name| scope.metric("metric", name));
         let metrics = metrics.collect::<Result<_, _>>()?;
-        file_name(self.name, &at.part("name"))?;
+        file_name(self.name, scope)?;
         Ok(Table {
             metrics,
             title: self.title,
             rows,
             columns,
-            cells: Selection::read(&self.cells, axes, &at.part("where"))?,
+            cells: scope.selection("where", &self.cells)?,
         })
     }
 }
 
 /// Checks that a name can be part of a file name on every system.
-pub(crate) fn file_name(name: String, at: &Location) -> Result<String, InputError> {
+fn file_name(name: String, scope: &Scope<'_>) -> Result<String, InputError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
         return Ok(name);
     }
-    Err(at.error(format!("{name:?}"), "letters, digits, - _ and . within"))
+    let found = format!("{name:?}");
+    Err(scope.error("name", found, "letters, digits, - _ and . within"))
 }
 
-fn check_height(y_most: f64, at: &Location) -> Result<(), InputError> {
+fn check_height(y_most: f64, scope: &Scope<'_>) -> Result<(), InputError> {
     if y_most.is_finite() && y_most > 0.0 {
         return Ok(());
     }
-    Err(at.part("y_most").error(y_most, "a number above 0"))
+    Err(scope.error("y_most", y_most, "a number above 0"))
 }
 
 /// A map: several metrics, one above the other, over the numbers of an axis.
@@ -238,33 +223,27 @@ pub(crate) struct RawMap {
 }
 
 impl RawMap {
-    pub(crate) fn read(
-        self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<Map, InputError> {
-        let metrics = self.y.iter();
-        let metrics = metrics.map(|name| Metric::find(name, columns, &at.part("y")));
+    pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Map, InputError> {
+        let metrics = self.y.iter().map(|name| scope.metric("y", name));
         let y: Vec<Metric> = metrics.collect::<Result<_, _>>()?;
         if y.is_empty() {
-            return Err(at.part("y").error("none", "at least one metric"));
+            return Err(scope.error("y", "none", "at least one metric"));
         }
-        check_height(self.y_most, at)?;
+        check_height(self.y_most, scope)?;
         let ascends = self.bounds.is_sorted_by(|one, next| one < next);
         if self.bounds.is_empty() || !ascends || self.bounds.iter().any(|b| !b.is_finite()) {
             let found = format!("{:?}", self.bounds);
             let expected = "one number or more, ascending";
-            return Err(at.part("bounds").error(found, expected));
+            return Err(scope.error("bounds", found, expected));
         }
-        let cells = Selection::read(&self.cells, axes, &at.part("where"))?;
-        let x = axis_of(&self.x, axes, &at.part("x"))?;
-        if !has_width(&axes[x], |place| cells.keeps(x, place)) {
+        let cells = scope.selection("where", &self.cells)?;
+        let x = scope.axis("x", &self.x)?;
+        if !has_width(&scope.axes[x], |place| cells.keeps(x, place)) {
             let expected = "an axis of numbers, two or more of them, all different";
-            return Err(at.part("x").error(format!("{:?}", self.x), expected));
+            return Err(scope.error("x", format!("{:?}", self.x), expected));
         }
         Ok(Map {
-            name: file_name(self.name, &at.part("name"))?,
+            name: file_name(self.name, scope)?,
             title: self.title,
             x,
             y,
@@ -279,10 +258,9 @@ impl RawMap {
 
 /// Returns true if the kept values of `axis` are two or more different numbers.
 fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
-    let kept = (0..axis.values.len()).filter(|place| is_kept(*place));
-    let numbers: Option<Vec<f64>> = kept
-        .map(|place| axis.values[place].value.number())
-        .collect();
+    let values = axis.values.iter().enumerate();
+    let kept = values.filter(|(place, _)| is_kept(*place));
+    let numbers: Option<Vec<f64>> = kept.map(|(_, value)| value.value.number()).collect();
     numbers.is_some_and(|mut numbers| {
         numbers.sort_by(f64::total_cmp);
         numbers.len() > 1 && numbers.is_sorted_by(|one, next| one < next)
@@ -317,27 +295,22 @@ pub(crate) struct RawDensity {
 }
 
 impl RawDensity {
-    pub(crate) fn read(
-        self,
-        axes: &[Axis],
-        columns: &[Column],
-        at: &Location,
-    ) -> Result<Density, InputError> {
-        let bins = columns.iter().enumerate();
-        let bins = bins.filter_map(|(place, column)| Some((column.middle?, Metric(place))));
+    pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Density, InputError> {
+        let columns = scope.columns.iter().enumerate();
+        let bins = columns.filter_map(|(place, column)| Some((column.middle?, Metric(place))));
         let bins: Vec<(f64, Metric)> = bins.collect();
         if bins.is_empty() {
             let expected = "a measure with bins, such as \"predictions\"";
-            return Err(at.error("a measure without bins", expected));
+            return Err(scope.at.error("a measure without bins", expected));
         }
         Ok(Density {
-            name: file_name(self.name, &at.part("name"))?,
+            name: file_name(self.name, scope)?,
             title: self.title,
             bins,
             x_label: self.x_label,
             y_label: self.y_label.unwrap_or_else(|| "Share of requests".into()),
-            series: axis_of(&self.series, axes, &at.part("series"))?,
-            cells: Selection::read(&self.cells, axes, &at.part("where"))?,
+            series: scope.axis("series", &self.series)?,
+            cells: scope.selection("where", &self.cells)?,
         })
     }
 }

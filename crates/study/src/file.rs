@@ -7,11 +7,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, AxisValue, axis_of, names, places, points};
-use crate::cell::{Cell, KEYS, Keys, Reader};
+use crate::cell::{Cell, KEYS, Keys};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
-use crate::expression::{Location, Scalar, StudyText, names as names_in, placeholders};
+use crate::expression::{Scalar, StudyText, names as names_in, placeholders};
 use crate::figure::{Density, Figure, Map, RawDensity, RawFigure, RawMap, RawTable, Table};
-use crate::metric::Column;
+use crate::metric::{Column, Scope};
 use crate::results::Results;
 
 /// The requested form of a study.
@@ -26,13 +26,13 @@ pub struct StudyOptions {
 /// A study: what it varies, what it simulates at each point, what it draws and what it claims.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Its name.
+    /// Its name, also of the folder of its results.
     pub name: String,
     /// The text of its file.
     pub text: String,
-    /// The requested form.
+    /// The form that was requested.
     pub options: StudyOptions,
-    /// Its title.
+    /// Its title, which identifies it.
     pub title: String,
     /// Its origin: paper, section, figure.
     pub source: String,
@@ -48,12 +48,12 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// The columns of its results.
     pub columns: Vec<Column>,
-    /// Its line charts.
+    /// Its charts of lines.
     pub figures: Vec<Figure>,
     pub(crate) densities: Vec<Density>,
     pub(crate) maps: Vec<Map>,
     pub(crate) tables: Vec<Table>,
-    /// Its claims.
+    /// Its claims, in order.
     pub claims: Vec<Claim>,
 }
 
@@ -101,11 +101,9 @@ impl RawAxis {
 }
 
 impl Study {
-    /// Reads the study `name` from `text`; errors call its file `file`.
-    ///
-    /// # Errors
-    /// The first error in it or in its short form, whichever is requested: every cell is read,
-    /// though none is simulated. Also where the short form is requested of a study without one.
+    /// Reads the study `name` from `text`; errors call its file `file`. Fails with the first error
+    /// in it or in its short form, whichever is requested: every cell is read, but none is
+    /// simulated. Also fails if the short form is requested of a study without one.
     pub fn read(
         name: &str,
         text: &str,
@@ -123,16 +121,10 @@ impl Study {
             let expected = "a [quick] table, which describes the short form";
             return Err(source.location(&(0..0), "quick").error("nothing", expected));
         }
-        let axes = raw
-            .axis
-            .iter()
-            .map(|axis| read_axis(axis, &options, source));
+        let axes = raw.axis.iter();
+        let axes = axes.map(|axis| read_axis(axis, &options, source));
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
         let form = Form::new(&raw, axes, raw.cell.get_ref(), source)?;
-        let figures = form.each("figure", raw.figure, RawFigure::read);
-        let densities = form.each("density", raw.density, RawDensity::read);
-        let maps = form.each("map", raw.map, RawMap::read);
-        let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read);
         let whole = Self {
             name: name.to_owned(),
@@ -143,10 +135,10 @@ impl Study {
             about: raw.about.trim().to_owned(),
             differs: Vec::new(),
             takes_traces: raw.axis.iter().any(RawAxis::takes_traces),
-            figures: figures.into_iter().collect::<Result<_, _>>()?,
-            densities: densities.into_iter().collect::<Result<_, _>>()?,
-            maps: maps.into_iter().collect::<Result<_, _>>()?,
-            tables: tables.into_iter().collect::<Result<_, _>>()?,
+            figures: form.all("figure", raw.figure, RawFigure::read)?,
+            densities: form.all("density", raw.density, RawDensity::read)?,
+            maps: form.all("map", raw.map, RawMap::read)?,
+            tables: form.all("table", raw.table, RawTable::read)?,
             claims: claims.into_iter().collect::<Result<_, _>>()?,
             axes: form.axes,
             cells: form.cells,
@@ -163,25 +155,21 @@ impl Study {
     fn shortened(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
         let mut differs = shorten(quick, &mut keys, &mut axes, text)?;
-        let form = Form::new(&raw, axes, &keys, text)?;
+        let mut form = Form::new(&raw, axes, &keys, text)?;
+        form.is_short = true;
         if form.cells.len() != self.cells.len() {
             let (few, all) = (form.cells.len(), self.cells.len());
             differs.insert(0, format!("{few} of its {all} cells"));
         }
-        // What is valid in the full study and not here refers to values that are left out.
-        let figures = form.each("figure", raw.figure, RawFigure::read);
-        let densities = form.each("density", raw.density, RawDensity::read);
-        let maps = form.each("map", raw.map, RawMap::read);
-        let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read).into_iter();
         let claims = claims.zip(&self.claims);
         let claims = claims.map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()));
         Ok(Self {
             differs,
-            figures: figures.into_iter().flatten().collect(),
-            densities: densities.into_iter().flatten().collect(),
-            maps: maps.into_iter().flatten().collect(),
-            tables: tables.into_iter().flatten().collect(),
+            figures: form.all("figure", raw.figure, RawFigure::read)?,
+            densities: form.all("density", raw.density, RawDensity::read)?,
+            maps: form.all("map", raw.map, RawMap::read)?,
+            tables: form.all("table", raw.table, RawTable::read)?,
             claims: claims.collect(),
             axes: form.axes,
             cells: form.cells,
@@ -220,6 +208,7 @@ struct Form<'a> {
     cells: Vec<Cell>,
     columns: Vec<Column>,
     text: StudyText<'a>,
+    is_short: bool,
 }
 
 impl<'a> Form<'a> {
@@ -237,19 +226,35 @@ impl<'a> Form<'a> {
             cells,
             columns,
             text,
+            is_short: false,
         })
     }
 
-    /// Reads all figures, maps, tables or claims.
+    /// Reads all figures, maps or tables. One that is invalid in the short form alone refers to
+    /// values that are left out, and is left out too.
+    fn all<R, T>(
+        &self,
+        kind: &str,
+        raws: Vec<Spanned<R>>,
+        read: impl Fn(R, &Scope<'_>) -> Result<T, InputError>,
+    ) -> Result<Vec<T>, InputError> {
+        let parts = self.each(kind, raws, read).into_iter();
+        parts
+            .filter(|part| part.is_ok() || !self.is_short)
+            .collect()
+    }
+
+    /// Reads each figure, map, table or claim.
     fn each<R, T>(
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &Location) -> Result<T, InputError>,
+        read: impl Fn(R, &Scope<'_>) -> Result<T, InputError>,
     ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
+            let (axes, columns) = (&self.axes[..], &self.columns[..]);
             let at = self.text.location(&raw.span(), format!("{kind}[{number}]"));
-            read(raw.into_inner(), &self.axes, &self.columns, &at)
+            read(raw.into_inner(), &Scope { axes, columns, at })
         });
         parts.collect()
     }
@@ -283,15 +288,8 @@ fn read_axis(
         other => return Err(at.error(other, "a list of values")),
     };
     if values.is_empty() {
-        let traces = "a trace or more: give --trace FILE";
-        return Err(at.error(
-            "none",
-            if is_given {
-                traces
-            } else {
-                "at least one value"
-            },
-        ));
+        let traces = is_given.then_some("a trace or more: give --trace FILE");
+        return Err(at.error("none", traces.unwrap_or("at least one value")));
     }
     let mut labels = BTreeSet::new();
     if let Some(value) = values.iter().find(|value| !labels.insert(&value.label)) {
@@ -323,9 +321,8 @@ fn axis_value(value: &toml::Value) -> Option<AxisValue> {
         Some(label) => Scalar::new(label)?.to_string(),
         None => value.to_string(),
     };
-    let others = table
-        .iter()
-        .filter(|(key, _)| *key != "value" && *key != "label");
+    let is_field = |(key, _): &(&String, _)| *key != "value" && *key != "label";
+    let others = table.iter().filter(is_field);
     let fields = others.map(|(key, value)| Some((key.clone(), Scalar::new(value)?)));
     Some(AxisValue {
         value,
@@ -334,8 +331,7 @@ fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     })
 }
 
-/// Replaces the keys in `[quick]`, and keeps only the values of axes that it lists. Returns the
-/// changes.
+/// Replaces the keys and the values of axes that `[quick]` lists, and returns the changes.
 fn shorten(
     mut quick: Keys,
     keys: &mut Keys,
@@ -378,8 +374,7 @@ fn shorten(
     Ok(differs)
 }
 
-/// Checks that every key is known, that every placeholder is an axis or a field, and that every
-/// axis is used.
+/// Checks that every key is known, every placeholder an axis or a field, and every axis used.
 fn check_names(
     axes: &[Axis],
     raw: &[Spanned<RawAxis>],
@@ -424,7 +419,6 @@ fn check_names(
     Ok(())
 }
 
-/// The strings in a value of `[cell]`.
 fn strings(value: &toml::Value) -> Vec<&str> {
     match value {
         toml::Value::String(text) => vec![text],
@@ -435,8 +429,8 @@ fn strings(value: &toml::Value) -> Vec<&str> {
 }
 
 fn cells(axes: &[Axis], keys: &Keys, text: StudyText<'_>) -> Result<Vec<Cell>, InputError> {
-    let reader = Reader { text, axes, keys };
-    let cells = points(axes).into_iter().map(|point| reader.read(&point));
+    let points = points(axes).into_iter();
+    let cells = points.map(|point| Cell::read(text, axes, keys, point));
     let cells: Vec<Cell> = cells.collect::<Result<_, _>>()?;
     let measure = cells[0].inputs.measure;
     if cells.iter().any(|cell| cell.inputs.measure != measure) {

@@ -1,7 +1,6 @@
 //! A cell prepared to run: its drive, its policy, its requests, and the keys of its runs.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::iter;
@@ -25,7 +24,6 @@ use crate::error::StudyError;
 use crate::measure::{Measure, Scanning};
 use crate::metric::{Figures, Stop};
 
-/// A cell prepared to run.
 pub(crate) struct Job {
     inputs: Inputs,
     system: Arc<System>,
@@ -75,7 +73,6 @@ impl Job {
         })
     }
 
-    /// Adds the files that it reads.
     pub(crate) fn reading(&self, files: Files) -> Files {
         let files = files.reading("cell.drive", self.system.drive_name());
         match &self.inputs.source {
@@ -98,8 +95,7 @@ impl Job {
         self.trace.as_deref()
     }
 
-    /// Measures one run, with the requests of `seed`. The error is a problem of the cell, in one
-    /// line.
+    /// Measures one run, with the requests of `seed`. The error is a problem of the cell.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let mut input = self.input.clone();
         match &mut input {
@@ -213,7 +209,6 @@ impl Shared {
     }
 }
 
-/// Returns the digest of these files in order.
 fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
     for path in paths {
@@ -236,17 +231,11 @@ fn update(hasher: &mut Sha256, file: File) -> io::Result<()> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Parses the range `A..B` of sizes in sectors, without `B`; both bounds are optional. All sizes
-/// without a range.
+/// Parses the range `A..B` of sizes in sectors, without `B`; either bound or both may be absent.
 fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
     let text = text.unwrap_or("..");
     let bound = |text: &str, absent: u64| match text {

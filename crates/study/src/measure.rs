@@ -18,7 +18,7 @@ use crate::expression::Location;
 use crate::metric::{Figures, MeasureInfo, Stop};
 pub(crate) use scan::Scanning;
 
-/// A measure.
+/// One of the measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Response times and their parts.
@@ -53,7 +53,7 @@ pub fn infos() -> impl Iterator<Item = &'static MeasureInfo> {
 }
 
 impl Measure {
-    /// Returns its description.
+    /// Returns the description of the measure.
     pub fn info(self) -> &'static MeasureInfo {
         match self {
             Self::Responses => &responses::INFO,
@@ -67,8 +67,7 @@ impl Measure {
     }
 
     /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
-    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is the reason why the cell
-    /// cannot be simulated, in one line.
+    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is a problem of the cell.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,
@@ -89,10 +88,8 @@ impl Measure {
     }
 
     pub(crate) fn find(name: &str, at: &Location) -> Result<Self, InputError> {
-        let found = ALL
-            .iter()
-            .copied()
-            .find(|measure| measure.info().name == name);
+        let mut all = ALL.iter().copied();
+        let found = all.find(|measure| measure.info().name == name);
         let known: Vec<&str> = infos().map(|info| info.name).collect();
         found.ok_or_else(|| at.unknown(name, "a measure", &known))
     }

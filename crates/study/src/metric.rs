@@ -1,9 +1,11 @@
 //! Metrics: the columns of the results, and the interface of a measure, which fills them.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use diskarm_core::text::InputError;
 
+use crate::axis::{Axis, Selection, axis_of};
 use crate::expression::{self, Location, names};
 
 /// A column of the results.
@@ -40,7 +42,6 @@ impl Column {
         }
     }
 
-    /// Returns measured columns of these names and titles.
     pub(crate) fn all(columns: &[(&str, &str)]) -> Vec<Self> {
         columns.iter().map(|(n, t)| Self::measured(n, t)).collect()
     }
@@ -87,26 +88,53 @@ impl Column {
     ) -> Option<(usize, f64)> {
         let Derived { of, expression } = self.derived.as_ref()?;
         let base = &columns[*of].name;
-        let number = |name: &str| {
-            if name == base {
-                Some(1.0)
-            } else {
-                number(name)
-            }
-        };
+        let factor = |name: &str| (name == base).then_some(1.0).or_else(|| number(name));
         // Undefined where a field is not a number in this cell.
-        let factor = expression::product(expression, number).unwrap_or(f64::NAN);
-        Some((*of, factor))
+        let product = expression::product(expression, factor).unwrap_or(f64::NAN);
+        Some((*of, product))
     }
 }
 
-impl Metric {
-    /// Returns the column called `name`.
-    pub(crate) fn find(name: &str, columns: &[Column], at: &Location) -> Result<Self, InputError> {
-        let place = columns.iter().position(|column| column.name == name);
-        place
-            .map(Self)
-            .ok_or_else(|| at.unknown(name, "a metric that is measured", &names_of(columns)))
+/// The axes and metrics that a figure or a claim can name, and its location in the file.
+#[derive(Clone)]
+pub(crate) struct Scope<'a> {
+    pub(crate) axes: &'a [Axis],
+    pub(crate) columns: &'a [Column],
+    pub(crate) at: Location,
+}
+
+impl Scope<'_> {
+    /// Returns the axis that `name`, the value of `key`, names.
+    pub(crate) fn axis(&self, key: &str, name: &str) -> Result<usize, InputError> {
+        axis_of(name, self.axes, &self.at.part(key))
+    }
+
+    /// Returns the metric that `name`, the value of `key`, names.
+    pub(crate) fn metric(&self, key: &str, name: &str) -> Result<Metric, InputError> {
+        let place = self.columns.iter().position(|column| column.name == name);
+        place.map(Metric).ok_or_else(|| {
+            let known = names_of(self.columns);
+            let at = self.at.part(key);
+            at.unknown(name, "a metric that is measured", &known)
+        })
+    }
+
+    pub(crate) fn selection(
+        &self,
+        key: &str,
+        table: &toml::Table,
+    ) -> Result<Selection, InputError> {
+        Selection::read(table, self.axes, &self.at.part(key))
+    }
+
+    /// Returns the error that the value of `key` is `found` instead of `expected`.
+    pub(crate) fn error(
+        &self,
+        key: &str,
+        found: impl Display,
+        expected: impl Into<String>,
+    ) -> InputError {
+        self.at.part(key).error(found, expected)
     }
 }
 

@@ -48,7 +48,7 @@ impl Folder {
         })
     }
 
-    /// Returns its path.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,8 +105,8 @@ impl Study {
         let mut text: String = axes.collect();
         text += "metric,mean,ci95_half_width,replications,saturated\n";
         for (cell, outcome) in self.cells.iter().zip(&results.outcomes) {
-            let labels = self.axes.iter().zip(&cell.point);
-            let labels = labels.map(|(axis, place)| field(&axis.values[*place].label) + ",");
+            let places = self.axes.iter().zip(&cell.point);
+            let labels = places.map(|(axis, place)| field(&axis.values[*place].label) + ",");
             let labels: String = labels.collect();
             let replications = outcome.seeds.len();
             if outcome.is_saturated {
@@ -117,10 +117,8 @@ impl Study {
                 let Some(estimate) = outcome.estimate(Metric(place)) else {
                     continue;
                 };
-                let half = estimate
-                    .half_width
-                    .map(|half| half.to_string())
-                    .unwrap_or_default();
+                let half = estimate.half_width.map(|half| half.to_string());
+                let half = half.unwrap_or_default();
                 let (name, mean) = (&column.name, estimate.mean);
                 let _ = writeln!(text, "{labels}{name},{mean},{half},{replications},false");
             }
@@ -128,8 +126,7 @@ impl Study {
         text
     }
 
-    /// Returns everything as JSON: the inputs of each cell, its metrics in each replication, and
-    /// the claims.
+    /// Returns all as JSON: the inputs of each cell, its metrics in each replication, the claims.
     pub fn json(&self, results: &Results<'_>) -> String {
         let cells = self.cells.iter().zip(&results.outcomes);
         let cells = cells.map(|(cell, outcome)| {

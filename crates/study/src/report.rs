@@ -17,10 +17,9 @@ use crate::job::{Job, Shared, cell_error};
 use crate::output::{FIGURES, Folder};
 use crate::results::Results;
 use crate::studies;
-use charts::{Drawing, Names};
+use charts::Drawing;
 
-/// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
-/// results give the same bytes.
+/// An HTML page that needs no other file, and its drawings. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The page, which is well-formed XML too.
@@ -30,15 +29,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes the report of a study and its results. Fails if a drive's specification or a trace,
-    /// whose digests it shows, can no longer be read.
+    /// Writes the report. Fails if a specification or a trace that it names cannot be read.
     pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = ExternalInputs::new(study, results)?;
         let claims = study.judge(results);
-        let mut names = Names::default();
-        let mut drawings = charts::figures(study, results, &mut names);
-        drawings.extend(charts::densities(study, results, &mut names));
-        drawings.extend(charts::maps(study, results, &mut names));
+        let drawings = charts::all(study, results);
         let mut sections: Vec<Section> = Vec::new();
         if !drawings.is_empty() {
             let figures = drawings.iter().map(figure).collect();
@@ -46,10 +41,10 @@ impl Report {
         }
         if !claims.is_empty() {
             let list = claims.iter().enumerate();
-            let list: Html = list
+            let items: Html = list
                 .map(|(place, claim)| claim_item(place, claim))
                 .collect();
-            let list = Html::with("ol", &[("class", "claims")], list);
+            let list = Html::with("ol", &[("class", "claims")], items);
             sections.push(("claims", "Claims", list));
         }
         if !study.tables.is_empty() {
@@ -83,7 +78,6 @@ impl Report {
     }
 }
 
-/// Returns the title, the source and a summary.
 fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
@@ -127,15 +121,8 @@ fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: 
 
 /// Removes the line ends within the paragraphs of `text`.
 fn reflowed(text: &str) -> String {
-    let paragraphs = text.split("\n\n");
-    let paragraphs = paragraphs.map(|paragraph| {
-        paragraph
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join(" ")
-    });
-    paragraphs.collect::<Vec<String>>().join("\n\n")
+    let lines = |paragraph: &str| Vec::from_iter(paragraph.lines().map(str::trim)).join(" ");
+    Vec::from_iter(text.split("\n\n").map(lines)).join("\n\n")
 }
 
 fn figure(drawing: &Drawing) -> Html {
@@ -146,8 +133,7 @@ fn figure(drawing: &Drawing) -> Html {
     html::figure(&id, [&drawing.svg, &drawing.narrow_svg], numbers)
 }
 
-/// Lists the saturated cells. Neighbours along the last axis share a line: `policy = SSTF, rate =
-/// 80, 90, 100`.
+/// Lists the saturated cells. Neighbours along the last axis share a line: `rate = 80, 90, 100`.
 fn saturated(results: &Results<'_>) -> Html {
     let cells = results.cells.iter().zip(&results.outcomes);
     let saturated = cells.filter(|(_, outcome)| outcome.is_saturated);
@@ -204,23 +190,15 @@ fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let (word, class) = verdict_words(judged);
     let verdict = Html::with("span", &[("class", &format!("verdict {class}"))], word);
     let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
-    let is_of_ratios = judged_claim.is_of_ratios();
-    let ours = if is_of_ratios {
-        "Ours, as a ratio"
-    } else {
-        "Ours"
-    };
-    let known = judged_claim
-        .reason()
-        .map(|reason| row("Why", reason.as_str()));
-    let ours = row(ours, judged.ours.as_str());
+    let ratio = judged_claim.is_of_ratios().then_some("Ours, as a ratio");
+    let ours = row(ratio.unwrap_or("Ours"), judged.ours.as_str());
+    let known = judged_claim.reason().map(|reason| row("Why", reason));
     let rows = [ours, row("Theirs", theirs), known.unwrap_or_default()];
     let says = [verdict, Html::text(" "), claim.says.as_str().into()];
     let item = [Html::element("p", says), Html::element("dl", rows)];
     Html::with("li", &[("id", &claim_id(place))], item)
 }
 
-/// Returns a term and its description.
 fn row(name: &str, description: impl Into<Html>) -> Html {
     Html::from([Html::element("dt", name), Html::element("dd", description)])
 }
@@ -249,10 +227,9 @@ impl ExternalInputs {
             let drive = own.drive.clone() + &set.collect::<String>();
             let digest = || job.specification_digest();
             inputs.drives.entry(drive).or_insert_with(digest);
-            if let (CellInput::Traced { trace, .. }, Some(digest)) =
-                (&own.source, job.trace_digest())
-            {
-                inputs.traces.insert(trace.clone(), digest.to_owned());
+            let trace_digest = job.trace_digest().map(str::to_owned);
+            if let (CellInput::Traced { trace, .. }, Some(digest)) = (&own.source, trace_digest) {
+                inputs.traces.insert(trace.clone(), digest);
             }
             inputs.runs += outcome.seeds.len();
             let new = outcome.seeds.iter().filter(|seed| seen.insert(**seed));
@@ -295,10 +272,8 @@ impl ExternalInputs {
 fn command(study: &Study) -> String {
     let is_shipped = studies::find(&study.name).is_some_and(|entry| entry.text == study.text);
     let ending = if is_shipped { "" } else { ".toml" };
-    let mut command = format!(
-        "diskarm study run {}",
-        quoted(&format!("{}{ending}", study.name))
-    );
+    let name = quoted(&format!("{}{ending}", study.name));
+    let mut command = format!("diskarm study run {name}");
     if study.options.quick {
         command += " --quick";
     }

@@ -1,6 +1,6 @@
 //! The results of a study: a mean with its interval for each cell and metric.
 
-use diskarm_core::stats::t95_factor;
+use diskarm_core::stats::half_width_95;
 use serde::Serialize;
 
 use crate::axis::{Axis, Point, names};
@@ -12,8 +12,7 @@ use crate::metric::{Column, Metric};
 pub struct Estimate {
     /// The mean of the replications; for a maximum (`_max`), the largest of them.
     pub mean: f64,
-    /// Half the width of Student's 95 % interval of the mean; `None` with fewer than two
-    /// replications, and for a maximum.
+    /// Half of Student's 95 % interval of the mean; `None` of one replication, and for a maximum.
     pub half_width: Option<f64>,
     /// The value of each replication.
     pub runs: Vec<f64>,
@@ -31,10 +30,9 @@ impl Estimate {
     /// Returns the mean of `runs`; `None` without any.
     pub fn from_runs(runs: Vec<f64>) -> Option<Self> {
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-        (!runs.is_empty()).then(|| Self::new(mean, Self::half_width(&runs, mean), runs))
+        (!runs.is_empty()).then(|| Self::new(mean, half_width_95(&runs), runs))
     }
 
-    /// Returns a number without an interval.
     pub(crate) fn exact(mean: f64) -> Self {
         Self::new(mean, None, Vec::new())
     }
@@ -43,14 +41,6 @@ impl Estimate {
     pub(crate) fn ends(&self) -> (f64, f64) {
         let half = self.half_width.unwrap_or(0.0);
         (self.mean - half, self.mean + half)
-    }
-
-    /// Returns half the width of the 95 % interval of the mean; `None` below two values.
-    fn half_width(values: &[f64], mean: f64) -> Option<f64> {
-        let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / degrees as f64 / values.len() as f64).sqrt();
-        Some(t95_factor(degrees as u64) * error)
     }
 
     fn largest(runs: Vec<f64>) -> Option<Self> {
@@ -77,8 +67,7 @@ impl Estimate {
 pub struct Outcome {
     /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// True if requests arrived faster than they were served in one of them: then it has no
-    /// metrics.
+    /// True if requests arrived faster than they were served in one: then it has no metrics.
     pub is_saturated: bool,
     /// An estimate for each column of the study.
     estimates: Vec<Option<Estimate>>,
@@ -89,15 +78,14 @@ pub struct Outcome {
 pub struct Results<'s> {
     /// The axes of the study.
     pub axes: &'s [Axis],
-    /// Its columns.
+    /// The columns of the study.
     pub columns: &'s [Column],
-    /// Its cells.
+    /// The cells of the study.
     pub cells: &'s [Cell],
     /// The outcome of each cell, in the order of the cells.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The runs of a cell.
 pub(crate) enum Replicated {
     /// For each replication, a number for each column of the measure.
     Measured(Vec<Vec<Option<f64>>>),
@@ -113,10 +101,9 @@ impl<'s> Results<'s> {
         let wide = cells.filter_map(|(cell, outcome)| {
             let share = cell.replications.until_ci95?;
             let first = outcome.estimate(Metric(0))?;
-            let half_width = first
-                .half_width
-                .map_or(f64::INFINITY, |half| half / first.mean);
-            (!first.is_narrow(share)).then_some(half_width)
+            let relative = |half| half / first.mean;
+            let relative = first.half_width.map_or(f64::INFINITY, relative);
+            (!first.is_narrow(share)).then_some(relative)
         });
         let wide: Vec<f64> = wide.collect();
         let widest = wide.iter().copied().reduce(f64::max)?;
@@ -163,8 +150,7 @@ impl<'s> Results<'s> {
         &self.outcomes[place]
     }
 
-    /// Returns the estimate of a metric in the cell at `point`; `None` if the cell is saturated or
-    /// does not have the metric.
+    /// Returns the estimate of a metric in the cell at `point`, if the cell has it.
     pub fn estimate(&self, point: &Point, metric: Metric) -> Option<&Estimate> {
         self.outcome(point).estimate(metric)
     }

@@ -24,7 +24,6 @@ pub struct Runner<'s> {
     jobs: Vec<Job>,
 }
 
-/// The runs of a cell.
 struct FinishedCell {
     seeds: Vec<u64>,
     keys: Vec<String>,
@@ -32,10 +31,7 @@ struct FinishedCell {
 }
 
 impl<'s> Runner<'s> {
-    /// Reads every drive, policy, workload and trace of `study`.
-    ///
-    /// # Errors
-    /// The first error, and its cell.
+    /// Reads every drive, policy, workload and trace of `study`. Fails with the first error.
     pub fn new(study: &'s Study) -> Result<Self, StudyError> {
         let mut shared = Shared::default();
         let jobs = study.cells.iter().map(|cell| {
@@ -101,26 +97,16 @@ impl<'s> Runner<'s> {
         if let Some((_, error)) = failed {
             return Err(error);
         }
-        let finished = finished.into_iter().collect::<Option<Vec<_>>>();
-        finished
-            .map(|finished| self.results(store, finished))
-            .transpose()
+        self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run; its runs are then in the order of the cells.
-    /// Fails if the store cannot be written.
+    /// Returns the results if `store` has every run, and puts it in order. Fails if it cannot.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.stored_cell(place, store));
-        let finished = cells.collect::<Result<Option<Vec<_>>, _>>()?;
-        finished
-            .map(|finished| self.results(store, finished))
-            .transpose()
+        self.results(store, cells.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the indices of the cells for which `store` lacks a run.
-    ///
-    /// # Errors
-    /// Only those that [`Self::new`] reports.
+    /// Returns the indices of the cells for which `store` lacks a run. Fails like [`Self::new`].
     pub fn missing(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
         let mut missing = Vec::new();
         for place in 0..self.jobs.len() {
@@ -136,24 +122,22 @@ impl<'s> Runner<'s> {
         self.cell(place, store.known(), &|_, _| Ok(Figures::Stopped), &|_| ())
     }
 
-    /// Returns the results of all cells; puts the store in order.
+    /// Returns the results if all cells are finished, and puts the store in order.
     fn results(
         &self,
         store: &mut Store,
-        finished: Vec<FinishedCell>,
-    ) -> Result<Results<'s>, StudyError> {
+        finished: Option<Vec<FinishedCell>>,
+    ) -> Result<Option<Results<'s>>, StudyError> {
+        let Some(finished) = finished else {
+            return Ok(None);
+        };
         let keys: Vec<String> = finished.iter().flat_map(|cell| cell.keys.clone()).collect();
         store.put_in_order(&keys)?;
-        let cells = finished
-            .into_iter()
-            .map(|cell| (cell.seeds, cell.replicated));
-        let study = self.study;
-        Ok(Results::new(
-            &study.axes,
-            &study.columns,
-            &study.cells,
-            cells.collect(),
-        ))
+        let cells = finished.into_iter();
+        let replicated = cells.map(|cell| (cell.seeds, cell.replicated)).collect();
+        let Study { axes, columns, .. } = self.study;
+        let results = Results::new(axes, columns, &self.study.cells, replicated);
+        Ok(Some(results))
     }
 
     /// Runs the cell at `place`, unless the study has ended.
@@ -266,14 +250,12 @@ fn replicate(
     }))
 }
 
-/// A message from a worker.
 enum Message {
     Run(StoredRun),
     Cell(usize, FinishedCell),
     Failed(usize, StudyError),
 }
 
-/// Names a cell, for errors.
 fn describe_cell(study: &Study, cell: &Cell) -> String {
     match cell.point[..] {
         [] => study.name.clone(),

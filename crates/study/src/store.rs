@@ -16,9 +16,10 @@ use sha2::{Digest, Sha256};
 
 use crate::claim::counted;
 use crate::error::{BUILD, StudyError, VERSION};
+use crate::job::hex;
 use crate::output::{Folder, LOCK, RUNS};
 
-/// A finished run.
+/// A finished run, as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
     /// The build of the program, a hyphen, and a digest of everything else that it depends on.
@@ -117,8 +118,7 @@ impl Store {
     }
 
     /// Rewrites the file in an order that does not depend on which run ended first: the runs of
-    /// `keys`, then all others of this build. Fails if the file cannot be written; the store is
-    /// then unchanged.
+    /// `keys`, then all others of this build. Fails, and changes nothing, if it cannot be written.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
         let mut left = self.contents.known.clone();
         let needed = keys.iter().filter_map(|key| left.remove_entry(key));
@@ -176,8 +176,7 @@ fn head() -> String {
 /// The separator between a run and its checksum.
 const CHECKSUM: &str = ",\"sha256\":\"";
 
-/// Returns the line of a run: a JSON object whose last field is the checksum of the object without
-/// it.
+/// Returns the line of a run: a JSON object whose last field is the checksum of all others.
 fn line(run: &StoredRun) -> String {
     let mut line = serde_json::to_string(run).expect("plain data");
     let sum = checksum(&line);
@@ -188,11 +187,7 @@ fn line(run: &StoredRun) -> String {
 
 /// Returns the first 16 hexadecimal digits of SHA-256.
 fn checksum(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
 /// Returns the run of a line, if the line is as it was written.
@@ -208,14 +203,12 @@ fn is_of_earlier_build(line: &str) -> bool {
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
 }
 
-/// The contents of a store.
 #[derive(Default)]
 struct Contents {
-    /// The runs of this build.
     known: StoredRuns,
     /// The number of runs of other builds.
     foreign: usize,
-    /// The numbers of the damaged lines.
+    /// The numbers of these lines.
     damaged: Vec<usize>,
 }
 
@@ -301,10 +294,9 @@ mod tests {
     }
 
     fn run(key: &str, figure: f64) -> StoredRun {
-        let figures = Some(vec![Some(figure), None]);
         StoredRun {
             key: key_of(key),
-            figures,
+            figures: Some(vec![Some(figure), None]),
         }
     }
 
@@ -369,8 +361,7 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// Whichever bit of a line is changed, its run does not count and the others do. A changed line
-    /// end spoils the next line too.
+    /// If a bit of a line is changed, its run alone does not count; a line end spoils the next too.
     #[test]
     fn a_changed_run_does_not_count() {
         let folder = TestFolder::new("damaged");
@@ -417,11 +408,8 @@ mod tests {
         assert_eq!((store.foreign_count(), store.damage()), (1, None));
         drop(store);
         // One of this build lost its checksum.
-        fs::write(
-            &folder.runs,
-            head() + &earlier.replace("0123-a", &key_of("a")),
-        )
-        .unwrap();
+        let own = earlier.replace("0123-a", &key_of("a"));
+        fs::write(&folder.runs, head() + &own).unwrap();
         let store = folder.open().unwrap();
         assert!(store.known().is_empty() && store.damage().is_some());
     }

@@ -28,8 +28,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 impl Entry {
-    /// Reads it; errors name the file in `studies/`. Fails if the options do not fit it: a missing
-    /// short form or missing traces.
+    /// Reads it. Fails if the options do not fit it: a missing short form or missing traces.
     pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
         let file = format!("{}.toml", self.name);
         Study::read(self.name, self.text, &file, options)
@@ -40,8 +39,7 @@ impl Entry {
         self.text.contains("\"--trace\"")
     }
 
-    /// Returns true if it repeats an experiment of a paper; those of the project itself name a page
-    /// of the documentation as their source.
+    /// Returns true if it repeats an experiment of a paper; others name a page of `docs/`.
     pub fn is_of_paper(&self) -> bool {
         !self.text.contains("\nsource = \"docs/")
     }

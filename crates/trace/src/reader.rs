@@ -80,23 +80,15 @@ impl Reader {
             let rows = quantity(*count, "row");
             notes.push(format!("{rows} ignored: {what}, not a read or write"));
         }
-        for (count, noun, what) in [
-            (
-                self.metadata.widened,
-                "request",
-                "widened to whole 512-byte blocks",
-            ),
-            (
-                self.metadata.incomplete,
-                "request",
-                "without a completion in the trace",
-            ),
-            (self.ordering.moved, "record", "reordered by arrival"),
-        ] {
+        let mut note = |count, noun, what: &str| {
             if count > 0 {
                 notes.push(format!("{} {what}", quantity(count, noun)));
             }
-        }
+        };
+        let (widened, incomplete) = (self.metadata.widened, self.metadata.incomplete);
+        note(widened, "request", "widened to whole 512-byte blocks");
+        note(incomplete, "request", "without a completion in the trace");
+        note(self.ordering.moved, "record", "reordered by arrival");
         notes.extend(self.skipped.lines());
         notes
     }
@@ -246,7 +238,6 @@ pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, Trac
 /// trace is several files, such as one per processor, any of them opens all.
 ///
 /// # Errors
-///
 /// A file that cannot be read, is a directory or empty; a format name that is not in [`FORMATS`];
 /// content that matches no format, or several; an error from [`crate::Format::open`].
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {

@@ -37,11 +37,7 @@ where
         })
     }
 
-    /// Reads all lines of `source`.
-    pub(crate) fn boxed(source: ByteSource, parse: P) -> Box<dyn RowReader> {
-        Self::after(Lines::new(source), parse)
-    }
-
+    /// Reads the rest of `lines`, without a fast path.
     pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines,

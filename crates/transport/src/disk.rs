@@ -340,10 +340,10 @@ impl<'a> Disk<'a> {
                 head: address.head,
                 sector: address.offset,
             }),
-            _ => Err(malformed(
-                &RECEIVE,
-                format!("{data:02x?} is not a physical sector"),
-            )),
+            _ => {
+                let reason = format!("{data:02x?} is not a physical sector");
+                Err(malformed(&RECEIVE, reason))
+            }
         }
     }
 
@@ -406,8 +406,7 @@ impl<'a> Disk<'a> {
             subpage: None,
             content,
         };
-        let mut list = vec![0; Header6::LENGTH + 2 + content.len()];
-        page.emit(&mut list[Header6::LENGTH..]);
+        let list = [vec![0; Header6::LENGTH], page.emit()].concat();
         let command = Command::ModeSelect {
             size: Size::Six,
             page_format: true,
@@ -463,10 +462,9 @@ impl<'a> Disk<'a> {
     fn send_once(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Error> {
         if self.is_spent() {
             let Cost { commands, time, .. } = self.cost();
-            return Err(Error::Undecided(format!(
-                "gave up after {commands} commands and {:.0} s",
-                time.as_s()
-            )));
+            let s = time.as_s();
+            let reason = format!("gave up after {commands} commands and {s:.0} s");
+            return Err(Error::Undecided(reason));
         }
         let reply = self.transport.execute(command, data)?;
         self.commands += 1;

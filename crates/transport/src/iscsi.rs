@@ -119,12 +119,11 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
     let mut request = TextRequest {
         immediate: true,
         is_final: true,
-        continues: false,
-        lun: Lun(0),
         tag: Tag(1),
         transfer: Tag::NONE,
         command: session.numbers.command,
         expected_status: session.numbers.expected_status,
+        ..TextRequest::default()
     };
     let mut question: &[u8] = b"SendTargets=All\0";
     loop {
@@ -246,9 +245,8 @@ impl Session {
     /// Sends the data that the target requests.
     fn data_out(&mut self, task: &Task<'_>, wanted: &ReadyToTransfer) -> Result<(), Error> {
         let Data::Out(all) = task.data else {
-            return Err(protocol_error(
-                "it requests data of a command that has none",
-            ));
+            let reason = "it requests data of a command that has none";
+            return Err(protocol_error(reason));
         };
         let bytes = all
             .get(wanted.offset as usize..)
@@ -290,11 +288,8 @@ impl Session {
         let (sense, _) =
             segment::sense(content).ok_or_else(|| protocol_error("sense data cut off"))?;
         if let Data::Out(bytes) = task.data {
-            let missing = if response.underflow {
-                response.residual
-            } else {
-                0
-            };
+            let underflow = Some(response.residual).filter(|_| response.underflow);
+            let missing = underflow.unwrap_or(0);
             task.transferred = bytes.len().saturating_sub(missing as usize);
         }
         Ok(self.reply(&task, response.scsi_status, sense))
@@ -363,10 +358,9 @@ impl Session {
         let request = LogoutRequest {
             immediate: true,
             reason: logout_reason::CLOSE_SESSION,
-            tag: Tag(0),
-            connection: 0,
             command: self.numbers.command,
             expected_status: self.numbers.expected_status,
+            ..LogoutRequest::default()
         };
         self.connection
             .send(&Message::LogoutRequest(request), &[])?;
@@ -437,18 +431,9 @@ mod tests {
         assert_eq!(parsed("//host/iqn.a"), address("host", 3260, "iqn.a", 0));
         assert_eq!(parsed("//[::1]:1/t/0"), address("::1", 1, "t", 0));
         assert_eq!(parsed("//[::1]"), address("::1", 3260, "", 0));
-        for wrong in [
-            "host/t/0",
-            "//",
-            "///t/0",
-            "//host:0x1/t/0",
-            "//host/t/x",
-            "//host/a/t/0",
-            "//host/t/16384",
-            "//host:99999/t/0",
-            "//[::1/t/0",
-            "//me@host/t/0",
-        ] {
+        let wrong = "host/t/0 // ///t/0 //host:0x1/t/0 //host/t/x //host/a/t/0 //host/t/16384 \
+                     //host:99999/t/0 //[::1/t/0 //me@host/t/0";
+        for wrong in wrong.split(' ') {
             assert_eq!(Address::parse(wrong), None, "{wrong}");
         }
     }

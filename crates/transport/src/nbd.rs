@@ -153,14 +153,13 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
         fixed_newstyle: true,
         no_zeroes: greeting.no_zeroes,
     };
-    let mut choice = vec![0; export.len() + 16];
-    let length = Choice::emit(&mut choice, export, &[info::BLOCK_SIZE]);
+    let choice = Choice::emit(export, &[info::BLOCK_SIZE]);
     let header = OptionHeader {
         magic: Greeting::MAGIC,
         option: code::GO,
-        length: length as u32,
+        length: choice.len() as u32,
     };
-    let sent = [&flags.emit()[..], &header.emit(), &choice[..length]].concat();
+    let sent = [&flags.emit()[..], &header.emit(), &choice].concat();
     stream.write_all(&sent)?;
     receive_answers(stream, export)
 }

@@ -17,17 +17,8 @@ pub enum Size {
 }
 
 impl Size {
-    const fn from_block(block: &[u8]) -> Self {
-        match block.len() {
-            6 => Self::Six,
-            10 => Self::Ten,
-            12 => Self::Twelve,
-            _ => Self::Sixteen,
-        }
-    }
-
     /// Derives the size from the group code, the upper three bits of the operation code (SPC-4).
-    const fn from_code(code: u8) -> Self {
+    pub(crate) const fn from_code(code: u8) -> Self {
         match code >> 5 {
             0 => Self::Six,
             1 | 2 => Self::Ten,
@@ -36,7 +27,7 @@ impl Size {
         }
     }
 
-    const fn bytes(self) -> usize {
+    pub(crate) const fn bytes(self) -> usize {
         match self {
             Self::Six => 6,
             Self::Ten => 10,
@@ -126,28 +117,37 @@ const fn defect_bits(high: u8, low: u8) -> Positions {
 trait CommandField: Sized {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid>;
     fn write(self, block: &mut [u8], positions: Positions);
+
+    /// Returns the size of the command block, if the field determines it.
+    fn block_size(&self) -> Option<Size> {
+        None
+    }
 }
 
 impl<T: Field> CommandField for T {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         Ok(Field::read(
             block,
-            positions[Size::from_block(block) as usize],
+            positions[Size::from_code(block[0]) as usize],
         ))
     }
 
     fn write(self, block: &mut [u8], positions: Positions) {
-        Field::write(&self, block, positions[Size::from_block(block) as usize]);
+        Field::write(&self, block, positions[Size::from_code(block[0]) as usize]);
     }
 }
 
 /// Follows from the operation code, which is already in the block.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
-        Ok(Self::from_block(block))
+        Ok(Self::from_code(block[0]))
     }
 
     fn write(self, _: &mut [u8], _: Positions) {}
+
+    fn block_size(&self) -> Option<Size> {
+        Some(*self)
+    }
 }
 
 impl CommandField for Blocks {
@@ -155,7 +155,7 @@ impl CommandField for Blocks {
         let count = <u32 as CommandField>::read(block, COUNT)?;
         Ok(Self {
             at: CommandField::read(block, positions)?,
-            count: match Size::from_block(block) {
+            count: match Size::from_code(block[0]) {
                 // Zero means 256 (SBC-3).
                 Size::Six if count == 0 => 256,
                 _ => count,
@@ -165,7 +165,7 @@ impl CommandField for Blocks {
 
     fn write(self, block: &mut [u8], positions: Positions) {
         CommandField::write(self.at, block, positions);
-        let count = match Size::from_block(block) {
+        let count = match Size::from_code(block[0]) {
             Size::Six => self.count & 0xff,
             _ => self.count,
         };
@@ -176,7 +176,7 @@ impl CommandField for Blocks {
 /// In six bytes these bits belong to the address.
 impl CommandField for Caching {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
-        if Size::from_block(block) == Size::Six {
+        if Size::from_code(block[0]) == Size::Six {
             return Ok(Self::default());
         }
         Ok(Self {
@@ -186,7 +186,7 @@ impl CommandField for Caching {
     }
 
     fn write(self, block: &mut [u8], _: Positions) {
-        if Size::from_block(block) != Size::Six {
+        if Size::from_code(block[0]) != Size::Six {
             CommandField::write(self.disable_page_out, block, flag(1, 4));
             CommandField::write(self.force_unit_access, block, flag(1, 3));
         }
@@ -286,7 +286,7 @@ macro_rules! named_numbers {
         impl CommandField for $name {
             fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
                 let number = CommandField::read(block, positions)?;
-                let (byte, bit) = positions[Size::from_block(block) as usize].highest_bit();
+                let (byte, bit) = positions[Size::from_code(block[0]) as usize].highest_bit();
                 Self::from_number(number).ok_or(Invalid::Field { byte, bit: Some(bit) })
             }
 
@@ -394,7 +394,9 @@ macro_rules! commands {
         fn emit(command: &Command, room: &mut [u8; 16]) -> usize {
             match *command {
                 $(Command::$name $({ $($field),+ })? => {
-                    let block = begin(room, &[$first $(, $code)*], command.size());
+                    let size = None;
+                    $($(let size = size.or(CommandField::block_size(&$field));)+)?
+                    let block = begin(room, &[$first $(, $code)*], size);
                     $(block[1] = $action;)?
                     $($(CommandField::write($field, block, $positions);)+)?
                     block.len()
@@ -651,33 +653,10 @@ impl Command {
         length
     }
 
-    /// Returns the entry in the table of operations.
-    ///
-    /// # Panics
-    /// Like [`Command::emit`].
+    /// Returns the entry in the table of operations; panics like [`Command::emit`].
     pub fn operation(&self) -> &'static Operation {
         let mut block = [0; 16];
         let length = self.emit(&mut block);
         Operation::find(&block[..length]).expect("what is emitted is valid")
-    }
-
-    /// Returns the size of a command that exists in several.
-    const fn size(&self) -> Option<Size> {
-        match *self {
-            Self::Read { size, .. }
-            | Self::Write { size, .. }
-            | Self::WriteAndVerify { size, .. }
-            | Self::Verify { size, .. }
-            | Self::Seek { size, .. }
-            | Self::PreFetch { size, .. }
-            | Self::SynchronizeCache { size, .. }
-            | Self::WriteSame { size, .. }
-            | Self::ModeSense { size, .. }
-            | Self::ModeSelect { size, .. }
-            | Self::Reserve { size }
-            | Self::Release { size }
-            | Self::ReadDefectData { size, .. } => Some(size),
-            _ => None,
-        }
     }
 }

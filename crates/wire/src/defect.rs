@@ -139,13 +139,10 @@ layout! {
         length: u16 = FieldPosition::bytes(2, 2);
     }
 
-    /// Header of READ DEFECT DATA(12).
+    /// Header of READ DEFECT DATA(12), with the flags of [`Header10`].
     pub struct Header12: 8 {
-        /// The primary list follows.
         primary: bool = FieldPosition::flag(1, 4);
-        /// The grown list follows.
         grown: bool = FieldPosition::flag(1, 3);
-        /// Code of an [`AddressFormat`].
         format: u8 = FieldPosition::bits(1, 2, 0);
         /// Changes with the lists.
         generation: u16 = FieldPosition::bytes(2, 2);

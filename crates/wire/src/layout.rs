@@ -145,9 +145,7 @@ macro_rules! layout {
             }
 
             /// Reads the fields; further bytes are left alone.
-            ///
-            /// # Errors
-            /// There are fewer than [`Self::LENGTH`] bytes.
+            /// Fails if there are fewer than [`Self::LENGTH`].
             pub fn parse(data: &[u8]) -> Result<Self, $crate::layout::Short> {
                 if data.len() < $length {
                     return Err($crate::layout::Short { expected: $length });

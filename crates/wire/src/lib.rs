@@ -10,6 +10,8 @@
 //! their sections differ from draft to draft. Those of [`iscsi`] and [`nbd`] are cited there.
 #![no_std]
 
+extern crate alloc;
+
 #[macro_use]
 pub mod layout;
 

@@ -1,6 +1,9 @@
 //! Mode parameters (SPC-4, SBC-3 and SCSI-2 under "mode parameters"; worthington96 table 2).
 
-use crate::layout::{FieldPosition, Short};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::layout::{FieldPosition, Short, number, put};
 
 layout! {
     /// Header of MODE SENSE(6) and MODE SELECT(6).
@@ -61,7 +64,7 @@ impl<'a> Page<'a> {
         let (front, rest) = data
             .split_at_checked(header)
             .ok_or(Short { expected: header })?;
-        let length = crate::layout::number(&front[header / 2..]) as usize;
+        let length = number(&front[header / 2..]) as usize;
         let (content, rest) = rest.split_at_checked(length).ok_or(Short {
             expected: header + length,
         })?;
@@ -74,27 +77,18 @@ impl<'a> Page<'a> {
         Ok((page, rest))
     }
 
-    /// Writes it at the front of `data`; returns its length.
-    /// Panics if there is too little room, or the content is too long for the header.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
+    /// Encodes the page; panics if the content is too long for the header.
+    pub fn emit(&self) -> Vec<u8> {
         assert!(self.code < 0x40, "six bits");
         let flags = u8::from(self.saveable) << 7 | u8::from(self.subpage.is_some()) << 6;
-        data[0] = flags | self.code;
-        let length = self.content.len() as u64;
-        let header = match self.subpage {
-            None => {
-                crate::layout::put(&mut data[1..2], length);
-                2
-            }
-            Some(subpage) => {
-                data[1] = subpage;
-                crate::layout::put(&mut data[2..4], length);
-                4
-            }
+        let mut data = match self.subpage {
+            None => vec![flags | self.code, 0],
+            Some(subpage) => vec![flags | self.code, subpage, 0, 0],
         };
-        let end = header + self.content.len();
-        data[header..end].copy_from_slice(self.content);
-        end
+        let length = data.len() / 2..;
+        put(&mut data[length], self.content.len() as u64);
+        data.extend(self.content);
+        data
     }
 }
 

@@ -126,10 +126,8 @@ operations! {
 }
 
 impl Operation {
-    /// Finds the operation of a command block and checks its length and reserved bits.
-    ///
-    /// # Errors
-    /// The violation; of several nonzero reserved bits, the most significant in the first byte.
+    /// Finds the operation of a command block and checks its length and reserved bits. Fails with
+    /// the violation; of several nonzero reserved bits, the most significant in the first byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.
@@ -137,21 +135,17 @@ impl Operation {
         let same = OPERATIONS[first..]
             .iter()
             .take_while(|operation| operation.code == code);
-        let mut known = false;
-        for operation in same {
-            known = true;
-            let action = block.get(1).map(|byte| byte & 0x1f);
-            if operation.service_action.is_none() || operation.service_action == action {
-                return operation.check(block).map(|()| operation);
-            }
-        }
-        if known {
-            Err(Invalid::Field {
+        let action = block.get(1).map(|byte| byte & 0x1f);
+        let is_meant = |operation: &&Self| {
+            operation.service_action.is_none() || operation.service_action == action
+        };
+        match same.clone().find(is_meant) {
+            Some(operation) => operation.check(block).map(|()| operation),
+            None if same.count() == 0 => Err(Invalid::Operation),
+            None => Err(Invalid::Field {
                 byte: 1,
                 bit: Some(4),
-            })
-        } else {
-            Err(Invalid::Operation)
+            }),
         }
     }
 

@@ -2,7 +2,11 @@
 //! units (REPORT LUNS), logs (SPC-4, LOG SENSE), capacity (SBC-3, READ CAPACITY), and identity
 //! (SPC-4, INQUIRY: standard data, with the bits of SCSI-2 in byte 7, and vital product data).
 
-use crate::layout::{FieldPosition, Short, number, put};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::iscsi::Lun;
+use crate::layout::{FieldPosition, Short, number};
 use crate::operation::Operation;
 
 /// Length of a command timeouts descriptor, whose times are all "not specified" here.
@@ -20,19 +24,12 @@ layout! {
     }
 }
 
-/// Returns the length of the list of `operations`, in bytes.
-pub fn operations_length(operations: usize, timeouts: bool) -> usize {
-    let timeouts = if timeouts { TIMEOUTS.len() } else { 0 };
-    4 + operations * (ListedOperation::LENGTH + timeouts)
-}
-
-/// Writes the list of `operations` at the front of `data`; returns its length.
+/// Encodes a list of `operations`.
 pub fn emit_operations<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     timeouts: bool,
-    data: &mut [u8],
-) -> usize {
-    let mut end = 4;
+) -> Vec<u8> {
+    let mut list = Vec::new();
     for operation in operations {
         let listed = ListedOperation {
             code: operation.code,
@@ -41,15 +38,11 @@ pub fn emit_operations<'a>(
             has_service_action: operation.service_action.is_some(),
             length: operation.usage.len() as u16,
         };
-        data[end..end + ListedOperation::LENGTH].copy_from_slice(&listed.emit());
-        end += ListedOperation::LENGTH;
-        if timeouts {
-            data[end..end + TIMEOUTS.len()].copy_from_slice(&TIMEOUTS);
-            end += TIMEOUTS.len();
-        }
+        list.extend(listed.emit());
+        list.extend(TIMEOUTS.iter().filter(|_| timeouts));
     }
-    put(&mut data[..4], (end - 4) as u64);
-    end
+    let length = list.len() as u32;
+    [&length.to_be_bytes()[..], &list].concat()
 }
 
 /// Returns the operations in such a list, up to the first that is cut off.
@@ -66,35 +59,22 @@ pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
     })
 }
 
-/// Maximum length of the output of [`emit_operation`].
-pub const OPERATION_MAX_LENGTH: usize = 4 + 16 + TIMEOUTS.len();
-
-/// Writes the description of an operation, or that it is not supported; returns the length.
-/// Panics if there are fewer than [`OPERATION_MAX_LENGTH`] bytes.
-pub fn emit_operation(operation: Option<&Operation>, timeouts: bool, data: &mut [u8]) -> usize {
-    let data = &mut data[..OPERATION_MAX_LENGTH];
-    data.fill(0);
+/// Encodes the description of an operation, or that it is not supported.
+pub fn emit_operation(operation: Option<&Operation>, timeouts: bool) -> Vec<u8> {
     let Some(operation) = operation else {
         // Not supported.
-        data[1] = 1;
-        return 4;
+        return vec![0, 1, 0, 0];
     };
     // Supported as in the standard.
-    data[1] = u8::from(timeouts) << 7 | 3;
-    let end = 4 + operation.usage.len();
-    put(&mut data[2..4], operation.usage.len() as u64);
-    data[4..end].copy_from_slice(operation.usage);
-    if timeouts {
-        data[end..end + TIMEOUTS.len()].copy_from_slice(&TIMEOUTS);
-        return end + TIMEOUTS.len();
-    }
-    end
+    let support = u8::from(timeouts) << 7 | 3;
+    let mut data = vec![0, support, 0, operation.usage.len() as u8];
+    data.extend(operation.usage);
+    data.extend(TIMEOUTS.iter().filter(|_| timeouts));
+    data
 }
 
 /// Returns the usage data of one operation; `None` if the unit does not support it.
-///
-/// # Errors
-/// The data are cut off.
+/// Fails if the data are cut off.
 pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
     let header = data.get(..4).ok_or(Short { expected: 4 })?;
     if !matches!(header[1] & 0x07, 3 | 5) {
@@ -105,19 +85,16 @@ pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
     Ok(Some(usage))
 }
 
-/// Writes a list of unit numbers below 16,384 (SAM-5); returns its length.
-/// Panics if there is too little room, or a number is larger.
-pub fn emit_units(units: &[u16], data: &mut [u8]) -> usize {
-    let end = 8 + 8 * units.len();
-    data[..end].fill(0);
-    put(&mut data[..4], (end - 8) as u64);
-    for (entry, unit) in data[8..end].chunks_exact_mut(8).zip(units) {
-        assert!(*unit < 1 << 14, "{unit} needs another addressing method");
-        // Up to 255 the peripheral method, then the flat space.
-        let flat = if *unit < 256 { 0 } else { 0x4000 };
-        put(&mut entry[..2], u64::from(flat | unit));
-    }
-    end
+/// Encodes a list of unit numbers below 16,384 (SAM-5); panics if a number is larger.
+pub fn emit_units(units: &[u16]) -> Vec<u8> {
+    let length = 8 * units.len() as u32;
+    let mut data = [length.to_be_bytes(), [0; 4]].concat();
+    data.extend(
+        units
+            .iter()
+            .flat_map(|unit| Lun::new(*unit).0.to_be_bytes()),
+    );
+    data
 }
 
 /// Returns the unit numbers of such a list, up to the first that is cut off or has another method.
@@ -167,14 +144,11 @@ pub struct LogParameter<'a> {
 }
 
 impl LogParameter<'_> {
-    /// Writes it at the front of `data`; returns its length.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        let end = 4 + self.value.len();
-        put(&mut data[..2], u64::from(self.code));
-        data[2] = self.control;
-        put(&mut data[3..4], self.value.len() as u64);
-        data[4..end].copy_from_slice(self.value);
-        end
+    /// Encodes it; panics if the value has more than 255 bytes.
+    pub fn emit(&self) -> Vec<u8> {
+        let [high, low] = self.code.to_be_bytes();
+        let length = u8::try_from(self.value.len()).expect("at most 255 bytes");
+        [&[high, low, self.control, length], self.value].concat()
     }
 }
 
@@ -354,15 +328,13 @@ impl<'a> VitalPage<'a> {
         })
     }
 
-    /// Writes it at the front of `data`; returns its length.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
+    /// Encodes it; panics if a number does not fit its field.
+    pub fn emit(&self) -> Vec<u8> {
         assert!(self.qualifier < 8 && self.device_type < 32);
-        let end = HEADER + self.content.len();
-        data[0] = self.qualifier << 5 | self.device_type;
-        data[1] = self.code;
-        put(&mut data[2..HEADER], self.content.len() as u64);
-        data[HEADER..end].copy_from_slice(self.content);
-        end
+        let length = u16::try_from(self.content.len()).expect("at most 65,535 bytes");
+        let [high, low] = length.to_be_bytes();
+        let first = self.qualifier << 5 | self.device_type;
+        [&[first, self.code, high, low], self.content].concat()
     }
 }
 
@@ -394,17 +366,12 @@ pub fn designators(mut content: &[u8]) -> impl Iterator<Item = Designator<'_>> {
 }
 
 impl Designator<'_> {
-    /// Writes it at the front of `data`; returns its length.
-    /// Panics if there is too little room, or a number does not fit its field.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
+    /// Encodes it; panics if a number does not fit its field.
+    pub fn emit(&self) -> Vec<u8> {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
-        let end = HEADER + self.name.len();
-        data[0] = self.code_set;
-        data[1] = self.association << 4 | self.kind;
-        data[2] = 0;
-        put(&mut data[3..HEADER], self.name.len() as u64);
-        data[HEADER..end].copy_from_slice(self.name);
-        end
+        let length = u8::try_from(self.name.len()).expect("at most 255 bytes");
+        let second = self.association << 4 | self.kind;
+        [&[self.code_set, second, 0, length], self.name].concat()
     }
 }
 

@@ -1,5 +1,9 @@
 //! Persistent reservations (SPC-4).
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::layout::{FieldPosition, number, put};
 
 layout! {
@@ -50,27 +54,22 @@ layout! {
 /// Header of READ KEYS, READ RESERVATION and READ FULL STATUS.
 const HEADER: usize = 8;
 
-/// Writes the registered keys at the front of `data`; returns the length.
-pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
-    let end = HEADER + 8 * keys.len();
-    put(&mut data[..4], u64::from(generation));
-    put(&mut data[4..HEADER], (end - HEADER) as u64);
-    for (entry, key) in data[HEADER..end].chunks_exact_mut(8).zip(keys) {
-        put(entry, *key);
-    }
-    end
+/// Encodes `content` after its header.
+fn with_header(generation: u32, content: &[u8]) -> Vec<u8> {
+    let length = content.len() as u32;
+    [&generation.to_be_bytes(), &length.to_be_bytes(), content].concat()
 }
 
-/// Writes the reservation at the front of `data`; returns the length.
-pub fn emit_reservation(generation: u32, held: Option<&Reservation>, data: &mut [u8]) -> usize {
-    let content = held.map(Reservation::emit);
-    let length = content.as_ref().map_or(0, |content| content.len());
-    put(&mut data[..4], u64::from(generation));
-    put(&mut data[4..HEADER], length as u64);
-    if let Some(content) = content {
-        data[HEADER..HEADER + length].copy_from_slice(&content);
-    }
-    HEADER + length
+/// Encodes the registered keys.
+pub fn emit_keys(generation: u32, keys: &[u64]) -> Vec<u8> {
+    let keys: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
+    with_header(generation, &keys)
+}
+
+/// Encodes the reservation.
+pub fn emit_reservation(generation: u32, held: Option<&Reservation>) -> Vec<u8> {
+    let content = held.map_or_else(Vec::new, |held| held.emit().to_vec());
+    with_header(generation, &content)
 }
 
 /// Returns the generation and the available content after the header; `None` without a header.
@@ -116,44 +115,26 @@ pub enum TransportId<'a> {
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// Returns the length in bytes: 24, or a multiple of four for names padded with zeros.
-    pub fn length(&self) -> usize {
-        let text = match self {
-            Self::Sas(_) => return 24,
-            Self::Iscsi(name) => name.len(),
-            Self::IscsiSession(name, session) => name.len() + SESSION.len() + session.len(),
-        };
-        // SPC-4: it ends with at least one zero, and takes at least 20 bytes.
-        4 + (text + 1).next_multiple_of(4).max(20)
-    }
-
-    /// Writes it at the front of `data`; returns its length.
-    /// Panics if there is too little room, or a name is longer than the standard allows.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        let end = self.length();
-        let data = &mut data[..end];
-        data.fill(0);
-        match self {
+    /// Encodes it in 24 bytes, or in a multiple of four for names padded with zeros.
+    /// Panics if a name is longer than the standard allows.
+    pub fn emit(&self) -> Vec<u8> {
+        let (code, text) = match self {
             Self::Sas(address) => {
+                let mut data = vec![0; 24];
                 data[0] = 0x06;
                 put(&mut data[4..12], *address);
+                return data;
             }
-            Self::Iscsi(name) => {
-                data[0] = 0x05;
-                put(&mut data[2..4], (end - 4) as u64);
-                data[4..4 + name.len()].copy_from_slice(name.as_bytes());
-            }
-            Self::IscsiSession(name, session) => {
-                data[0] = 0x45;
-                put(&mut data[2..4], (end - 4) as u64);
-                let mut at = 4;
-                for part in [*name, SESSION, session] {
-                    data[at..at + part.len()].copy_from_slice(part.as_bytes());
-                    at += part.len();
-                }
-            }
-        }
-        end
+            Self::Iscsi(name) => (0x05, String::from(*name)),
+            Self::IscsiSession(name, session) => (0x45, [*name, SESSION, session].concat()),
+        };
+        // SPC-4: it ends with at least one zero, and takes at least 20 bytes.
+        let length = (text.len() + 1).next_multiple_of(4).max(20);
+        let mut data = vec![code, 0, 0, 0];
+        put(&mut data[2..4], length as u64);
+        data.extend(text.bytes());
+        data.resize(4 + length, 0);
+        data
     }
 
     /// Parses the one at the front of `data`; returns it with its length. `None` if it is cut off,
@@ -179,31 +160,19 @@ impl<'a> TransportId<'a> {
     }
 }
 
-/// Returns the length of READ FULL STATUS data, in bytes.
-pub fn full_status_length(registrations: &[(FullStatus, TransportId<'_>)]) -> usize {
-    let registrations = registrations
-        .iter()
-        .map(|(_, id)| FullStatus::LENGTH + 4 + id.length());
-    HEADER + registrations.sum::<usize>()
-}
-
-/// Writes all registrations with their initiators at the front of `data`; returns the length.
+/// Encodes all registrations with their initiators.
 pub fn emit_full_status(
     generation: u32,
     registrations: &[(FullStatus, TransportId<'_>)],
-    data: &mut [u8],
-) -> usize {
-    let mut at = HEADER;
+) -> Vec<u8> {
+    let mut content = Vec::new();
     for (status, id) in registrations {
-        let end = at + FullStatus::LENGTH;
-        data[at..end].copy_from_slice(&status.emit());
-        let length = id.emit(&mut data[end + 4..]);
-        put(&mut data[end..end + 4], length as u64);
-        at = end + 4 + length;
+        let id = id.emit();
+        content.extend(status.emit());
+        content.extend((id.len() as u32).to_be_bytes());
+        content.extend(id);
     }
-    put(&mut data[..4], u64::from(generation));
-    put(&mut data[4..HEADER], (at - HEADER) as u64);
-    at
+    with_header(generation, &content)
 }
 
 /// Returns the registrations in the content of READ FULL STATUS, up to the first that is cut off;

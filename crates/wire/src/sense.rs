@@ -1,5 +1,7 @@
 //! Sense data: the reason for a failed command (SPC-4).
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::layout::{number, put};
@@ -164,9 +166,6 @@ pub enum Malformed {
     Key(u8),
 }
 
-/// Maximum length of the output of [`Sense::emit`].
-pub const MAX_LENGTH: usize = 28;
-
 mod field {
     use core::ops::Range;
 
@@ -213,19 +212,17 @@ impl Sense {
         }
     }
 
-    /// Writes it at the front of `bytes`; returns their number. The fixed format has no room
-    /// for information above 32 bits, which is left out there, as the standard requires.
-    /// Panics if `bytes` are fewer than [`MAX_LENGTH`].
-    pub fn emit(&self, format: Format, bytes: &mut [u8]) -> usize {
-        assert!(bytes.len() >= MAX_LENGTH, "no room for sense data");
-        bytes[..MAX_LENGTH].fill(0);
+    /// Encodes it. The fixed format has no room for information above 32 bits, which is left out
+    /// there, as the standard requires.
+    pub fn emit(&self, format: Format) -> Vec<u8> {
         match format {
-            Format::Fixed => self.emit_fixed(bytes),
-            Format::Descriptor => self.emit_descriptors(bytes),
+            Format::Fixed => self.emit_fixed(),
+            Format::Descriptor => self.emit_descriptors(),
         }
     }
 
-    fn emit_fixed(&self, bytes: &mut [u8]) -> usize {
+    fn emit_fixed(&self) -> Vec<u8> {
+        let mut bytes = vec![0; field::FIXED_LENGTH];
         bytes[0] = 0x70 | u8::from(self.deferred);
         bytes[2] = self.key as u8;
         if let Some(information) = self.information.filter(|at| u32::try_from(*at).is_ok()) {
@@ -239,29 +236,23 @@ impl Sense {
         if let Some(specific) = self.specific {
             bytes[field::FIXED_SPECIFIC].copy_from_slice(&specific.bytes());
         }
-        field::FIXED_LENGTH
+        bytes
     }
 
-    fn emit_descriptors(&self, bytes: &mut [u8]) -> usize {
-        bytes[0] = 0x72 | u8::from(self.deferred);
-        bytes[1] = self.key as u8;
-        bytes[2] = self.code.0;
-        bytes[3] = self.code.1;
-        let mut end = field::HEADER;
+    fn emit_descriptors(&self) -> Vec<u8> {
+        let response = 0x72 | u8::from(self.deferred);
+        let mut bytes = vec![0; field::HEADER];
+        bytes[..4].copy_from_slice(&[response, self.key as u8, self.code.0, self.code.1]);
         if let Some(information) = self.information {
-            let descriptor = &mut bytes[end..end + field::INFORMATION_LENGTH];
-            descriptor[..3].copy_from_slice(&[field::INFORMATION, 0x0a, 0x80]);
-            put(&mut descriptor[4..], information);
-            end += field::INFORMATION_LENGTH;
+            bytes.extend([field::INFORMATION, 0x0a, 0x80, 0]);
+            bytes.extend(information.to_be_bytes());
         }
         if let Some(specific) = self.specific {
-            let descriptor = &mut bytes[end..end + field::SPECIFIC_LENGTH];
-            descriptor[..2].copy_from_slice(&[field::SPECIFIC, 0x06]);
-            descriptor[4..7].copy_from_slice(&specific.bytes());
-            end += field::SPECIFIC_LENGTH;
+            let [first, second, third] = specific.bytes();
+            bytes.extend([field::SPECIFIC, 0x06, 0, 0, first, second, third, 0]);
         }
-        bytes[7] = (end - field::HEADER) as u8;
-        end
+        bytes[7] = (bytes.len() - field::HEADER) as u8;
+        bytes
     }
 
     /// Parses sense data of either format. Descriptors that [`Sense`] does not have are skipped.

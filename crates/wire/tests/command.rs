@@ -4,7 +4,7 @@ use diskarm_wire::command::{
     AddressFormat, Blocks, Caching, Check, OperationQuery, ReserveOut, Size, Values,
 };
 use diskarm_wire::operation::OPERATIONS;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Malformed, Pointer, Specific};
+use diskarm_wire::sense::{Code, Format, Key, Malformed, Pointer, Specific};
 use diskarm_wire::{Command, Invalid, Operation, Sense, status};
 use proptest::prelude::*;
 
@@ -230,12 +230,6 @@ proptest! {
     }
 }
 
-fn emitted_sense(sense: &Sense, format: Format) -> Vec<u8> {
-    let mut bytes = [0xaa; MAX_LENGTH];
-    let length = sense.emit(format, &mut bytes);
-    bytes[..length].to_vec()
-}
-
 /// SPC-4, fixed and descriptor format sense data: a reserved bit 5 of byte 3 of the command block.
 #[test]
 fn a_wrong_field_in_both_formats() {
@@ -246,9 +240,9 @@ fn a_wrong_field_in_both_formats() {
     let fixed = [
         0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0xcd, 0, 3,
     ];
-    assert_eq!(emitted_sense(&sense, Format::Fixed), fixed);
+    assert_eq!(sense.emit(Format::Fixed), fixed);
     let descriptors = [0x72, 5, 0x24, 0, 0, 0, 0, 8, 2, 6, 0, 0, 0xcd, 0, 3, 0];
-    assert_eq!(emitted_sense(&sense, Format::Descriptor), descriptors);
+    assert_eq!(sense.emit(Format::Descriptor), descriptors);
 }
 
 /// A block above 32 bits does not fit the fixed format, whose VALID bit is then zero.
@@ -258,10 +252,10 @@ fn a_bad_block_in_both_formats() {
         information: Some(0x0001_0203_0405),
         ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
     };
-    let fixed = emitted_sense(&sense, Format::Fixed);
+    let fixed = sense.emit(Format::Fixed);
     assert_eq!(fixed[..8], [0x70, 0, 3, 0, 0, 0, 0, 10]);
     assert_eq!(Sense::parse(&fixed).unwrap().information, None);
-    let descriptors = emitted_sense(&sense, Format::Descriptor);
+    let descriptors = sense.emit(Format::Descriptor);
     let information = [0x00, 0x0a, 0x80, 0, 0, 0, 0, 1, 2, 3, 4, 5];
     assert_eq!(descriptors[8..], information);
     assert_eq!(Sense::parse(&descriptors), Ok(sense));
@@ -319,12 +313,12 @@ proptest! {
 
     #[test]
     fn sense_data_come_back(sense in any_sense()) {
-        prop_assert_eq!(Sense::parse(&emitted_sense(&sense, Format::Descriptor)), Ok(sense));
+        prop_assert_eq!(Sense::parse(&sense.emit(Format::Descriptor)), Ok(sense));
         let short = Sense {
             information: sense.information.filter(|at| *at <= u64::from(u32::MAX)),
             ..sense
         };
-        prop_assert_eq!(Sense::parse(&emitted_sense(&sense, Format::Fixed)), Ok(short));
+        prop_assert_eq!(Sense::parse(&sense.emit(Format::Fixed)), Ok(short));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! iSCSI messages: bytes laid out by hand from RFC 7143, and random values that round-trip.
 
-use diskarm_wire::iscsi::segment::{self, CutOff, Segment, kind};
+use diskarm_wire::iscsi::segment::{self, CutOff, Segment};
 use diskarm_wire::iscsi::text::{self, BadText, Full, Hexadecimal, Writer};
 use diskarm_wire::iscsi::{
     AsyncMessage, Command, DataIn, DataOut, Digest, Invalid, Lengths, LoginRequest, LoginResponse,
@@ -400,17 +400,17 @@ fn numbers_and_bytes_in_text() {
 #[test]
 fn segments() {
     let segment = Segment {
-        kind: kind::READ_LENGTH,
+        kind: 2,
         data: b"\0\0\0\x10\0",
     };
-    let mut data = [0xaa; 16];
-    assert_eq!(segment.emit(&mut data), 8);
-    assert_eq!(&data[..8], b"\0\x05\x02\0\0\0\x10\0");
-    data[8..].copy_from_slice(b"\0\x06\x01\0\0\0\0\0");
+    let mut data = segment.emit();
+    assert_eq!(data, b"\0\x05\x02\0\0\0\x10\0");
+    data.extend(b"\0\x06\x01\0\0\0\0\0");
     let found: Vec<_> = segment::segments(&data).collect();
     assert_eq!(found, [Ok(segment), Err(CutOff)]);
-    assert_eq!(segment::emit_sense(b"abc", &mut data), 5);
-    assert_eq!(&data[..5], b"\0\x03abc");
+    let mut data = segment::emit_sense(b"abc");
+    assert_eq!(data, b"\0\x03abc");
+    data.push(0xaa);
     assert_eq!(segment::sense(&data[..6]), Some((&b"abc"[..], &data[5..6])));
     assert_eq!(segment::sense(&data[..4]), None);
     assert_eq!(segment::sense(b"\0"), None);
@@ -535,8 +535,7 @@ proptest! {
         kinds in prop::collection::vec(any::<u8>(), 0..4),
         data in prop::collection::vec(any::<u8>(), 0..20),
     ) {
-        let mut emitted = [0xaa; 128];
-        let mut length = 0;
+        let mut emitted = Vec::new();
         // Each is shorter than the previous one.
         let parts = kinds.iter().enumerate();
         let parts = parts.map(|(index, kind)| Segment {
@@ -544,10 +543,10 @@ proptest! {
             data: &data[..data.len() / (index + 1)],
         });
         for segment in parts.clone() {
-            length += segment.emit(&mut emitted[length..]);
-            prop_assert_eq!(padded(length), length);
+            emitted.extend(segment.emit());
+            prop_assert_eq!(padded(emitted.len()), emitted.len());
         }
-        let found: Result<Vec<_>, _> = segment::segments(&emitted[..length]).collect();
+        let found: Result<Vec<_>, _> = segment::segments(&emitted).collect();
         prop_assert_eq!(found, Ok(parts.collect()));
     }
 }

@@ -129,11 +129,10 @@ proptest! {
         after in prop::collection::vec(any::<u8>(), 0..9),
     ) {
         let page = Page { saveable, code, subpage, content: &content };
-        let mut data = vec![0xaa; 300];
-        let length = page.emit(&mut data);
-        let data = [&data[..length], &after].concat();
+        let emitted = page.emit();
+        let data = [&emitted[..], &after].concat();
         prop_assert_eq!(Page::parse(&data), Ok((page, &after[..])));
-        prop_assert!(Page::parse(&data[..length - 1]).is_err());
+        prop_assert!(Page::parse(&emitted[..emitted.len() - 1]).is_err());
     }
 
     #[test]
@@ -144,9 +143,8 @@ proptest! {
         content in prop::collection::vec(any::<u8>(), 0..300),
     ) {
         let page = report::VitalPage { qualifier, device_type, code, content: &content };
-        let mut data = vec![0xaa; 304];
-        let length = page.emit(&mut data);
-        prop_assert_eq!(report::VitalPage::parse(&data[..length]), Ok(page));
+        let data = page.emit();
+        prop_assert_eq!(report::VitalPage::parse(&data), Ok(page));
     }
 
     #[test]
@@ -160,12 +158,8 @@ proptest! {
             kind: *kind,
             name,
         });
-        let mut data = vec![0xaa; 300];
-        let mut end = 0;
-        for designator in designators.clone() {
-            end += designator.emit(&mut data[end..]);
-        }
-        let found: Vec<_> = report::designators(&data[..end]).collect();
+        let data: Vec<u8> = designators.clone().flat_map(|designator| designator.emit()).collect();
+        let found: Vec<_> = report::designators(&data).collect();
         prop_assert_eq!(found, designators.collect::<Vec<_>>());
     }
 

@@ -69,39 +69,33 @@ fn an_address_is_translated() {
 #[test]
 fn operations_are_listed_with_their_usage() {
     for timeouts in [false, true] {
-        let mut data = [0; 2000];
-        let length = report::emit_operations(OPERATIONS.iter(), timeouts, &mut data);
-        assert_eq!(
-            length,
-            report::operations_length(OPERATIONS.len(), timeouts)
-        );
-        let rows: Vec<_> = report::operations(&data[..length]).collect();
+        let data = report::emit_operations(OPERATIONS.iter(), timeouts);
+        let each = if timeouts { 20 } else { 8 };
+        assert_eq!(data.len(), 4 + OPERATIONS.len() * each);
+        let rows: Vec<_> = report::operations(&data).collect();
         assert_eq!(rows.len(), OPERATIONS.len());
         for (row, operation) in rows.iter().zip(OPERATIONS) {
             assert_eq!((row.code, row.timeouts), (operation.code, timeouts));
             assert_eq!(usize::from(row.length), operation.usage.len());
             let action = row.has_service_action.then_some(row.service_action as u8);
             assert_eq!(action, operation.service_action);
-            let mut one = [0xaa; report::OPERATION_MAX_LENGTH];
-            let length = report::emit_operation(Some(operation), timeouts, &mut one);
-            assert_eq!(report::operation(&one[..length]), Ok(Some(operation.usage)));
+            let one = report::emit_operation(Some(operation), timeouts);
+            assert_eq!(report::operation(&one), Ok(Some(operation.usage)));
         }
-        let mut one = [0xaa; report::OPERATION_MAX_LENGTH];
-        let length = report::emit_operation(None, timeouts, &mut one);
-        assert_eq!(one[..length], [0, 1, 0, 0]);
-        assert_eq!(report::operation(&one[..length]), Ok(None));
+        let one = report::emit_operation(None, timeouts);
+        assert_eq!(one, [0, 1, 0, 0]);
+        assert_eq!(report::operation(&one), Ok(None));
     }
 }
 
 /// SAM-5, peripheral device and flat space addressing.
 #[test]
 fn unit_numbers_have_two_methods() {
-    let mut data = [0xaa; 40];
-    let length = report::emit_units(&[0, 255, 300], &mut data);
+    let data = report::emit_units(&[0, 255, 300]);
     assert_eq!(data[..10], [0, 0, 0, 24, 0, 0, 0, 0, 0, 0]);
     assert_eq!(data[16..18], [0, 255]);
     assert_eq!(data[24..26], [0x41, 0x2c]);
-    let units: Vec<_> = report::units(&data[..length]).collect();
+    let units: Vec<_> = report::units(&data).collect();
     assert_eq!(units, [0, 255, 300]);
 }
 
@@ -112,14 +106,13 @@ fn reservations_come_back() {
         scope: 0,
         kind: 5,
     };
-    let mut data = [0xaa; 64];
-    let length = reservation::emit_reservation(7, Some(&held), &mut data);
-    let (generation, content) = reservation::content(&data[..length]).unwrap();
+    let data = reservation::emit_reservation(7, Some(&held));
+    let (generation, content) = reservation::content(&data).unwrap();
     assert_eq!((generation, Reservation::parse(content)), (7, Ok(held)));
-    let length = reservation::emit_reservation(8, None, &mut data);
-    assert_eq!(reservation::content(&data[..length]), Some((8, &[][..])));
-    let length = reservation::emit_keys(9, &[1, held.key], &mut data);
-    let (_, content) = reservation::content(&data[..length]).unwrap();
+    let data = reservation::emit_reservation(8, None);
+    assert_eq!(reservation::content(&data), Some((8, &[][..])));
+    let data = reservation::emit_keys(9, &[1, held.key]);
+    let (_, content) = reservation::content(&data).unwrap();
     assert_eq!(
         reservation::keys(content).collect::<Vec<_>>(),
         [1, held.key]
@@ -157,18 +150,18 @@ fn a_run_of_defects_begins_with_a_bit() {
 /// SPC-4, TransportIDs of SAS and iSCSI.
 #[test]
 fn initiators_are_named() {
-    let mut data = [0xaa; 64];
-    assert_eq!(TransportId::Sas(0x5000_c500_0102_0304).emit(&mut data), 24);
+    let data = TransportId::Sas(0x5000_c500_0102_0304).emit();
+    assert_eq!(data.len(), 24);
     let sas = [6, 0, 0, 0, 0x50, 0, 0xc5, 0, 1, 2, 3, 4];
     assert_eq!((&data[..12], &data[12..24]), (&sas[..], &[0; 12][..]));
     let name = TransportId::Iscsi("iqn.2026-11.example:host");
     // 24 characters and a zero make 28 bytes.
-    assert_eq!(name.emit(&mut data), 32);
+    let data = name.emit();
+    assert_eq!(data.len(), 32);
     assert_eq!(data[..4], [5, 0, 0, 28]);
     assert_eq!(&data[4..28], b"iqn.2026-11.example:host");
     let session = TransportId::IscsiSession("iqn.a", "0123456789ab");
-    assert_eq!(session.emit(&mut data), 28);
-    assert_eq!(&data[..28], b"\x45\0\0\x18iqn.a,i,0x0123456789ab\0\0");
+    assert_eq!(session.emit(), b"\x45\0\0\x18iqn.a,i,0x0123456789ab\0\0");
     let rows = [TransportId::Sas(9), name, session].map(|id| {
         let status = FullStatus {
             key: 0x0102,
@@ -180,11 +173,7 @@ fn initiators_are_named() {
         };
         (status, id)
     });
-    let mut data = vec![0xaa; reservation::full_status_length(&rows)];
-    assert_eq!(
-        reservation::emit_full_status(3, &rows, &mut data),
-        data.len()
-    );
+    let data = reservation::emit_full_status(3, &rows);
     let (generation, content) = reservation::content(&data).unwrap();
     let found: Vec<_> = reservation::full_status(content).collect();
     assert_eq!((generation, found.len()), (3, 3));
@@ -247,12 +236,8 @@ proptest! {
             control: *control,
             value,
         });
-        let mut data = [0xaa; 300];
-        let mut end = 0;
-        for parameter in parameters.clone() {
-            end += parameter.emit(&mut data[end..]);
-        }
-        let found: Vec<_> = report::log_parameters(&data[..end]).collect();
+        let data: Vec<u8> = parameters.clone().flat_map(|parameter| parameter.emit()).collect();
+        let found: Vec<_> = report::log_parameters(&data).collect();
         prop_assert_eq!(found, parameters.collect::<Vec<_>>());
     }
 

@@ -68,11 +68,10 @@ fn options() {
         length: 12,
     };
     assert_eq!(&header.emit(), b"IHAVEOPT\0\0\0\x07\0\0\0\x0c");
-    let mut data = [0; 64];
-    let length = Choice::emit(&mut data, "disk", &[info::BLOCK_SIZE]);
-    assert_eq!(&data[..length], b"\0\0\0\x04disk\0\x01\0\x03");
-    let length = Queries::emit(&mut data, "d", &["base:"]);
-    assert_eq!(&data[..length], b"\0\0\0\x01d\0\0\0\x01\0\0\0\x05base:");
+    let choice = Choice::emit("disk", &[info::BLOCK_SIZE]);
+    assert_eq!(choice, b"\0\0\0\x04disk\0\x01\0\x03");
+    let queries = Queries::emit("d", &["base:"]);
+    assert_eq!(queries, b"\0\0\0\x01d\0\0\0\x01\0\0\0\x05base:");
     let answer = option::AnswerHeader {
         magic: option::AnswerHeader::MAGIC,
         option: code::LIST,
@@ -85,14 +84,12 @@ fn options() {
         name: "d",
         description: "a disk",
     };
-    let length = listed.emit(&mut data);
-    assert_eq!(&data[..length], b"\0\0\0\x01da disk");
+    assert_eq!(listed.emit(), b"\0\0\0\x01da disk");
     let context = Context {
         id: 1,
         name: Context::ALLOCATION,
     };
-    let length = context.emit(&mut data);
-    assert_eq!(&data[..length], b"\0\0\0\x01base:allocation");
+    assert_eq!(context.emit(), b"\0\0\0\x01base:allocation");
 }
 
 /// A name longer than its option, one that is not UTF-8, one with a NUL, and excess data.
@@ -167,8 +164,7 @@ fn replies() {
         error: Error::Io,
         message: "bad",
     };
-    let length = failure.emit(&mut data);
-    assert_eq!(&data[..length], b"\0\0\0\x05\0\x03bad");
+    assert_eq!(failure.emit(), b"\0\0\0\x05\0\x03bad");
 }
 
 #[test]
@@ -235,39 +231,35 @@ proptest! {
     fn choices_come_back(
         name in "[^\0]{0,20}", wanted in prop::collection::vec(any::<u16>(), 0..5),
     ) {
-        let mut data = [0xaa; 128];
-        let length = Choice::emit(&mut data, &name, &wanted);
-        let choice = Choice::parse(&data[..length]).expect("valid data");
+        let data = Choice::emit(&name, &wanted);
+        let choice = Choice::parse(&data).expect("valid data");
         prop_assert_eq!(choice.name, &name);
         prop_assert_eq!(choice.wanted().collect::<Vec<_>>(), wanted);
-        prop_assert_eq!(Choice::parse(&data[..length - 1]), None);
+        prop_assert_eq!(Choice::parse(&data[..data.len() - 1]), None);
     }
 
     #[test]
     fn queries_come_back(
         name in "[^\0]{0,20}", queries in prop::collection::vec("[^\0]{0,20}", 0..5),
     ) {
-        let mut data = [0xaa; 1024];
         let texts: Vec<&str> = queries.iter().map(|query| &**query).collect();
-        let length = Queries::emit(&mut data, &name, &texts);
-        let found = Queries::parse(&data[..length]).expect("valid data");
+        let data = Queries::emit(&name, &texts);
+        let found = Queries::parse(&data).expect("valid data");
         prop_assert_eq!((found.name, found.count as usize), (&*name, texts.len()));
         prop_assert_eq!(found.queries().collect::<Vec<_>>(), texts);
-        prop_assert_eq!(Queries::parse(&data[..length - 1]), None);
+        prop_assert_eq!(Queries::parse(&data[..data.len() - 1]), None);
     }
 
     #[test]
     fn names_and_messages_come_back(name in "[^\0]{0,20}", text in "[^\0]{0,20}", id: u32) {
-        let mut data = [0xaa; 256];
         let listed = ListedExport { name: &name, description: &text };
-        let length = listed.emit(&mut data);
-        prop_assert_eq!(ListedExport::parse(&data[..length]), Some(listed));
+        let data = listed.emit();
+        prop_assert_eq!(ListedExport::parse(&data), Some(listed));
         let context = Context { id, name: &name };
-        let length = context.emit(&mut data);
-        prop_assert_eq!(Context::parse(&data[..length]), Some(context));
+        let data = context.emit();
+        prop_assert_eq!(Context::parse(&data), Some(context));
         let failure = Failure { error: Error::NoSpace, message: &text };
-        let length = failure.emit(&mut data);
-        data[length] = 9;
-        prop_assert_eq!(Failure::parse(&data[..=length]), Some((failure, &[9][..])));
+        let data = [failure.emit(), vec![9]].concat();
+        prop_assert_eq!(Failure::parse(&data), Some((failure, &[9][..])));
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command as Program;
 use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::report::{BlockLimits, Characteristics, Designator, VitalPage, page_code};
 use diskarm_wire::report::{Inquiry, padded};
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 use diskarm_wire::{Invalid, Sense};
 
 fn hex(data: &[u8]) -> String {
@@ -79,9 +79,7 @@ fn vital(code: u8, content: &[u8]) -> Vec<u8> {
         code,
         content,
     };
-    let mut data = vec![0; 4 + content.len()];
-    page.emit(&mut data);
-    data
+    page.emit()
 }
 
 #[test]
@@ -103,22 +101,20 @@ fn vital_product_data() {
     let serial = vital(page_code::SERIAL_NUMBER, b"DK000042");
     let serial = read_by("sg_vpd", &serial, Some("--page=sn"));
     assert_lines(serial, &["Unit serial number: DK000042"]);
-    let mut names = [0; 64];
     let vendor = Designator {
         code_set: 2,
         association: 0,
         kind: 1,
         name: b"DISKARM DK000042",
     };
-    let length = vendor.emit(&mut names);
     let naa = Designator {
         code_set: 1,
         association: 0,
         kind: 3,
         name: &[0x30, 0, 0, 0, 0, 0, 0, 42],
     };
-    let length = length + naa.emit(&mut names[length..]);
-    let identification = vital(page_code::IDENTIFICATION, &names[..length]);
+    let names = [vendor.emit(), naa.emit()].concat();
+    let identification = vital(page_code::IDENTIFICATION, &names);
     let identification = read_by("sg_vpd", &identification, Some("--page=di"));
     assert_lines(
         identification,
@@ -170,13 +166,12 @@ fn sense_data_in_both_formats() {
         ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
     };
     for format in [Format::Fixed, Format::Descriptor] {
-        let mut data = [0; MAX_LENGTH];
-        let length = wrong_field.emit(format, &mut data);
+        let data = wrong_field.emit(format);
         let expected = ["Illegal Request", "Invalid field in cdb", "byte 3 bit 5"];
-        assert_lines(decoded(&data[..length]), &expected);
-        let length = bad_block.emit(format, &mut data);
+        assert_lines(decoded(&data), &expected);
+        let data = bad_block.emit(format);
         let expected = ["Medium Error", "Unrecovered read error", "1234"];
-        assert_lines(decoded(&data[..length]), &expected);
+        assert_lines(decoded(&data), &expected);
     }
 }
 
@@ -185,9 +180,8 @@ fn sense_data_in_both_formats() {
 fn additional_sense_codes_have_their_names() {
     for code in (0..=0xff).flat_map(|code| (0..=9).map(move |qualifier| Code(code, qualifier))) {
         let Some(name) = code.name() else { continue };
-        let mut data = [0; MAX_LENGTH];
-        let length = Sense::new(Key::NotReady, code).emit(Format::Fixed, &mut data);
-        let Some(text) = decoded(&data[..length]) else {
+        let data = Sense::new(Key::NotReady, code).emit(Format::Fixed);
+        let Some(text) = decoded(&data) else {
             return;
         };
         let (text, name) = (text.to_lowercase(), name.to_lowercase());

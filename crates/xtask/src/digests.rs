@@ -35,7 +35,6 @@ const SYNTHETIC: &str = "examples/synthetic-hp-c2247.csv";
 const POLICIES: &str = "fcfs,sstf,look,clook,vscan(r=0.2),vscan(r=0.2, by=map),sptf,satf,\
     asptf(w=6),aspctf(w=6),spctf,aspctf-seq,satf-la,satfuf,satfdf,gstf,wstf,hol,mq-deadline";
 
-/// Workloads of all kinds.
 const WORKLOADS: [&str; 4] = [
     "poisson(rate=40/s) uniform size=8KiB reads=67%",
     "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000sectors) uniform \
@@ -126,7 +125,6 @@ fn compare(computed: &BTreeMap<String, String>, part: bool) -> Result<(), String
     Ok(())
 }
 
-/// Returns the digest of each case, or of one `study` alone.
 fn compute(program: &Path, study: Option<&str>) -> Result<BTreeMap<String, String>, String> {
     let folder = std::env::temp_dir().join(format!("diskarm-digests-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| at(&folder, error))?;

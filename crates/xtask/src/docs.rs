@@ -31,7 +31,6 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     Ok(written?)
 }
 
-/// Runs the example of the command line that writes the reference.
 fn reference(root: &Path) -> Result<(), String> {
     let arguments = [
         "run",
@@ -64,7 +63,6 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     table
 }
 
-/// The longest line of prose.
 pub const MAX_COLUMNS: usize = 100;
 
 /// Wraps `text` into lines of at most `columns`.

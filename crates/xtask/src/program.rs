@@ -10,13 +10,11 @@ use serde::de::DeserializeOwned;
 /// The profile of what is shipped; also the name of its folder in the target folder.
 const PROFILE: &str = "release-lto";
 
-/// Returns the target folder of builds at `root`.
 pub fn target_folder(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     root.join(target.as_deref().map_or(Path::new("target"), Path::new))
 }
 
-/// Returns a `cargo` command at `root`.
 pub fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);

@@ -13,9 +13,7 @@ mod tree;
 use crate::Error;
 use tree::Tree;
 
-/// One rule for the tree.
 struct Check {
-    /// Its name in a finding.
     name: &'static str,
     /// One line for the list of checks.
     summary: &'static str,
@@ -23,7 +21,6 @@ struct Check {
     run: fn(&Tree) -> Vec<Finding>,
 }
 
-/// A place that breaks a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     /// The file, from the root of the workspace.

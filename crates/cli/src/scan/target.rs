@@ -226,16 +226,13 @@ fn status_name(status: u8) -> String {
 mod tests {
     use super::*;
     use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
-    use diskarm_wire::sense::{Code, Format, MAX_LENGTH};
+    use diskarm_wire::sense::{Code, Format};
     use std::sync::{Arc, Mutex};
 
     fn replied(status: u8, sense: Option<Sense>, transferred: usize) -> Reply {
-        let mut bytes = vec![0; MAX_LENGTH];
-        let length = sense.map_or(0, |sense| sense.emit(Format::Fixed, &mut bytes));
-        bytes.truncate(length);
         Reply {
             status,
-            sense: bytes,
+            sense: sense.map_or_else(Vec::new, |sense| sense.emit(Format::Fixed)),
             transferred,
             sent: Instant::START,
             ended: Instant::START,

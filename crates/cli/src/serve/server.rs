@@ -341,7 +341,6 @@ pub fn listeners(
     Ok(listeners)
 }
 
-/// Returns the error of a system call that is not about a file.
 fn failed(source: io::Error) -> Error {
     Error::io("serve", "the server")(source)
 }
@@ -422,7 +421,6 @@ fn finish_recordings(
     ended
 }
 
-/// The time between two lines of statistics.
 const LINE: Duration = Duration::from_secs(10);
 
 /// Returns true if `--watch` shows a full screen.
@@ -435,7 +433,6 @@ fn restore_terminal() {
     dashboard::restore();
 }
 
-/// The exports of a server.
 #[derive(Clone)]
 struct Exports {
     settings: Vec<ExportSpec>,

@@ -68,12 +68,8 @@ pub struct Report {
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let runner = Runner::new(&study)?;
-    let folder = folder(
-        &runner,
-        &study,
-        &args.selection,
-        slice::from_ref(&args.study),
-    )?;
+    let inputs = slice::from_ref(&args.study);
+    let folder = folder(&runner, &study, &args.selection, inputs)?;
     let (results, _store) = simulate(&runner, &study, &folder, &args.selection)?;
     write_results(&study, &results, &folder)?;
     if args.open {
@@ -95,12 +91,8 @@ pub fn report(args: &Report) -> Result<(), Error> {
         return Err(lacks());
     }
     let runner = Runner::new(&study)?;
-    let folder = folder(
-        &runner,
-        &study,
-        &args.selection,
-        slice::from_ref(&args.study),
-    )?;
+    let inputs = slice::from_ref(&args.study);
+    let folder = folder(&runner, &study, &args.selection, inputs)?;
     let mut store = open_store(&folder)?;
     let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
     write_results(&study, &results, &folder)

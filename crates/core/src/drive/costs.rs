@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::mechanics::{Position, time_over};
+use crate::mechanics::Position;
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::Op;
 use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
@@ -19,7 +19,6 @@ impl OverheadByLast {
     }
 }
 
-/// Overheads by type, hit or miss, and by the previous command.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub read_hit: OverheadByLast,
@@ -32,7 +31,6 @@ pub(super) struct Costs {
     pub write_mark: Watermark,
     /// Extra time of an absorbed write on another cylinder, and in another zone; `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
-    /// The first cylinders of all zones except the first.
     zones: Box<[Cylinder]>,
 }
 
@@ -97,14 +95,12 @@ impl Watermark {
     }
 }
 
-/// The random behaviour of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Fate {
     generator: Generator,
     failures: Option<Chance>,
     /// Standard deviation of a movement by distance, before a read and before a write.
     scatter: [Option<Box<[f64]>>; 2],
-    /// Standard deviation of the overhead of a read miss in sequence.
     in_sequence: Span,
 }
 
@@ -114,7 +110,7 @@ impl Fate {
         let mechanics = &spec.mechanics;
         let cylinders = spec.geometry.cylinders;
         let tabulated = |curve: &SeekCurve| -> Box<[f64]> {
-            let at = |d| time_over(curve, d, cylinders).as_ns() as f64;
+            let at = |d| curve.time(d, cylinders).as_ns() as f64;
             (0..cylinders).map(at).collect()
         };
         let reads = mechanics.seek_scatter.as_ref();

@@ -29,7 +29,7 @@ use crate::device::{Breakdown, BufferWork, Outcome};
 use crate::freeblock::DirtySearch;
 use crate::mechanics::Approach;
 use crate::request::{Op, Ordering, Request, Stroke};
-use crate::sched::{Pending, Policy};
+use crate::sched::{Pending, Policy, take};
 use crate::spec::{Spec, WriteCache};
 use crate::units::{Instant, Lbn, SectorCount};
 
@@ -39,7 +39,6 @@ pub(super) struct Deferred {
     room: SectorCount,
     /// Maximum length of a range merged from touching ones.
     longest: SectorCount,
-    /// Writes to be absorbed, in order.
     incoming: VecDeque<Pending>,
     /// The most recently absorbed write, and when all of its data will have arrived.
     arriving: Option<(Pending, Instant)>,
@@ -49,18 +48,14 @@ pub(super) struct Deferred {
     arm_open: Instant,
     /// Instant of the last start or arrival.
     clock: Instant,
-    /// True if the arm was last used for a command.
     served_command: bool,
     pub(super) figures: BufferWork,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// A write that the cache absorbs.
     Absorb,
-    /// A command of the queue.
     Command,
-    /// A range on its way to the media.
     Destage,
 }
 
@@ -159,7 +154,6 @@ impl Deferred {
         while self.destage(self.arm_open.max(come), core) {}
     }
 
-    /// Destages the ranges that overlap these blocks, from `now` on.
     fn destage_some(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
         for first in self.ranges.overlapping(blocks) {
             if let Some((request, writes)) = self.ranges.take_request(first) {
@@ -170,7 +164,6 @@ impl Deferred {
         }
     }
 
-    /// Drops blocks that a write replaces on the media.
     fn replace(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
         let (change, replaced) = self.ranges.replace(now, blocks);
         self.change(change, core);
@@ -179,7 +172,6 @@ impl Deferred {
         }
     }
 
-    /// Returns true if the cache has all blocks of a read.
     fn covers(&self, request: &Request) -> bool {
         let mut at = request.start;
         while at < request.end() {
@@ -197,16 +189,13 @@ impl Deferred {
         self.arm_open = self.arm_open.max(end);
     }
 
-    /// Returns true if ranges wait at `at`, or are being destaged.
     fn is_dirty(&self, at: Instant) -> bool {
         let is_writing = self.writing.is_some_and(|(_, until)| until > at);
         is_writing || self.waiting() > 0
     }
 
-    /// Removes a write that waits for room.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
-        let place = self.incoming.iter().position(|p| p.request.id == id)?;
-        self.incoming.remove(place)
+        take(&mut self.incoming, id)
     }
 }
 
@@ -275,8 +264,7 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, arrived data first, as they may make room; returns
-    /// the instant of the operation.
+    /// Starts the next operation due by `now`, and returns its instant. Arrived data come first.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, come)) = deferred.arriving
@@ -304,7 +292,6 @@ impl Drive {
         Some(at)
     }
 
-    /// Accepts a command, which may begin immediately.
     #[cold]
     #[inline(never)]
     pub(super) fn submit_deferred(&mut self, now: Instant, request: Request) {
@@ -400,7 +387,7 @@ impl Drive {
         let (outcome, _) = self.begin_apart(request, arrived);
         self.core.from_cache = false;
         if let Some(persist_log) = &mut self.core.persist_log {
-            persist_log.replaced.clear();
+            persist_log.replaced = Writes::default();
         }
         if request.op != Op::Flush && outcome != Outcome::Hit {
             self.core.dirty.destaged = Lbn(u64::MAX);
@@ -446,7 +433,6 @@ impl Drive {
         }
     }
 
-    /// Destages all that the cache holds, before anything else.
     pub(super) fn destage_all(&mut self, now: Instant) {
         if let Some(deferred) = &mut self.deferred {
             deferred.destage_all(now, &mut self.core);
@@ -455,7 +441,6 @@ impl Drive {
     }
 }
 
-/// Maximum number of writes in a gap.
 const WRITES: usize = 5;
 
 impl Deferred {
@@ -497,7 +482,6 @@ impl Deferred {
 }
 
 impl Core {
-    /// Returns true if a deferred write cache absorbs the write.
     #[inline]
     pub(super) fn defers(&self, request: &Request) -> bool {
         self.rules.write_cache == WriteCache::Deferred

@@ -17,14 +17,12 @@ pub struct View<'a> {
     write_from: Position,
     /// Maximum distance in cylinders between the position for reads and one for writes.
     apart: u32,
-    /// Start of the bus transfer of a write's data.
     write_data: Instant,
     /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
     /// such a write takes longer. Its times are measured from the same instant as other writes'.
     moved: Option<[(Position, Instant); 2]>,
     /// All writes are served from the same position, and none reads first.
     is_plain: bool,
-    /// Instant at which the drive begins to process the command.
     begin: Instant,
 }
 
@@ -87,6 +85,12 @@ impl Core {
             moved,
             begin: command.begin(),
         }
+    }
+
+    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
+    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
+    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
+        Rehearsal::new(self, false, open)
     }
 }
 
@@ -183,23 +187,13 @@ impl Outlook for View<'_> {
     }
 }
 
-impl Core {
-    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
-    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
-    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
-        Rehearsal::new(self, false, open)
-    }
-}
-
 /// A copy of a drive's mechanism, buffer and host path.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     core: Core,
     /// True if requests wait in the drive's own queue, processed meanwhile; false if outside of it.
     is_inside: bool,
-    /// Instant at which the next request may begin.
     open: Instant,
-    /// Completion of the last request.
     over: Instant,
 }
 

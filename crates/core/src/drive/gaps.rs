@@ -13,7 +13,6 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Maximum number of reads in a gap.
 const READS: usize = 5;
 
 /// Background tasks of a drive.
@@ -87,7 +86,6 @@ impl GapReader {
         Some((found, begin))
     }
 
-    /// Records that the blocks from `first` to `end` have been read by `at`.
     fn take(&mut self, first: Lbn, end: Lbn, at: Instant) {
         let claim = self.tasks.claim(first, end - first);
         self.tasks.deliver(&claim);
@@ -150,9 +148,8 @@ impl Core {
         })
     }
 
-    /// Returns the transfers that `fill` finds in the gap of a command, each an `op`, and when the
-    /// gap begins. Drops the last ones until they delay the command by no more than rounding.
-    /// `None` without a gap.
+    /// Returns the transfers that `fill` finds in the gap of a command, if any, and when it begins.
+    /// Drops the last ones until they delay the command by no more than rounding.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -228,9 +225,7 @@ impl Core {
     }
 }
 
-/// The result of a read or write in a gap.
 pub(super) struct GapResult {
-    /// The first transferred block.
     pub first: Lbn,
     /// The transferred run; `None` if the head was too late for all of it.
     pub piece: Option<Piece>,

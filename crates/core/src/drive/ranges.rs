@@ -15,9 +15,7 @@ pub(super) type Blocks = (Lbn, Lbn);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    /// By their first blocks.
     ranges: BTreeMap<Lbn, Range>,
-    /// Blocks in all ranges.
     sectors: u64,
     next: u64,
 }
@@ -26,13 +24,11 @@ pub(super) struct Ranges {
 pub(super) struct Range {
     end: Lbn,
     id: u64,
-    /// Instant of its last change.
     arrived: Instant,
     /// Number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
-/// Changes to the requests for ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     /// Ids of requests that no longer exist.
@@ -64,7 +60,6 @@ impl Ranges {
         ranges.map(|(first, range)| (*first, range.end))
     }
 
-    /// Returns the first range that ends after block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
         let before = self.ranges.range(..=at).next_back();
         let holding = before.filter(|(_, range)| range.end > at);
@@ -72,7 +67,6 @@ impl Ranges {
         found.map(|(first, range)| (*first, range))
     }
 
-    /// Returns the first blocks of the ranges that overlap these.
     pub fn overlapping(&self, (first, end): Blocks) -> Vec<Lbn> {
         let from = self.ends_behind(first).map_or(end, |(from, _)| from);
         let ranges = self.ranges.range(from.min(end)..end);
@@ -139,7 +133,6 @@ impl Ranges {
         }
     }
 
-    /// Merges the range at `other` into the one at `first`.
     fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
         if let Some(range) = self.take(other) {
             change.gone.push(range.id);
@@ -237,16 +230,6 @@ impl Writes {
             self.add(blocks, times);
         }
     }
-
-    pub fn clear(&mut self) {
-        self.steps.clear();
-    }
-
-    /// Returns the number of steps, a measure of memory.
-    #[cfg(test)]
-    pub fn steps(&self) -> usize {
-        self.steps.len()
-    }
 }
 
 /// The runs of writes that have begun and are not yet reported as persisted.
@@ -265,7 +248,6 @@ struct Run {
     /// First and one past the last block.
     written: Blocks,
     times: u64,
-    /// Number of sectors of the piece already reported.
     reported: SectorCount,
 }
 
@@ -365,7 +347,6 @@ mod tests {
         assert_eq!(add(4, 30), [(4, 34)]);
     }
 
-    /// The number of writes of each block.
     type Model = BTreeMap<u64, u64>;
 
     fn writes_of(writes: &Writes) -> Model {
@@ -381,7 +362,7 @@ mod tests {
             ranges.add(Instant::START, blocks, SectorCount(10), true);
         }
         let range = ranges.take(Lbn(10)).expect("a range");
-        assert!(range.writes.steps() <= 7, "{range:?}");
+        assert!(range.writes.steps.len() <= 7, "{range:?}");
         let times: u64 = writes_of(&range.writes).values().sum();
         let blocks = (0..10_000).map(|n| 10 - n % 3 - n % 4);
         assert_eq!(times, blocks.sum::<u64>());
@@ -433,7 +414,7 @@ mod tests {
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
                 for (first, range) in &ranges.ranges {
                     let blocks = (range.end.0 - first.0) as usize;
-                    prop_assert!(range.writes.steps() <= blocks + 1);
+                    prop_assert!(range.writes.steps.len() <= blocks + 1);
                 }
                 for block in 0..80 {
                     let holds = ranges.holding(Lbn(block)).is_some();

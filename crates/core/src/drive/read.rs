@@ -3,7 +3,7 @@
 //! A read larger than its segment stalls: the media run ahead of the bus by no more than the
 //! segment.
 
-use super::arm::{Arm, Goal, LocatedRun, Reading};
+use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
@@ -13,22 +13,17 @@ use crate::request::{Op, Request};
 use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The media transfer of a read.
 struct Media {
     called: Instant,
     approach: Approach,
-    /// End of the last block.
     end: Instant,
 }
 
-/// Timing of a buffer hit.
 pub(super) struct HitTimes {
     overhead: Span,
-    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive continues with it, after pending flushes.
     go: Instant,
-    /// End of the bus transfer.
     sent: Instant,
 }
 
@@ -40,8 +35,7 @@ impl Core {
             if let Arm::Reading(reading) = &mut self.arm {
                 reading.advance(&self.mechanism, begin);
             }
-            self.arm
-                .keep(&self.mechanism, &mut self.buffer, begin, &self.rules);
+            self.keep(begin);
         }
         let pass = match &self.arm {
             Arm::Reading(reading) => Some(reading),
@@ -64,6 +58,30 @@ impl Core {
             self.buffer.transferred(segment, request);
         }
         served
+    }
+
+    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
+    #[inline(always)]
+    pub(super) fn keep(&mut self, now: Instant) {
+        if let Arm::Reading(reading) = &self.arm {
+            self.buffer.fill(reading.segment, reading.read_end(now));
+            if self.rules.delivered == DeliveredBlocks::Dropped {
+                self.buffer.drop_before(reading.segment, reading.requested);
+            } else if self.rules.read_whole_track {
+                self.keep_whole_track(now);
+            }
+        }
+    }
+
+    /// Separate, because few drives read whole tracks.
+    #[cold]
+    #[inline(never)]
+    fn keep_whole_track(&mut self, now: Instant) {
+        if let Arm::Reading(reading) = &self.arm
+            && let Some(first) = reading.whole_track(&self.mechanism, now, &self.rules)
+        {
+            self.buffer.fill_before(reading.segment, first);
+        }
     }
 
     /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
@@ -149,7 +167,6 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
-    /// Returns the pass under way, advanced to `at`.
     pub(super) fn pass_at(&self, at: Instant) -> Option<Reading> {
         let Arm::Reading(mut pass) = self.arm else {
             return None;
@@ -164,8 +181,7 @@ impl Core {
             return false;
         }
         let end = pass.read_end(begin);
-        Arm::Reading(*pass)
-            .whole_track(&self.mechanism, begin, &self.rules)
+        pass.whole_track(&self.mechanism, begin, &self.rules)
             .map(|first| self.buffer.would_begin(pass.segment, end, first))
             .is_some_and(|first| (first..end).contains(&request.start))
     }
@@ -226,7 +242,6 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
         let overhead = self.costs.read_hit.after(self.last.op);
@@ -244,18 +259,13 @@ impl Core {
 
     #[inline(always)]
     pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Service {
-        let HitTimes {
-            overhead,
-            processed,
-            go,
-            sent,
-        } = *times;
+        let HitTimes { go, sent, .. } = *times;
         let at = sent + self.overheads.read_completion;
-        let (queue, owed) = self.waits(command, overhead);
+        let (queue, owed) = self.waits(command, times.overhead);
         let breakdown = Breakdown {
             queue,
-            owed: owed + (go - processed),
-            overhead: overhead + self.path.preparation + self.overheads.read_completion,
+            owed: owed + (go - times.processed),
+            overhead: times.overhead + self.path.preparation + self.overheads.read_completion,
             bus: sent - go - self.path.preparation,
             ..Breakdown::default()
         };
@@ -287,9 +297,9 @@ impl Core {
                 let blocks = (held.1, goal.end);
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(false, from, Op::Read, blocks, start);
-                let in_place = piece.begin - approach.wait;
-                let (newest, scheme) = (LocatedRun { piece, in_place }, self.rules.read_ahead);
-                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme, follows));
+                let (in_place, scheme) = (piece.begin - approach.wait, self.rules.read_ahead);
+                let pass = Reading::new(held.0, goal, piece, in_place, scheme, follows);
+                self.arm = Arm::Reading(pass);
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
@@ -309,7 +319,6 @@ impl Core {
         self.deliver(command, overhead, &media, send, Outcome::PartialHit)
     }
 
-    /// Reads the blocks of a partial hit that the segment does not hold yet.
     fn rest_from_media(
         &mut self,
         command: &Command,
@@ -397,13 +406,16 @@ impl Core {
         };
         let approach = first.unwrap_or_default();
         if self.rules.read_before_requested {
-            let piece = self.pieces[0];
-            self.keep_what_passes_before(segment, &piece, from, approach.wait);
+            // Blocks of the track that pass while the head waits for the first wanted one.
+            let passed = self.pieces[0].sectors_in(approach.wait);
+            let run = from - self.mechanism.layout.track_first(from);
+            let first = Lbn(from.0 - passed.min(run).0);
+            self.buffer.fill_before(segment, first);
         }
         let end = piece.after(request.end() - piece.first);
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        let newest = LocatedRun { piece, in_place };
-        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme, follows));
+        let pass = Reading::new(segment, goal, piece, in_place, scheme, follows);
+        self.arm = Arm::Reading(pass);
         Media {
             called: position.since,
             approach,
@@ -432,20 +444,6 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Keeps blocks of the track that pass while the head waits for the first wanted one.
-    fn keep_what_passes_before(
-        &mut self,
-        segment: SegmentId,
-        piece: &Piece,
-        from: Lbn,
-        wait: Span,
-    ) {
-        let passed = piece.sectors_in(wait);
-        let run = from - self.mechanism.layout.track_first(from);
-        let first = Lbn(from.0 - passed.min(run).0);
-        self.buffer.fill_before(segment, first);
-    }
-
     /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
     #[inline]
     fn deliver(
@@ -468,21 +466,17 @@ impl Core {
             }
         };
         let start = bus + connect;
-        let connections = usize::from(at_once.is_none());
+        let watermark = Some(mark).filter(|_| !self.path.hold_read);
+        let sending = Sending::new(start, watermark, usize::from(at_once.is_none()));
         let mut end = media.end;
         if self.outgrows(request.sectors) {
-            let sending = Sending {
-                watermark: Some(mark).filter(|_| !self.path.hold_read),
-                connections,
-                ..Sending::from(start)
-            };
             end = self.stall(request, sending).unwrap_or(end);
         }
         let data = self.arrivals(request);
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
-            (self.path).delivered_in_turns(&data, start, mark, connections)
+            self.path.sent(&data, sending)
         };
         let at = sent + self.overheads.read_completion;
         // Only the part of the connection after the media transfer is on the critical path.
@@ -520,9 +514,7 @@ impl Core {
             pieces: &self.pieces,
         }
     }
-}
 
-impl Core {
     /// Delays the pass where the segment is full: a sector that would begin before the bus has made
     /// room for it is read a revolution later. Returns when the last block has passed.
     #[cold]
@@ -568,18 +560,18 @@ impl Core {
         };
         let goal = self.goal(request);
         let (mut at, mut ready) = (block, room);
-        let newest = loop {
+        let (piece, in_place) = loop {
             let blocks = (at, goal.end);
             let (approach, piece) = self.mechanism.piece(true, from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
-                let in_place = piece.begin - approach.wait;
-                break LocatedRun { piece, in_place };
+                break (piece, piece.begin - approach.wait);
             }
             (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
         };
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        self.arm = Arm::Reading(Reading::new(reading.segment, goal, newest, scheme, follows));
+        let pass = Reading::new(reading.segment, goal, piece, in_place, scheme, follows);
+        self.arm = Arm::Reading(pass);
     }
 
     #[inline]

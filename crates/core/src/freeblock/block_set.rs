@@ -327,21 +327,14 @@ mod tests {
             let held: Vec<u64> = (first..end).filter(|at| flags[*at as usize]).collect();
             let (from, until) = (Lbn(first), Lbn(end));
             assert_eq!(set.count_in(from, until), held.len() as u64);
-            assert_eq!(
-                set.first_in(from, until).map(|at| at.0),
-                held.first().copied()
-            );
-            assert_eq!(
-                set.last_in(from, until).map(|at| at.0),
-                held.last().copied()
-            );
+            let [first, last] = [held.first(), held.last()].map(|at| at.copied().map(Lbn));
+            assert_eq!(set.first_in(from, until), first);
+            assert_eq!(set.last_in(from, until), last);
             let runs = set.runs_in(from, until);
             let of_runs: Vec<u64> = runs.flat_map(|(at, n)| at.0..at.0 + n.0).collect();
             assert_eq!(of_runs, held);
-            assert_eq!(
-                set.count().0,
-                flags.iter().filter(|flag| **flag).count() as u64
-            );
+            let count = flags.iter().filter(|flag| **flag).count();
+            assert_eq!(set.count().0, count as u64);
             assert!((0..n).all(|at| set.contains(Lbn(at)) == flags[at as usize]));
         }
         assert_eq!(BlockSet::all(SectorCount(n)).count(), SectorCount(n));

@@ -90,9 +90,7 @@ pub(super) struct TrackMap {
     runs: Vec<Run>,
     /// The index of the first run of each track, and then the number of runs.
     first: Vec<u32>,
-    /// The narrowest sector of each group of cylinders.
     narrowest: Vec<Angle>,
-    /// The blocks of each group of cylinders.
     blocks: Vec<u64>,
 }
 
@@ -144,13 +142,11 @@ impl TrackMap {
         }
     }
 
-    /// Returns the number of blocks of a group of cylinders.
     #[inline]
     pub fn blocks(&self, group: u32) -> u64 {
         self.blocks[group as usize]
     }
 
-    /// Returns the narrowest sector of a group of cylinders.
     #[inline]
     pub fn narrowest(&self, group: u32) -> Angle {
         self.narrowest[group as usize]
@@ -161,7 +157,6 @@ impl TrackMap {
         track.cylinder.0 as usize * self.surfaces as usize + track.head.0 as usize
     }
 
-    /// Returns the numbers of the tracks of a group of cylinders.
     pub fn group(&self, group: u32) -> Range<usize> {
         let end = ((group + 1) * GROUP).min(self.cylinders);
         let number = |cylinder: u32| cylinder as usize * self.surfaces as usize;

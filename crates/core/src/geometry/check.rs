@@ -57,7 +57,6 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Returns the requirement on a number of sectors.
 fn in_whole(physical: u64) -> String {
     format!("whole physical sectors: a multiple of {physical}, as geometry.physical_sector says")
 }

@@ -31,7 +31,6 @@ impl Divisor {
     }
 }
 
-/// The location of a sector of a grid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GridPosition {
     pub(super) cylinder: Cylinder,
@@ -68,9 +67,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Counts every place of the zone.
-    pub(super) fn of_places(zone: &Zone, surfaces: u32, order: TrackOrder) -> Self {
-        let spt = zone.sectors_per_track;
+    pub(super) fn of_places(zone: &Zone, g: &Geometry) -> Self {
+        let (spt, surfaces, order) = (zone.sectors_per_track, g.surfaces, g.order);
         let track_step = angle_of(zone.track_skew_sectors, spt);
         let between_cylinders = angle_of(zone.cylinder_skew_sectors, spt);
         Self {
@@ -91,7 +89,7 @@ impl Grid {
 
     /// Counts the places that hold data while no region has slips.
     pub(super) fn of_data(zone: &Zone, g: &Geometry) -> Self {
-        let mut grid = Self::of_places(zone, g.surfaces, g.order);
+        let mut grid = Self::of_places(zone, g);
         let spt = u64::from(zone.sectors_per_track);
         let surfaces = u64::from(g.surfaces);
         let spares = zone.spares * g.physical_sector.0;

@@ -188,11 +188,8 @@ mod tests {
         for n in 0..capacity {
             let (at, pba) = (Lbn(n), layout.pba(Lbn(n)));
             // 36 blocks a cylinder in the first zone, 26 in the second.
-            let end = if n < 360 {
-                n / 36 * 36 + 36
-            } else {
-                (n - 360) / 26 * 26 + 386
-            };
+            let (zone, size) = if n < 360 { (0, 36) } else { (360, 26) };
+            let end = (n - zone) / size * size + zone + size;
             assert_eq!(layout.cylinder_end(at), Lbn(end), "{n}");
             let extent = layout.extent(at);
             assert_eq!(layout.angle(pba), Some((extent.start, extent.sector_angle)));

@@ -28,7 +28,6 @@ pub(super) enum Role {
     Reserved,
     /// Mapped, but beyond the exported capacity.
     Beyond,
-    /// Available to replace a defective place.
     Spare,
     Slipped,
 }
@@ -55,7 +54,6 @@ pub(super) struct ZonePlan {
     /// Places in a unit of sparing.
     pub(super) unit: u64,
     pub(super) region: u64,
-    /// Places in each region that hold no data.
     spares: u64,
     spares_in_front: bool,
     /// Slipped units, in ascending order.
@@ -67,7 +65,6 @@ pub(super) struct ZonePlan {
     pub(super) first_block: u64,
 }
 
-/// A stretch of a zone's data.
 struct Stretch {
     /// True in a region with slips, counted over the zone's places; otherwise counted over data.
     is_slipped: bool,
@@ -78,25 +75,23 @@ struct Stretch {
 impl ZonePlan {
     /// Assumes that `check` has validated the zone's numbers.
     fn new(zone: &Zone, g: &Geometry) -> Self {
-        let (surfaces, by) = (g.surfaces, g.sparing);
         let spt = u64::from(zone.sectors_per_track);
-        let cylinder = u64::from(surfaces) * spt;
+        let cylinder = u64::from(g.surfaces) * spt;
         let places = cylinder * u64::from(zone.end_cylinder - zone.first_cylinder);
-        let unit = match by {
+        let unit = match g.sparing {
             Sparing::TracksPerZone => spt,
             _ => g.physical_sector.0,
         };
         let mut slips = zone.slips.clone();
         slips.sort_unstable();
-        let region = match by {
+        let region = match g.sparing {
             Sparing::SectorsPerTrack => spt,
             Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => cylinder,
             Sparing::SectorsPerRange => cylinder * u64::from(g.sparing_range),
             _ => places,
         };
-        let spares = match by {
-            // The zone sets nothing aside: slipped sectors are missing, or replaced at the disk's
-            // end.
+        let spares = match g.sparing {
+            // Slipped sectors are missing, or replaced at the disk's end.
             Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64 * unit,
             _ => zone.spares * unit,
         };
@@ -108,7 +103,7 @@ impl ZonePlan {
             unit,
             region,
             spares,
-            spares_in_front: by == Sparing::SectorsPerCylinderFront,
+            spares_in_front: g.sparing == Sparing::SectorsPerCylinderFront,
             slips,
             slips_turn_tracks: g.slips_turn_tracks,
             reserved: zone.reserved_sectors.0,
@@ -122,7 +117,6 @@ impl ZonePlan {
         (first, self.region.min(self.places - first))
     }
 
-    /// Returns the slipped units between two places.
     fn slipped(&self, first: u64, end: u64) -> &[u64] {
         let from = self.slips.partition_point(|&s| s < first / self.unit);
         let to = self.slips.partition_point(|&s| s < end / self.unit);
@@ -230,14 +224,12 @@ impl ZonePlan {
     }
 }
 
-/// All zones, and the end of the exported blocks.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) zones: Vec<ZonePlan>,
     surfaces: u32,
     order: TrackOrder,
     pub(super) capacity: u64,
-    /// Spare space is the part of the disk beyond the capacity.
     pub(super) spares_at_disk_end: bool,
     pub(super) mapped: SectorCount,
 }
@@ -254,12 +246,8 @@ impl Plan {
                 let expected = format!(
                     "at most {mapped}, which is all that spares = {spares} leave of the zone"
                 );
-                return Err(zone_error(
-                    index,
-                    "reserved_sectors",
-                    zone.reserved,
-                    expected,
-                ));
+                let (field, reserved) = ("reserved_sectors", zone.reserved);
+                return Err(zone_error(index, field, reserved, expected));
             }
             zone.first_block = block;
             block += mapped - zone.reserved;
@@ -344,7 +332,6 @@ impl Plan {
         None
     }
 
-    /// Returns the first place of the unit of `at`.
     pub(super) fn unit_start(&self, at: ZonePlace) -> ZonePlace {
         let place = at.place - at.place % self.zones[at.zone].unit;
         ZonePlace { place, ..at }
@@ -416,11 +403,8 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
         let expected = format!("fewer than the {mapped} that the zones map");
-        return Err(InputError::shown(
-            "geometry.unused_sectors",
-            unused,
-            expected,
-        ));
+        let field = "geometry.unused_sectors";
+        return Err(InputError::shown(field, unused, expected));
     };
     if g.sectors.0 == exported {
         return Ok(());

@@ -12,6 +12,9 @@ use crate::spec::{Geometry, GrownDefects};
 use crate::text::InputError;
 use crate::units::Lbn;
 
+/// Returns the address of a block in the layout without reallocations.
+type PbaOf<'a> = &'a dyn Fn(Lbn) -> Pba;
+
 /// Every reallocated unit, by the first place of the unit and of its spare unit.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
@@ -21,11 +24,7 @@ pub(super) struct Reallocations {
 
 impl Reallocations {
     /// Creates all reallocations of a geometry, given its layout without them.
-    pub(super) fn new(
-        g: &Geometry,
-        plan: &Plan,
-        pba: &dyn Fn(Lbn) -> Pba,
-    ) -> Result<Self, InputError> {
+    pub(super) fn new(g: &Geometry, plan: &Plan, pba: PbaOf<'_>) -> Result<Self, InputError> {
         let mut ledger = Ledger::new(plan);
         for (zone, z) in g.zones.iter().enumerate() {
             for (at, &pair) in z.defects.iter().enumerate() {
@@ -47,21 +46,15 @@ impl Reallocations {
         let moved = self.by_defective.iter().filter_map(|&(from, to)| {
             let (start, end, skipped) = plan.blocks_of_unit(from)?;
             let turned = plan.zones[to.zone].turned(to.place);
-            let blocks = (start.0, end.0);
-            Some(Piece::new(
-                blocks,
-                to.place + skipped,
-                places_grid(to.zone),
-                turned,
-            ))
+            let (first, grid) = (to.place + skipped, places_grid(to.zone));
+            Some(Piece::new((start.0, end.0), first, grid, turned))
         });
         let mut pieces: Vec<_> = moved.collect();
         pieces.sort_unstable_by_key(|piece| piece.start);
         pieces
     }
 
-    /// Returns the place whose contents are stored at `at`: the defective place if `at` is a spare,
-    /// none if `at` is defective.
+    /// Returns the place whose contents `at` stores, another one if it is a spare in use.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let within = at.place - first.place;
@@ -90,7 +83,6 @@ fn find(pairs: &[(ZonePlace, ZonePlace)], key: ZonePlace) -> Result<usize, usize
     pairs.binary_search_by_key(&key, |&(first, _)| first)
 }
 
-/// The spare units in use, while the list grows.
 struct Ledger<'a> {
     plan: &'a Plan,
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
@@ -114,7 +106,6 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Adds defect `at` of a zone's list.
     fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
         let wrong = |expected: String| {
             let found = format!("({}, {})", pair.0, pair.1);
@@ -159,7 +150,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Reallocates units at random blocks. One that is defective, or has no free spare, is skipped.
-    fn grow(&mut self, grown: GrownDefects, pba: &dyn Fn(Lbn) -> Pba) -> Result<(), InputError> {
+    fn grow(&mut self, grown: GrownDefects, pba: PbaOf<'_>) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
             let found = (0..Self::MISSES_MAX).find_map(|_| {
@@ -177,11 +168,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the unit that holds `lbn`, and the spare that can take its place.
-    fn reallocation(
-        &mut self,
-        lbn: Lbn,
-        pba: &dyn Fn(Lbn) -> Pba,
-    ) -> Option<(ZonePlace, ZonePlace)> {
+    fn reallocation(&mut self, lbn: Lbn, pba: PbaOf<'_>) -> Option<(ZonePlace, ZonePlace)> {
         let from = self.plan.unit_start(self.plan.place(pba(lbn))?);
         if self.stand_ins.contains_key(&from) {
             return None;
@@ -189,8 +176,7 @@ impl<'a> Ledger<'a> {
         Some((from, self.free_spare(from, pba)?))
     }
 
-    /// Returns the first free spare in the region of `defect`.
-    fn free_spare(&mut self, defect: ZonePlace, pba: &dyn Fn(Lbn) -> Pba) -> Option<ZonePlace> {
+    fn free_spare(&mut self, defect: ZonePlace, pba: PbaOf<'_>) -> Option<ZonePlace> {
         let last = self.plan.place(pba(Lbn(self.plan.capacity - 1)))?;
         let (first, end) = self.plan.spares_for(defect, last);
         let from = self.cursors.get(&first).copied().unwrap_or(first);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::request::Op;
-use crate::spec::{Mechanics, SeekCurve, TwoPiece};
+use crate::spec::Mechanics;
 use crate::units::{Cylinder, Span};
 
 /// Arm movement, head switch and write settle for every distance, operation and head change.
@@ -19,7 +19,6 @@ pub struct SeekTimes {
     onward: SeekEntry,
 }
 
-/// Nanoseconds for one distance.
 #[derive(Clone, Copy, Debug, Default)]
 struct SeekEntry {
     /// Only the arm, before a read and before a write.
@@ -105,8 +104,8 @@ impl SeekEntry {
     /// Creates the row of distance `d`, which takes `uneven` more than the curves give.
     fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
-        let seek = [&mechanics.seek, write]
-            .map(|curve| (time_over(curve, d, cylinders) + uneven).or_zero());
+        let seek =
+            [&mechanics.seek, write].map(|curve| (curve.time(d, cylinders) + uneven).or_zero());
         let total = |op: usize, head_changes: bool| {
             let only_if = |applies, time| if applies { time } else { Span::ZERO };
             let switch = only_if(head_changes, mechanics.head_switch);
@@ -129,61 +128,10 @@ impl SeekEntry {
     }
 }
 
-/// Returns the curve's time over `distance`, on a drive with `cylinders`.
-pub(crate) fn time_over(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
-    if distance == 0 {
-        return Span::ZERO;
-    }
-    let time = match curve {
-        SeekCurve::TwoPiece(piece) => two_piece(piece, distance),
-        SeekCurve::TwoPieceAndTable(piece, shortest) => shortest
-            .get(distance as usize - 1)
-            .copied()
-            .unwrap_or_else(|| two_piece(piece, distance)),
-        SeekCurve::Table(points) => table(points, distance),
-        SeekCurve::ThreePoint {
-            single,
-            average,
-            full,
-        } => {
-            let third = (cylinders / 3).max(2);
-            let last = (cylinders - 1).max(third + 1);
-            table(&[(1, *single), (third, *average), (last, *full)], distance)
-        }
-    };
-    // A formula may exceed the range of its coefficients.
-    time.min(Span::from_ns(1_000_000_000))
-}
-
-/// jacobson91 section 3: a square root while the arm accelerates and brakes, linear once it coasts.
-fn two_piece(piece: &TwoPiece, distance: u32) -> Span {
-    let d = f64::from(distance);
-    match piece.single {
-        Some(single) if distance == 1 => single,
-        _ if distance < piece.knee => {
-            Span::from_ms(piece.short_ms + piece.short_sqrt_ms * d.sqrt())
-        }
-        _ => Span::from_ms(piece.long_ms + piece.long_slope_ms * d),
-    }
-}
-
-/// Linear between measured points; before the first and beyond the last, the nearest one.
-fn table(points: &[(u32, Span)], distance: u32) -> Span {
-    let after = points.partition_point(|&(d, _)| d < distance);
-    let Some(&(d1, t1)) = points.get(after) else {
-        return points.last().map_or(Span::ZERO, |&(_, t)| t);
-    };
-    if after == 0 || d1 == distance {
-        return t1;
-    }
-    let (d0, t0) = points[after - 1];
-    let share = f64::from(distance - d0) / f64::from(d1 - d0);
-    t0 + Span::from_ns(((t1 - t0).as_ns() as f64 * share).round() as i64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::{SeekCurve, TwoPiece};
 
     const HP_97560: TwoPiece = TwoPiece {
         knee: 384,
@@ -213,20 +161,19 @@ mod tests {
     #[test]
     fn the_two_piece_formula_of_the_hp_97560() {
         let times = SeekTimes::new(&mechanics(SeekCurve::TwoPiece(HP_97560), 2.5, 0.0), 1964);
-        // 3.24 + 0.40 * sqrt(100) = 7.24; 8.20 + 0.0075 * 1000 = 15.7.
-        assert_eq!(total(&times, Op::Read, 100, false), 7.24);
-        assert_eq!(total(&times, Op::Read, 1000, true), 15.7);
-        assert_eq!(total(&times, Op::Read, 0, false), 0.0);
-        assert_eq!(total(&times, Op::Read, 0, true), 2.5);
-    }
-
-    #[test]
-    fn the_knee_itself_belongs_to_the_line() {
-        let times = SeekTimes::new(&mechanics(SeekCurve::TwoPiece(HP_97560), 0.0, 0.0), 1964);
-        // 3.24 + 0.40 * 19.570386 = 11.068154, where the line would give 11.0725;
-        // 8.20 + 0.0075 * 384 = 11.08, where the root would give 11.078367.
-        assert_eq!(total(&times, Op::Read, 383, false), 11.068154);
-        assert_eq!(total(&times, Op::Read, 384, false), 11.08);
+        for (distance, head_changes, ms) in [
+            // 3.24 + 0.40 * sqrt(100) = 7.24; 8.20 + 0.0075 * 1000 = 15.7.
+            (100, false, 7.24),
+            (1000, true, 15.7),
+            (0, false, 0.0),
+            (0, true, 2.5),
+            // 3.24 + 0.40 * 19.570386 = 11.068154, where the line would give 11.0725;
+            // 8.20 + 0.0075 * 384 = 11.08, where the root would give 11.078367.
+            (383, false, 11.068154),
+            (384, false, 11.08),
+        ] {
+            assert_eq!(total(&times, Op::Read, distance, head_changes), ms);
+        }
     }
 
     #[test]
@@ -274,13 +221,9 @@ mod tests {
         let curve = SeekCurve::Table(points.map(|(d, time)| (d, ms(time))).into());
         let times = SeekTimes::new(&mechanics(curve, 0.9, -0.2), 10);
         for d in 0..10 {
-            for e in d..10 {
-                for op in [Op::Read, Op::Write] {
-                    for head in [false, true] {
-                        let way = (Cylinder(0), Cylinder(e));
-                        let (seek, settle) = times.parts(false, op, way, head);
-                        assert!(times.min(d) <= seek + settle);
-                    }
+            for (e, op) in (d..10).flat_map(|e| [(e, Op::Read), (e, Op::Write)]) {
+                for head_changes in [false, true] {
+                    assert!(times.min(d).as_ms() <= total(&times, op, e, head_changes));
                 }
             }
         }

@@ -31,7 +31,6 @@ use crate::units::{Instant, Lbn, SectorCount};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AspctfSeq {
     credit: Credit,
-    /// Maximum number of blocks that sequential reads skip.
     gap: SectorCount,
 }
 
@@ -79,38 +78,29 @@ impl Ascending {
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);
-        let mut near = self.ends[from..]
-            .iter()
-            .take_while(|(end, _)| *end <= start);
-        near.any(|&(_, other)| other < index)
+        let near = self.ends[from..].iter();
+        near.take_while(|(end, _)| *end <= start)
+            .any(|&(_, other)| other < index)
     }
 }
 
 impl Select for Ascending {
-    fn select<O: Outlook>(
-        &mut self,
-        now: Instant,
-        outlook: &O,
-        waiting: &Waiting,
-    ) -> Option<usize> {
-        let requests = waiting.all().iter().map(|c| &c.pending.request).enumerate();
-        let reads = requests.filter(|(_, request)| request.op.is_read());
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        let candidates = || queue.all().iter().enumerate();
+        let requests = candidates().map(|(index, c)| (&c.pending.request, index));
+        let reads = requests.filter(|(request, _)| request.op.is_read());
         self.ends.clear();
         self.ends
-            .extend(reads.map(|(index, request)| (request.end(), index)));
+            .extend(reads.map(|(request, index)| (request.end(), index)));
         self.ends.sort_unstable();
-        let costs = waiting
-            .all()
-            .iter()
-            .enumerate()
-            .filter_map(|(index, candidate)| {
-                let Pending { request, arrived } = candidate.pending;
-                if request.op.is_read() && self.is_held_back(request.start, index) {
-                    return None;
-                }
-                let time = CachedPositioning::time(outlook, candidate);
-                Some((self.rule.credit.subtract_from(time, arrived, now), index))
-            });
+        let costs = candidates().filter_map(|(index, candidate)| {
+            let Pending { request, arrived } = candidate.pending;
+            if request.op.is_read() && self.is_held_back(request.start, index) {
+                return None;
+            }
+            let time = CachedPositioning::time(outlook, candidate);
+            Some((self.rule.credit.subtract_from(time, arrived, now), index))
+        });
         costs.min().map(|(_, index)| index)
     }
 }

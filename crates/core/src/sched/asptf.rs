@@ -35,7 +35,7 @@ use std::marker::PhantomData;
 use super::field::{MinCost, MinCostQueue};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
 use super::sptf::{CachedPositioning, Positioning, Time};
-use super::waiting::{Candidate, Select, Selector, Waiting};
+use super::waiting::{Candidate, Selector};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Angle, Instant, Lbn, SectorCount, Span};
@@ -55,7 +55,6 @@ pub struct Aged<T> {
 pub(super) struct Credit(Span);
 
 impl Credit {
-    /// Documentation of the parameter `w`.
     pub const PARAMETER: (&str, &str) = (
         "w=6",
         "W in ms of positioning per second of waiting, from 0 to 10^12",
@@ -71,10 +70,8 @@ impl Credit {
 
     /// Returns `time` less the credit for waiting from `arrived` until `now`, in units of 10^-18 s.
     pub fn subtract_from(self, time: Span, arrived: Instant, now: Instant) -> i128 {
-        const NS_PER_S: i128 = 1_000_000_000;
-        let waited = now.since_or_zero(arrived);
-        i128::from(time.as_ns()) * NS_PER_S
-            - i128::from(self.0.as_ns()) * i128::from(waited.as_ns())
+        let ns = |span: Span| i128::from(span.as_ns());
+        ns(time) * 1_000_000_000 - ns(self.0) * ns(now.since_or_zero(arrived))
     }
 
     /// Returns the credit for waiting from the start until `at`, in nanoseconds.
@@ -126,13 +123,7 @@ impl<T: AgedTime> Rule for Aged<T> {
     }
 }
 
-impl<T: Time> Aged<T> {
-    #[inline]
-    fn aged<O: Outlook>(&self, now: Instant, outlook: &O, c: &Candidate) -> i128 {
-        let time = T::time(outlook, c);
-        self.credit.subtract_from(time, c.pending.arrived, now)
-    }
-
+impl<T> Aged<T> {
     fn new(credit: Credit) -> Self {
         let time = PhantomData;
         Self { credit, time }
@@ -141,7 +132,6 @@ impl<T: Time> Aged<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asatf {
-    /// w: sectors subtracted from an access time per second of waiting.
     sectors_per_s: f64,
 }
 
@@ -160,10 +150,8 @@ impl Rule for Asatf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let w = args.maybe_number("w", 0.0..=1e12)?;
-        Ok(Self {
-            sectors_per_s: w.unwrap_or(30.0),
-        })
+        let sectors_per_s = args.maybe_number("w", 0.0..=1e12)?.unwrap_or(30.0);
+        Ok(Self { sectors_per_s })
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
@@ -201,17 +189,8 @@ impl<T: Time> MinCost for Aged<T> {
 
     #[inline]
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> i128 {
-        self.aged(now, outlook, candidate)
-    }
-}
-
-impl<T: Time> Select for Aged<T> {
-    fn select<O: Outlook>(
-        &mut self,
-        now: Instant,
-        outlook: &O,
-        waiting: &Waiting,
-    ) -> Option<usize> {
-        waiting.min(|c| self.aged(now, outlook, c))
+        let time = T::time(outlook, candidate);
+        let arrived = candidate.pending.arrived;
+        self.credit.subtract_from(time, arrived, now)
     }
 }

@@ -29,95 +29,55 @@ use super::waiting::Waiting;
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bsatf;
+pub type Bsatf = Batched<false>;
+pub type Lbsatf = Batched<true>;
 
-impl Rule for Bsatf {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "bsatf",
-        summary: "shortest access time first, in batches",
-        parameters: &[],
-        knowledge: Knowledge::Times,
-        origin: "jacobson91 section 5.2",
-        example: "bsatf",
-    };
+/// LBSATF if `IS_LEAKY`, otherwise BSATF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batched<const IS_LEAKY: bool>;
+
+const BSATF: PolicyInfo = PolicyInfo {
+    name: "bsatf",
+    summary: "shortest access time first, in batches",
+    parameters: &[],
+    knowledge: Knowledge::Times,
+    origin: "jacobson91 section 5.2",
+    example: "bsatf",
+};
+
+const LBSATF: PolicyInfo = PolicyInfo {
+    name: "lbsatf",
+    summary: "BSATF; new requests may join a batch if it does not end later",
+    knowledge: Knowledge::TimesAndBuffer,
+    example: "lbsatf",
+    ..BSATF
+};
+
+impl<const IS_LEAKY: bool> Rule for Batched<IS_LEAKY> {
+    const INFO: PolicyInfo = if IS_LEAKY { LBSATF } else { BSATF };
 
     fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Batches::default())
+        Box::new(Batches::<IS_LEAKY>::default())
     }
 }
 
 #[derive(Default)]
-struct Batches {
+struct Batches<const IS_LEAKY: bool> {
     batch: Waiting,
-    /// The requests for the next batch.
-    later: Waiting,
-}
-
-impl<E: Estimate> Policy<E> for Batches {
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.later.add(pending, drive);
-    }
-
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.batch.is_empty() {
-            self.batch.append(&mut self.later);
-        }
-        let index = nearest(&self.batch, now, drive)?;
-        Some(self.batch.remove(index))
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.batch.take(id).or_else(|| self.later.take(id))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lbsatf;
-
-impl Rule for Lbsatf {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "lbsatf",
-        summary: "BSATF; new requests may join a batch if it does not end later",
-        parameters: &[],
-        knowledge: Knowledge::TimesAndBuffer,
-        origin: "jacobson91 section 5.2",
-        example: "lbsatf",
-    };
-
-    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
-        Ok(Self)
-    }
-
-    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Leaky::default())
-    }
-}
-
-#[derive(Default)]
-struct Leaky {
-    batch: Waiting,
-    /// The instant by which the batch must be done.
     deadline: Instant,
-    /// Requests that did not fit.
+    /// Requests that did not fit into a leaky batch.
     later: Waiting,
-    /// Requests that arrived since the last decision.
+    /// Requests that arrived since the last decision, or since the batch was taken.
     fresh: Waiting,
 }
 
-impl Leaky {
+impl<const IS_LEAKY: bool> Batches<IS_LEAKY> {
     /// Tries to admit the requests that arrived since the last decision.
     fn admit<E: Estimate>(&mut self, now: Instant, drive: &E) {
-        if self.batch.is_empty() {
-            self.batch.append(&mut self.later);
-            self.batch.append(&mut self.fresh);
-            self.deadline = schedule_end(self.batch.clone(), now, drive);
-            return;
-        }
         for &newcomer in std::mem::take(&mut self.fresh).all() {
             let mut with_it = self.batch.clone();
             with_it.push(newcomer);
@@ -144,13 +104,21 @@ fn nearest<E: Estimate>(waiting: &Waiting, now: Instant, drive: &E) -> Option<us
     waiting.min(|c| c.access(&outlook))
 }
 
-impl<E: Estimate> Policy<E> for Leaky {
+impl<E: Estimate, const IS_LEAKY: bool> Policy<E> for Batches<IS_LEAKY> {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.fresh.add(pending, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        self.admit(now, drive);
+        if self.batch.is_empty() {
+            self.batch.append(&mut self.later);
+            self.batch.append(&mut self.fresh);
+            if IS_LEAKY {
+                self.deadline = schedule_end(self.batch.clone(), now, drive);
+            }
+        } else if IS_LEAKY {
+            self.admit(now, drive);
+        }
         let index = nearest(&self.batch, now, drive)?;
         Some(self.batch.remove(index))
     }

@@ -49,13 +49,11 @@ pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E
 #[derive(Debug)]
 struct Ascending<P> {
     metric: Metric,
-    /// The position of the sweep.
     at: P,
     /// Requests at or beyond the position; with `from=last` also those just passed.
     ahead: BinaryHeap<Reverse<Entry<P>>>,
     /// Requests before the position at the same coordinate.
     here: Vec<Reverse<Entry<P>>>,
-    /// Requests at lower coordinates.
     passed: BinaryHeap<Reverse<Entry<P>>>,
     pending: Vec<Pending>,
     free: Vec<usize>,
@@ -109,7 +107,6 @@ impl<P: Position> Ascending<P> {
         all.into_iter().for_each(|entry| self.put(entry));
     }
 
-    /// Removes the entry to serve next.
     #[inline]
     fn pop(&mut self) -> Option<Entry<P>> {
         while let Some(Reverse(entry)) = self.ahead.pop() {

@@ -33,7 +33,6 @@ use crate::units::{Instant, Lbn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CScanLa {
-    /// Number of requests considered; at least 1.
     i: u64,
     metric: Metric,
 }
@@ -85,7 +84,6 @@ impl<P: Position> Ahead<P> {
         }
     }
 
-    /// Returns the indices of the requests ahead that are considered.
     fn ahead(&self) -> Vec<usize> {
         let count = self.i - self.passed_over.len();
         let ahead: Vec<usize> = self.queue.ascending().take(count).collect();

@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule, take};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
@@ -56,7 +56,6 @@ impl<E: Estimate> Policy<E> for Queue {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let index = self.queue.iter().position(|p| p.request.id == id)?;
-        self.queue.remove(index)
+        take(&mut self.queue, id)
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::policy::{Estimate, Outlook, Pending, Policy, Shape};
-use super::waiting::Candidate;
+use super::waiting::{Candidate, Select, Waiting};
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
@@ -55,17 +55,14 @@ struct Spot {
     op: u32,
     /// Minimum excess of its cost over its positioning time, in units of phases.
     excess: i64,
-    /// The index of its slot.
     slot: u32,
 }
 
-/// Pending requests by cylinder and angle.
 #[derive(Debug)]
 struct Field {
     rings: Vec<Vec<Spot>>,
     /// A bit for each ring that holds a request.
     held: u64,
-    /// Number of cylinders in a ring.
     width: u32,
     cylinders: u32,
     waiting: usize,
@@ -75,7 +72,6 @@ struct Field {
     /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since
     /// the oldest pending one.
     ages: Option<VecDeque<(u32, u64, i64)>>,
-    /// Phase units per nanosecond.
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
@@ -103,7 +99,6 @@ impl Cost for i128 {
     }
 }
 
-/// The ring of a candidate, and its index there.
 #[derive(Clone, Copy, Debug)]
 struct Location {
     ring: usize,
@@ -180,7 +175,6 @@ impl Field {
         self.held |= 1 << ring;
     }
 
-    /// Divides the drive into `rings` rings.
     #[cold]
     fn divide(&mut self, rings: u32) {
         let width = self.cylinders.div_ceil(rings).max(1);
@@ -189,11 +183,8 @@ impl Field {
         }
         self.width = width;
         self.held = 0;
-        let spots: Vec<Spot> = self
-            .rings
-            .iter_mut()
-            .flat_map(|ring| ring.drain(..))
-            .collect();
+        let rings = self.rings.iter_mut();
+        let spots: Vec<Spot> = rings.flat_map(|ring| ring.drain(..)).collect();
         for spot in spots {
             self.put(spot);
         }
@@ -300,7 +291,6 @@ impl Field {
         0
     }
 
-    /// Returns the number of cylinders from `arm` to the nearest of `ring`.
     #[inline]
     fn distance(&self, ring: u32, arm: u32) -> u32 {
         let first = ring * self.width;
@@ -316,7 +306,6 @@ impl Field {
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }
 
-    /// Converts a time to units of phases.
     #[inline]
     fn units(&self, ns: f64) -> i64 {
         (ns * self.per_ns) as i64
@@ -330,7 +319,6 @@ fn wait_below(units: i64) -> u32 {
     u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
-/// Returns the upper half of an angle.
 #[inline]
 fn upper(angle: Angle) -> u32 {
     (angle.as_raw() >> 32) as u32
@@ -406,6 +394,13 @@ pub(super) trait MinCost: Send + 'static {
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
 }
 
+/// Examines every pending request, for a cost that [`Field`] cannot bound.
+impl<L: MinCost> Select for L {
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min(|candidate| self.cost(now, outlook, candidate))
+    }
+}
+
 /// A policy that serves the request with the minimum cost; ties go to the earliest arrival.
 pub(super) struct MinCostQueue<L> {
     rule: L,
@@ -451,9 +446,7 @@ mod tests {
 
     #[test]
     fn a_walk_visits_every_ring_once_nearest_first() {
-        let held = [0u32, 3, 4, 40, 63]
-            .iter()
-            .fold(0u64, |bits, at| bits | 1 << at);
+        let held = 1 | 1 << 3 | 1 << 4 | 1 << 40 | 1 << 63;
         let from = |home| Outward::from(held, home).collect::<Vec<_>>();
         assert_eq!(from(3), [3, 4, 0, 40, 63]);
         assert_eq!(from(0), [0, 3, 4, 40, 63]);

@@ -15,7 +15,6 @@ use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// Documentation of the parameter `age`.
 pub(super) const AGE: (&str, &str) = (
     "age=1 s",
     "the wait of the oldest request at which it is forced, from 0 to an hour",
@@ -155,7 +154,6 @@ impl Splice for Greedy {
 /// request is too old; then the oldest get promises, and `splice` chooses requests that keep them.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
-    /// Number of requests forced at a time.
     n: usize,
     age: Span,
     /// The time added to the earliest possible instant of a promise.

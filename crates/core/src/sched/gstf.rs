@@ -20,7 +20,7 @@ use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::request::Request;
 use crate::text::{Args, InputError};
-use crate::units::{Cylinder, Instant, Span};
+use crate::units::{Cylinder, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gstf {
@@ -39,10 +39,8 @@ impl Rule for Gstf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let n = args.maybe_count("n", 1..=1_000_000_000)?;
-        Ok(Self {
-            cylinders: n.unwrap_or(100) as u32,
-        })
+        let cylinders = args.maybe_count("n", 1..=1_000_000_000)?.unwrap_or(100) as u32;
+        Ok(Self { cylinders })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -53,7 +51,6 @@ impl Rule for Gstf {
 
 struct Groups {
     rule: Gstf,
-    /// The group of the request served last.
     group: u32,
 }
 
@@ -64,19 +61,14 @@ impl Groups {
 }
 
 impl Select for Groups {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
         // The number of groups that the sweep passes before it reaches a candidate's; lower groups
         // come after the wrap.
         let turn = |c: &Candidate| self.group(c.location.cylinder).wrapping_sub(self.group);
-        let nearest = waiting.all().iter().map(turn).min()?;
-        let index = waiting.min(|c| {
+        let nearest = queue.all().iter().map(turn).min()?;
+        let index = queue.min(|c| {
             let is_out = turn(c) != nearest;
-            let access = if is_out {
-                Span::ZERO
-            } else {
-                c.access(outlook)
-            };
-            (is_out, access)
+            (is_out, (!is_out).then(|| c.access(outlook)))
         });
         self.group = self.group.wrapping_add(nearest);
         index

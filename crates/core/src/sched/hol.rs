@@ -22,12 +22,11 @@ use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, read
 use super::waiting::{Select, Selector, Waiting};
 use crate::request::Priority;
 use crate::text::{Args, InputError};
-use crate::units::{Instant, Span};
+use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
-    /// True if [`Request::priority`](crate::request::Request::priority) defines the classes, rather
-    /// than reads and writes.
+    /// Classes are those of [`Priority`] instead of reads and writes.
     is_by_priority: bool,
     /// Each class is served by shortest positioning time instead of order of arrival.
     is_within_by_time: bool,
@@ -69,13 +68,9 @@ impl Rule for Hol {
 }
 
 impl Select for Hol {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.min(|c| {
-            let time = if self.is_within_by_time {
-                c.positioning(outlook)
-            } else {
-                Span::ZERO
-            };
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min(|c| {
+            let time = self.is_within_by_time.then(|| c.positioning(outlook));
             let request = &c.pending.request;
             let class = if self.is_by_priority {
                 request.priority

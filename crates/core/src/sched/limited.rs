@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule, take};
 use crate::request::Request;
 use crate::text::{Args, Call, InputError};
 use crate::units::{Instant, Span};
@@ -27,7 +27,6 @@ use crate::units::{Instant, Span};
 /// `C` is the configuration of the inner policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited<C> {
-    /// Maximum wait of a request before it goes next.
     wait: Span,
     policy: Box<C>,
 }
@@ -42,8 +41,6 @@ pub trait Config: Sized {
 }
 
 const NAME: &str = "limited";
-const DEFAULT_WAIT_MS: f64 = 1000.0;
-const DEFAULT_POLICY: &str = "sptf";
 
 impl<C: Config> Rule for Limited<C> {
     const INFO: PolicyInfo = PolicyInfo {
@@ -62,16 +59,12 @@ impl<C: Config> Rule for Limited<C> {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let wait = args.maybe_time("wait")?;
-        let given = args.maybe_read("policy", parse_inner)?;
-        let policy = match given {
-            Some(policy) => policy,
-            None => parse_inner(DEFAULT_POLICY, "policy")?,
+        let wait = args.maybe_time("wait")?.unwrap_or(Span::from_s(1.0));
+        let policy = match args.maybe_read("policy", parse_inner)? {
+            Some(policy) => Box::new(policy),
+            None => Box::new(parse_inner("sptf", "policy")?),
         };
-        Ok(Self {
-            wait: wait.unwrap_or_else(|| Span::from_ms(DEFAULT_WAIT_MS)),
-            policy: Box::new(policy),
-        })
+        Ok(Self { wait, policy })
     }
 
     fn knowledge(&self) -> Knowledge {
@@ -103,14 +96,6 @@ struct Within<E: Estimate> {
     order: VecDeque<Pending>,
 }
 
-impl<E: Estimate> Within<E> {
-    fn forget(&mut self, id: u64) {
-        if let Some(index) = self.order.iter().position(|p| p.request.id == id) {
-            self.order.remove(index);
-        }
-    }
-}
-
 impl<E: Estimate> Policy<E> for Within<E> {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.order.push_back(pending);
@@ -130,12 +115,12 @@ impl<E: Estimate> Policy<E> for Within<E> {
         } else {
             self.inner.next(now, drive)?
         };
-        self.forget(chosen.request.id);
+        take(&mut self.order, chosen.request.id);
         Some(chosen)
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        self.forget(id);
+        take(&mut self.order, id);
         self.inner.take(id)
     }
 }

@@ -26,7 +26,6 @@ pub enum Line {
 }
 
 impl Line {
-    /// Documentation of the parameter `by`.
     pub(super) const PARAMETER: (&'static str, &'static str) = (
         "by=lbn",
         "distances by block number; by a fixed number of blocks per cylinder (by=1024); by the \
@@ -39,10 +38,11 @@ impl Line {
             "lbn" => Some(Self::Lbn),
             "map" => Some(Self::Map),
             _ => {
-                let blocks = text.parse().ok();
-                blocks
-                    .filter(|blocks| (1..=1_000_000_000).contains(blocks))
-                    .map(|blocks| Self::Fixed(SectorCount(blocks)))
+                let blocks = text
+                    .parse()
+                    .ok()
+                    .filter(|n| (1..=1_000_000_000).contains(n));
+                blocks.map(|blocks| Self::Fixed(SectorCount(blocks)))
             }
         };
         Ok(args.maybe("by", expected, read)?.unwrap_or_default())
@@ -81,7 +81,6 @@ impl Line {
 pub enum Origin {
     /// The first block: an upward sweep has not passed requests for the same or overlapping blocks.
     First,
-    /// The block after the last.
     Last,
 }
 
@@ -96,7 +95,6 @@ impl Origin {
          (from=first) or from just beyond its last (from=last)";
 }
 
-/// A measure of seek distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     pub line: Line,
@@ -119,7 +117,6 @@ impl Metric {
         }
     }
 
-    /// Returns the position of the arm after `request`.
     #[inline]
     pub(super) fn position_after<P: Position, E: Estimate>(
         self,
@@ -193,7 +190,6 @@ impl Position for InCylinder {
     }
 }
 
-/// A direction along the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Up,
@@ -249,19 +245,16 @@ impl<P: Position> LineQueue<P> {
         P::new(self.metric.line, request.start, drive)
     }
 
-    /// Returns the coordinate of the arm.
     #[inline]
     pub fn arm(&self) -> u64 {
         self.at.coordinate()
     }
 
-    /// Returns the coordinate of the request at `index`.
     #[inline]
     pub fn coordinate(&self, index: usize) -> u64 {
         self.pending.key(index).coordinate()
     }
 
-    /// Returns the distance from the arm to the request at `index`.
     #[inline]
     pub fn distance(&self, index: usize) -> u64 {
         self.coordinate(index).abs_diff(self.arm())
@@ -364,8 +357,7 @@ pub(super) struct TurnRule {
 }
 
 impl TurnRule {
-    /// Chooses between the requests `above` and `below`, the next on each side, after the arm has
-    /// moved in direction `last`.
+    /// Chooses between the next request on each side; the arm has last moved in direction `last`.
     fn direction<P: Position>(
         self,
         queue: &LineQueue<P>,
@@ -412,7 +404,6 @@ pub(super) fn two_way<E: Estimate>(
 #[derive(Debug)]
 struct TwoWay<P> {
     queue: LineQueue<P>,
-    /// The direction in which the arm last moved.
     last: Direction,
     rule: TurnRule,
 }
@@ -477,7 +468,6 @@ impl<E: Estimate, P: Position> Policy<E> for TwoWay<P> {
 pub(super) struct Sorted<K, T> {
     keys: Vec<(K, u32)>,
     entries: Vec<T>,
-    /// Unused slots in `entries`.
     free: Vec<u32>,
 }
 
@@ -531,13 +521,11 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         self.keys.partition_point(|&(k, _)| !is_enough(k))
     }
 
-    /// Returns the number of entries with keys below `key`.
     #[inline]
     pub fn count_below(&self, key: K) -> usize {
         self.keys.partition_point(|&(k, _)| k < key)
     }
 
-    /// Returns the index of the first entry that matches.
     pub fn find(&self, matches: impl Fn(&T) -> bool) -> Option<usize> {
         let mut slots = self.keys.iter().map(|&(_, slot)| slot as usize);
         slots.position(|slot| matches(&self.entries[slot]))

@@ -120,11 +120,8 @@ impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS
         let order = if IS_CYCLIC {
             cyclic(metric, drive)
         } else {
-            let rule = TurnRule {
-                count: 1,
-                penalty: None,
-            };
-            two_way(metric, rule, drive)
+            let (count, penalty) = (1, None);
+            two_way(metric, TurnRule { count, penalty }, drive)
         };
         if self.to_edge {
             return Box::new(EdgeStrokes::new(order, metric, IS_CYCLIC, drive));
@@ -139,9 +136,7 @@ struct EdgeStrokes<E> {
     metric: Metric,
     /// The arm only serves on its way up, and returns from the last cylinder to the first.
     is_cyclic: bool,
-    /// The coordinate of the arm on the line.
     arm: u64,
-    /// The arm last moved up.
     is_up: bool,
 }
 
@@ -167,7 +162,6 @@ impl<E: Estimate> EdgeStrokes<E> {
         (was_up, self.is_up)
     }
 
-    /// Moves the arm to its position after `request`.
     fn move_past(&mut self, request: &Request, drive: &E) {
         let metric = self.metric;
         self.arm = match metric.line {

@@ -27,20 +27,16 @@
 use std::collections::VecDeque;
 
 use super::line::Sorted;
-use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule, take};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MqDeadline {
-    /// The wait after which a read has expired.
     reads: Span,
-    /// The wait after which a write has expired.
     writes: Span,
-    /// Maximum number of requests in a batch; at least one.
     batch: u64,
-    /// Number of batches of reads before pending writes; at least one.
     starved: u64,
 }
 
@@ -69,10 +65,9 @@ impl Rule for MqDeadline {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let (reads, writes) = (args.maybe_time("reads")?, args.maybe_time("writes")?);
         Ok(Self {
-            reads: reads.unwrap_or_else(|| Span::from_ms(500.0)),
-            writes: writes.unwrap_or_else(|| Span::from_s(5.0)),
+            reads: args.maybe_time("reads")?.unwrap_or(Span::from_ms(500.0)),
+            writes: args.maybe_time("writes")?.unwrap_or(Span::from_s(5.0)),
             batch: args.maybe_count("batch", 1..=1_000_000)?.unwrap_or(16),
             starved: args.maybe_count("starved", 1..=1_000_000)?.unwrap_or(2),
         })
@@ -90,12 +85,9 @@ impl Rule for MqDeadline {
     }
 }
 
-/// Pending requests of one direction.
 struct OpQueue {
     expiry: Span,
-    /// In order of arrival.
     fifo: VecDeque<Pending>,
-    /// In order of blocks.
     sorted: Sorted<Lbn, Pending>,
     /// First block of the request served last.
     latest: Lbn,
@@ -122,7 +114,6 @@ impl OpQueue {
         (index < self.sorted.len()).then(|| self.sorted.get(index).request.id)
     }
 
-    /// Returns the first request of a new batch.
     fn batch_start(&self, now: Instant) -> Option<u64> {
         let oldest = self.fifo.front()?;
         let has_expired = now.since_or_zero(oldest.arrived) >= self.expiry;
@@ -131,10 +122,9 @@ impl OpQueue {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let position = self.fifo.iter().position(|p| p.request.id == id)?;
         let index = self.sorted.find(|p| p.request.id == id)?;
         self.sorted.remove(index);
-        self.fifo.remove(position)
+        take(&mut self.fifo, id)
     }
 }
 
@@ -142,9 +132,7 @@ struct Deadline {
     rule: MqDeadline,
     reads: OpQueue,
     writes: OpQueue,
-    /// Direction of the batch.
     last: Op,
-    /// Number of requests of the batch that were served.
     served: u64,
     /// Number of batches of reads since the last batch of writes, while writes waited.
     passed_over: u64,
@@ -158,7 +146,6 @@ impl Deadline {
         }
     }
 
-    /// Returns the next request of this batch.
     fn next_in_batch(&mut self) -> Option<u64> {
         if self.served >= self.rule.batch {
             return None;
@@ -166,7 +153,6 @@ impl Deadline {
         self.queue(self.last).ahead()
     }
 
-    /// Starts a batch, and returns its first request.
     fn start_batch(&mut self, now: Instant) -> Option<u64> {
         let (has_reads, has_writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         let is_write = has_writes && (!has_reads || self.passed_over >= self.rule.starved);

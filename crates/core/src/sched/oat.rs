@@ -42,7 +42,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oat {
-    /// Maximum number of requests that are ordered exactly.
     max: usize,
 }
 
@@ -74,7 +73,6 @@ impl Rule for Oat {
     }
 }
 
-/// Follows its order until something unplanned happens.
 #[derive(Debug)]
 struct Optimal {
     max: usize,
@@ -86,11 +84,9 @@ struct Optimal {
 impl Optimal {
     fn plan<E: Estimate>(&mut self, now: Instant, drive: &E) {
         let all = self.waiting.all();
-        let order = optimal_order(&drive.rehearse(), now, all);
-        let steps = order
-            .iter()
-            .map(|step| (all[step.index].pending.request.id, step.at));
-        self.planned = steps.collect();
+        let order = optimal_order(&drive.rehearse(), now, all).into_iter();
+        let planned = order.map(|step| (all[step.index].pending.request.id, step.at));
+        self.planned = planned.collect();
     }
 }
 
@@ -107,8 +103,7 @@ impl<E: Estimate> Policy<E> for Optimal {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.waiting.all().len() > self.max {
             let outlook = drive.outlook(now);
-            let access = |c: &Candidate| c.access(&outlook);
-            let index = self.waiting.min(access)?;
+            let index = self.waiting.min(|c| c.access(&outlook))?;
             return Some(self.waiting.remove(index));
         }
         if self.planned.front().is_none_or(|&(_, at)| at != now) {
@@ -127,8 +122,7 @@ impl<E: Estimate> Policy<E> for Optimal {
 pub type OatBatch = OatOldest<false>;
 pub type OatWindow = OatOldest<true>;
 
-/// Orders the oldest requests: one batch after another, or the first of a sliding window if
-/// `IS_WINDOW`.
+/// Orders the oldest requests: batch after batch, or, if `IS_WINDOW`, the first of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatOldest<const IS_WINDOW: bool> {
     /// Maximum number of requests that are ordered.
@@ -178,12 +172,9 @@ impl<const IS_WINDOW: bool> Plan for OatOldest<IS_WINDOW> {
     }
 }
 
-/// A request of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OrderStep {
-    /// The index among the requests to be ordered.
     index: usize,
-    /// The instant at which the request is chosen.
     at: Instant,
 }
 
@@ -256,10 +247,9 @@ impl Search<'_> {
     }
 
     fn finish(&mut self, end: Instant) {
-        let by_age =
-            |order: &[OrderStep]| -> Vec<usize> { order.iter().map(|s| s.index).collect() };
+        let prefix = self.prefix.iter().map(|step| step.index);
         let is_better = self.best.as_ref().is_none_or(|(best, order)| {
-            end < *best || (end == *best && by_age(&self.prefix) < by_age(order))
+            end < *best || end == *best && prefix.lt(order.iter().map(|step| step.index))
         });
         if is_better {
             self.best = Some((end, self.prefix.clone()));

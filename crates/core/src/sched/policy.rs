@@ -1,6 +1,8 @@
 //! The interfaces between policies and drives: what a policy must provide, and what it can learn
 //! about a drive.
 
+use std::collections::VecDeque;
+
 use crate::extent::Extent;
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
@@ -13,6 +15,12 @@ pub struct Pending {
     pub request: Request,
     /// The instant at which it entered the queue.
     pub arrived: Instant,
+}
+
+/// Removes and returns the request `id` from a list.
+pub(crate) fn take(list: &mut VecDeque<Pending>, id: u64) -> Option<Pending> {
+    let index = list.iter().position(|p| p.request.id == id)?;
+    list.remove(index)
 }
 
 /// A drive that can estimate the time of a request. `'static`, so that policies can contain others.

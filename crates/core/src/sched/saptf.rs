@@ -24,7 +24,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saptf {
-    /// t: the factor from each level to the next, from 0 to 1.
     discount_factor: f64,
 }
 
@@ -39,10 +38,8 @@ impl Rule for Saptf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let t = args.maybe_number("t", 0.0..=1.0)?;
-        Ok(Self {
-            discount_factor: t.unwrap_or(0.8),
-        })
+        let discount_factor = args.maybe_number("t", 0.0..=1.0)?.unwrap_or(0.8);
+        Ok(Self { discount_factor })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -51,14 +48,9 @@ impl Rule for Saptf {
 }
 
 impl Select for Saptf {
-    fn select<O: Outlook>(
-        &mut self,
-        now: Instant,
-        outlook: &O,
-        waiting: &Waiting,
-    ) -> Option<usize> {
-        let levels = Levels::new(waiting, now);
-        waiting.min(|c| {
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        let levels = Levels::new(queue, now);
+        queue.min(|c| {
             let positioning = c.positioning(outlook);
             let discount = self.discount_factor.powi(levels.level(waited_us(c, now)));
             positioning.as_ns() as f64 * discount
@@ -73,7 +65,6 @@ fn waited_us(c: &Candidate, now: Instant) -> i128 {
 /// Mean and variance of waits, as integers: squares compare exactly.
 struct Levels {
     count: i128,
-    /// Sum of the waits, in us.
     sum: i128,
     /// The square of `count` standard deviations.
     deviation_squared: i128,

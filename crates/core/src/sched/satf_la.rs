@@ -27,11 +27,8 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
-    /// Number of requests it looks ahead.
     i: usize,
-    /// Weight of each request relative to the previous one.
     alpha: f64,
-    /// All of them are served before the next decision.
     strict: bool,
 }
 
@@ -74,7 +71,6 @@ impl Rule for SatfLa {
     }
 }
 
-/// The indices of requests in the order of service.
 struct Sequence {
     /// The weighted sum of access times in nanoseconds. Exact for a single request.
     sum: f64,
@@ -115,10 +111,9 @@ impl SatfLa {
                     sequence.indices.extend(next.indices);
                 }
             }
-            let is_better = best
-                .as_ref()
-                .is_none_or(|best| (sequence.sum, &sequence.indices) < (best.sum, &best.indices));
-            if is_better {
+            let is_better =
+                |best: &Sequence| (sequence.sum, &sequence.indices) < (best.sum, &best.indices);
+            if best.as_ref().is_none_or(is_better) {
                 best = Some(sequence);
             }
         }

@@ -39,7 +39,6 @@ pub struct SatfDf {
     n: usize,
     revolutions: u64,
     age: Span,
-    /// A forward and a backward order are joined.
     both: bool,
 }
 
@@ -94,7 +93,6 @@ struct Both;
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
-    /// The end of the last forced request.
     end: Instant,
     first: usize,
 }
@@ -147,12 +145,11 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let mut target = gap.end().candidate;
     let mut backward = Vec::new();
     while !left.is_empty() {
-        let times = left
-            .iter()
-            .map(|(_, after)| after.positioning_and_transfer(&target));
-        let nearest = times
-            .enumerate()
-            .min_by_key(|&(_, (positioning, _))| positioning);
+        let afters = left.iter().map(|(_, after)| after);
+        let times = afters
+            .map(|after| after.positioning_and_transfer(&target))
+            .enumerate();
+        let nearest = times.min_by_key(|&(_, (positioning, _))| positioning);
         let Some((nearest, (positioning, transfer))) = nearest else {
             break;
         };
@@ -183,14 +180,9 @@ fn join<R: Rehearse>(
         let end = gap.keep_promises(&after.serve_all(tail.iter().map(|&index| &gap.all[index])))?;
         // The promises must not depend on requests after the first: these may be taken out of turn.
         gap.keep_promises(&start.serve(&gap.all[first]))?;
-        let useful = head
-            .iter()
-            .chain(&tail)
-            .map(|&index| start.positioning_and_transfer(&gap.all[index]).1);
-        Some(Joint {
-            useful: useful.sum(),
-            end,
-            first,
-        })
+        let order = head.iter().chain(&tail);
+        let transfers = order.map(|&index| start.positioning_and_transfer(&gap.all[index]).1);
+        let useful = transfers.sum();
+        Some(Joint { useful, end, first })
     })
 }

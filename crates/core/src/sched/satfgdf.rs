@@ -65,17 +65,12 @@ impl Rule for SatfGdf {
         let shape = drive.shape();
         let area = Area::new(shape, &drive.outlook(Instant::START));
         let slack = shape.revolution * self.revolutions;
-        Box::new(Forcing::new(1, self.age, slack, Guided { area }))
+        Box::new(Forcing::new(1, self.age, slack, area))
     }
 }
 
 /// Maximizes the part of the disk within reach.
-#[derive(Debug)]
-struct Guided {
-    area: Area,
-}
-
-impl Splice for Guided {
+impl Splice for Area {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
         let start = gap.start();
         let end = gap.end();
@@ -91,7 +86,7 @@ impl Splice for Guided {
             let (_, transfer) = after.positioning_and_transfer(to);
             let left = end.due - after.at - transfer;
             let distance = candidate.location.cylinder.distance(to.location.cylinder);
-            let share = self.area.reachable(left, distance);
+            let share = self.reachable(left, distance);
             if best.is_none_or(|(max, _)| share > max) {
                 best = Some((share, index));
             }
@@ -128,7 +123,6 @@ struct Quadratic {
 }
 
 impl Area {
-    /// Fits the minimum seek times of `outlook`.
     fn new<O: Outlook>(shape: Shape, outlook: &O) -> Self {
         let seeks: Vec<f64> = (0..shape.cylinders)
             .map(|distance| outlook.min_seek(distance).as_ns() as f64)
@@ -141,10 +135,8 @@ impl Area {
         let step = Span::from_ns((revolution.as_ns() / STEPS).max(1));
         let longest = seeks.iter().copied().fold(0.0, f64::max);
         let steps = (2.0 * longest / step.as_ns() as f64).ceil() as u64;
-        let fit = |steps: u64| {
-            let left = (step * steps).as_ns() as f64;
-            fit(seeks, left, revolution.as_ns() as f64)
-        };
+        let ns = |span: Span| span.as_ns() as f64;
+        let fit = |steps: u64| fit(seeks, ns(step * steps), ns(revolution));
         Self {
             step,
             revolution,
@@ -177,10 +169,8 @@ fn spread(end: u32, count: u32) -> impl Iterator<Item = u32> {
 fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     let cylinders = seeks.len() as u32;
     let starts = spread(cylinders.div_ceil(2), STARTS);
-    let areas = starts.map(|distance| {
-        let area = area(seeks, left, revolution, distance);
-        (f64::from(distance).powi(2), area)
-    });
+    let area = |distance| area(seeks, left, revolution, distance);
+    let areas = starts.map(|distance| (f64::from(distance).powi(2), area(distance)));
     let points: Vec<(f64, f64)> = areas.filter(|&(_, area)| area > 0.0).collect();
     let count = points.len().max(1) as f64;
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -192,10 +182,8 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     } else {
         0.0
     };
-    Quadratic {
-        level: y - bend * x,
-        bend,
-    }
+    let level = y - bend * x;
+    Quadratic { level, bend }
 }
 
 /// Computes the exact area: for each cylinder on the way, the revolutions that the head can spend
@@ -247,27 +235,21 @@ mod tests {
             for distance in [0, 20, 50] {
                 let arrive = |place: u32| 0.1 * f64::from(place.abs_diff(50 - distance));
                 let leave = |place: u32| left.as_ms() - 0.1 * f64::from(place.abs_diff(50));
-                let sectors = (0..101).map(|place| {
+                let sectors = (0..101).flat_map(|place| {
                     let begins = (0..1200).map(|sector| f64::from(sector) * 0.1);
-                    begins
-                        .filter(|t| (arrive(place)..leave(place)).contains(t))
-                        .count()
+                    begins.filter(move |t| (arrive(place)..leave(place)).contains(t))
                 });
-                let counted = sectors.sum::<usize>() as f64 / 100.0 / 101.0;
+                let counted = sectors.count() as f64 / 100.0 / 101.0;
                 let found = area.reachable(left, distance);
-                assert!(
-                    (found - counted).abs() < 0.06,
-                    "{found}, {counted}, {left:?}"
-                );
+                let off = (found - counted).abs();
+                assert!(off < 0.06, "{found}, {counted}, {left:?}");
             }
         }
     }
 
     #[test]
     fn a_fit_falls_with_distance_and_grows_with_time() {
-        let fits: Vec<Quadratic> = (1..6)
-            .map(|i| fit(&seeks(), f64::from(i) * 3e6, 1e7))
-            .collect();
+        let fits = [3e6, 6e6, 9e6, 12e6, 15e6].map(|left| fit(&seeks(), left, 1e7));
         assert!(fits.iter().all(|fit| fit.bend < 0.0), "{fits:?}");
         assert!(fits.is_sorted_by(|a, b| a.level < b.level), "{fits:?}");
     }

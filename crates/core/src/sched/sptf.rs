@@ -31,7 +31,7 @@
 
 use super::field::{MinCost, MinCostQueue};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
-use super::waiting::{Candidate, Select, Selector, Waiting};
+use super::waiting::{Candidate, Selector};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
@@ -155,11 +155,5 @@ impl<T: Time> MinCost for Shortest<T> {
     #[inline]
     fn cost<O: Outlook>(&self, _: Instant, outlook: &O, candidate: &Candidate) -> Span {
         T::time(outlook, candidate)
-    }
-}
-
-impl<T: Time> Select for Shortest<T> {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.min(|c| T::time(outlook, c))
     }
 }

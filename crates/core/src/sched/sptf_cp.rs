@@ -24,7 +24,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfCp {
-    /// t, from 0 (reads first) to 1 (SPTF).
     threshold_factor: f64,
 }
 
@@ -42,10 +41,8 @@ impl Rule for SptfCp {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let t = args.maybe_number("t", 0.0..=1.0)?;
-        Ok(Self {
-            threshold_factor: t.unwrap_or(0.6),
-        })
+        let threshold_factor = args.maybe_number("t", 0.0..=1.0)?.unwrap_or(0.6);
+        Ok(Self { threshold_factor })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -54,15 +51,15 @@ impl Rule for SptfCp {
 }
 
 impl Select for SptfCp {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
         let positioning = |c: &Candidate| c.positioning(outlook);
         let is_write = |c: &Candidate| !c.pending.request.op.is_read();
-        let all = waiting.all();
-        let winner = waiting.min(positioning)?;
+        let all = queue.all();
+        let winner = queue.min(positioning)?;
         if !is_write(&all[winner]) || self.threshold_factor == 1.0 {
             return Some(winner);
         }
-        let read = waiting.min(|c| (is_write(c), positioning(c)))?;
+        let read = queue.min(|c| (is_write(c), positioning(c)))?;
         // Exact in a double: no positioning time comes near 2^53 ns.
         let ns = |index: usize| positioning(&all[index]).as_ns() as f64;
         let wins = is_write(&all[read]) || ns(winner) < ns(read) * self.threshold_factor;

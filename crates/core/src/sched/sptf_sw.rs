@@ -25,7 +25,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfSw {
-    /// The allowed excess over the shortest positioning time, as a share of it.
     slack_share: f64,
 }
 
@@ -55,18 +54,13 @@ impl Rule for SptfSw {
 }
 
 impl Select for SptfSw {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
         // Exact in a double: no positioning time comes near 2^53 ns.
-        let positioning = |c: &Candidate| {
-            let span = c.positioning(outlook);
-            span.as_ns() as f64
-        };
-        let all = waiting.all();
+        let positioning = |c: &Candidate| c.positioning(outlook).as_ns() as f64;
+        let all = queue.all();
         let shortest = all.iter().map(positioning).fold(f64::INFINITY, f64::min);
         let limit = shortest + self.slack_share * shortest.max(0.0);
-        waiting.min(|c| {
-            let is_out = positioning(c) > limit;
-            (is_out, outlook.seek(&c.pending.request, &c.location))
-        })
+        let seek = |c: &Candidate| outlook.seek(&c.pending.request, &c.location);
+        queue.min(|c| (positioning(c) > limit, seek(c)))
     }
 }

@@ -52,10 +52,7 @@ impl Rule for Sstf {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let rule = TurnRule {
-            count: 1,
-            penalty: Some(0.0),
-        };
-        two_way(self.metric, rule, drive)
+        let (count, penalty) = (1, Some(0.0));
+        two_way(self.metric, TurnRule { count, penalty }, drive)
     }
 }

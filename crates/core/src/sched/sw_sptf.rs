@@ -22,7 +22,6 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwSptf {
-    /// Number of requests considered; at least one.
     window: usize,
 }
 
@@ -40,10 +39,8 @@ impl Rule for SwSptf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let n = args.maybe_count("n", 1..=1_000_000_000)?;
-        Ok(Self {
-            window: n.unwrap_or(10) as usize,
-        })
+        let window = args.maybe_count("n", 1..=1_000_000_000)?.unwrap_or(10) as usize;
+        Ok(Self { window })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -52,7 +49,7 @@ impl Rule for SwSptf {
 }
 
 impl Select for SwSptf {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.min_of_oldest(self.window, |c| c.positioning(outlook))
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min_of_oldest(self.window, |c| c.positioning(outlook))
     }
 }

@@ -38,7 +38,6 @@ macro_rules! table {
         /// The documentation of all policies.
         pub const INFOS: &[PolicyInfo] = &[$(<$rule as Rule>::INFO),+];
 
-        /// A policy with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         enum TablePolicy {
             $($rule($rule)),+
@@ -85,7 +84,6 @@ table![
     SwSptf, WbSptf, SatfLa, Hol, SptfCp, Oat, OatBatch, OatWindow, Limited, MqDeadline,
 ];
 
-/// Parses the parameters of one policy.
 type Read = fn(&mut Args<'_>) -> Result<TablePolicy, InputError>;
 
 /// A policy with its parameters. Displays as it was written.
@@ -205,69 +203,61 @@ impl fmt::Display for PolicyConfig {
 mod tests {
     use super::*;
 
-    #[test]
-    fn unknown_policy_suggests_the_nearest_name() {
-        let error = PolicyConfig::parse("spft", "--policy").unwrap_err();
-        let expected = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
-        assert!(error.to_string().starts_with(expected), "{error}");
+    fn read(text: &str) -> Result<PolicyConfig, String> {
+        PolicyConfig::parse(text, "--policy").map_err(|error| error.to_string())
     }
 
     #[test]
-    fn unknown_parameter_lists_known_ones() {
-        let error = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
+    fn unknown_names_are_reported_with_known_ones() {
+        let error = |text| read(text).expect_err(text);
+        for (written, near) in [
+            ("spft", "sptf"),
+            ("C-LOOK", "clook"),
+            ("V-SCAN(0.2)", "vscan"),
+        ] {
+            let name = Call::name_of(written);
+            let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs, ");
+            assert!(error(written).starts_with(&begin), "{}", error(written));
+        }
+        // Only ASCII letters are folded: this K is the kelvin sign.
+        assert!(error("loo\u{212a}").starts_with("--policy: found \"loo\u{212a}\""));
+        let no_parameters = "expected the name without parameters";
         assert_eq!(
-            error.to_string(),
-            "fcfs: found \"w\", expected the name without parameters"
+            error("fcfs(w=6)"),
+            format!("fcfs: found \"w\", {no_parameters}")
         );
+        assert_eq!(
+            error("sptf(1)"),
+            format!("sptf: found \"1\", {no_parameters}")
+        );
+        let found = "vscan: found \"0.2\" after \"by=map\"";
+        let expected = "expected parameters as key=value, such as r=0.2";
+        assert_eq!(error("vscan(by=map, 0.2)"), format!("{found}, {expected}"));
     }
 
     #[test]
     fn spellings_of_papers_are_recognised() {
-        let error = |text| {
-            PolicyConfig::parse(text, "--policy")
-                .unwrap_err()
-                .to_string()
-        };
-        for (written, near) in [("C-LOOK", "clook"), ("V-SCAN(0.2)", "vscan")] {
-            let name = Call::name_of(written);
-            let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs");
-            assert!(error(written).starts_with(&begin), "{}", error(written));
-        }
+        let limited = "limited(wait=2 s, policy=vscan(r=0.1))";
         for (written, ours) in [
             ("SPTF", "sptf"),
             ("VSCAN(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2, by=map)", "vscan(r=0.2, by=map)"),
             ("asptf(6)", "asptf(w=6)"),
-            (
-                "limited(2 s, vscan(r=0.1))",
-                "limited(wait=2 s, policy=vscan(r=0.1))",
-            ),
+            ("limited(2 s, vscan(r=0.1))", limited),
         ] {
-            let read = |text| PolicyConfig::parse(text, "--policy").expect(text);
-            assert_eq!(read(written), read(ours));
+            assert_eq!(read(written).expect(written), read(ours).expect(ours));
         }
-        // Names are printed in lower case. Only ASCII letters are folded: this K is the kelvin
-        // sign.
-        let capital = PolicyConfig::parse("mq-deadliNe(reads=500 ms, batch=1)", "--policy");
-        let printed = capital.expect("a policy").to_string();
-        assert_eq!(printed, "mq-deadline(reads=500 ms, batch=1)");
-        assert!(error("loo\u{212a}").starts_with("--policy: found \"loo\u{212a}\""));
-        assert_eq!(
-            error("vscan(by=map, 0.2)"),
-            "vscan: found \"0.2\" after \"by=map\", expected parameters as key=value, such as r=0.2"
-        );
-        assert_eq!(
-            error("sptf(1)"),
-            "sptf: found \"1\", expected the name without parameters"
-        );
+        // Names are printed in lower case.
+        let capital = read("mq-deadliNe(reads=500 ms, batch=1)").expect("a policy");
+        assert_eq!(capital.to_string(), "mq-deadline(reads=500 ms, batch=1)");
     }
 
     #[test]
     fn names_are_unique_and_examples_are_valid() {
         for (at, info) in INFOS.iter().enumerate() {
             assert!(INFOS[..at].iter().all(|other| other.name != info.name));
-            let example = PolicyConfig::parse(info.example, "policy").expect(info.example);
+            let example = read(info.example).expect(info.example);
             assert_eq!(example.info().name, info.name);
         }
     }

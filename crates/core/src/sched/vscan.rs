@@ -32,7 +32,6 @@ use super::line::{Line, Metric, Origin, TurnRule, two_way};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
-/// Documentation of the parameter `r`.
 const R: (&str, &str) = (
     "r=0.2",
     "the cost of reversing, from 0 to 1 times the length of the line",
@@ -67,9 +66,7 @@ pub type CvScan = Reluctant<true>;
 /// CVSCAN if `HAS_MEAN`, otherwise VSCAN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reluctant<const HAS_MEAN: bool> {
-    /// Number of requests considered on each side; at least 1.
     n: u64,
-    /// Cost of a reversal, as a share of the line.
     r: f64,
     metric: Metric,
 }

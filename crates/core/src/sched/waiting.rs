@@ -8,7 +8,6 @@ use crate::extent::Extent;
 use crate::request::Request;
 use crate::units::{Instant, Span};
 
-/// A pending request and its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub pending: Pending,
@@ -45,7 +44,6 @@ impl Waiting {
         self.0.push(candidate);
     }
 
-    /// Appends all of `others`, leaving it empty.
     pub fn append(&mut self, others: &mut Self) {
         self.0.append(&mut others.0);
     }
@@ -99,8 +97,7 @@ impl Waiting {
 /// A rule that examines every pending request at each decision.
 pub(super) trait Select: Send {
     /// Returns the index of the request to serve next.
-    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, waiting: &Waiting)
-    -> Option<usize>;
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize>;
 
     /// Records a request that is served without being selected.
     fn note_bypass<E: Estimate>(&mut self, _: &Request, _: &E) {}
@@ -152,7 +149,6 @@ pub(super) trait Plan: Send {
 pub(super) struct Planner<P> {
     rule: P,
     waiting: Waiting,
-    /// The ids of the planned requests, in order.
     planned: VecDeque<u64>,
 }
 
@@ -174,11 +170,8 @@ impl<E: Estimate, P: Plan> Policy<E> for Planner<P> {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.planned.is_empty() && !self.waiting.is_empty() {
             let order = self.rule.plan(now, drive, &self.waiting);
-            let all = self.waiting.all();
-            self.planned = order
-                .into_iter()
-                .map(|i| all[i].pending.request.id)
-                .collect();
+            let id = |index: usize| self.waiting.all()[index].pending.request.id;
+            self.planned = order.into_iter().map(id).collect();
         }
         let id = self.planned.pop_front()?;
         self.waiting.take(id)

@@ -27,11 +27,8 @@ use crate::units::{Instant, Span};
 pub struct WbSptf {
     /// Time from the oldest arrival to the last one considered.
     window: Span,
-    /// The window is multiplied by the queue length.
     is_dynamic: bool,
 }
-
-const DEFAULT_MS: f64 = 50.0;
 
 impl Rule for WbSptf {
     const INFO: PolicyInfo = PolicyInfo {
@@ -50,9 +47,8 @@ impl Rule for WbSptf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let window = args.maybe_time("t")?;
         Ok(Self {
-            window: window.unwrap_or_else(|| Span::from_ms(DEFAULT_MS)),
+            window: args.maybe_time("t")?.unwrap_or(Span::from_ms(50.0)),
             is_dynamic: args.maybe_yes("dynamic")?.unwrap_or(false),
         })
     }
@@ -63,8 +59,8 @@ impl Rule for WbSptf {
 }
 
 impl Select for WbSptf {
-    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        let all = waiting.all();
+    fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        let all = queue.all();
         let oldest = all.first()?.pending.arrived;
         let times = if self.is_dynamic { all.len() } else { 1 };
         // An hour times millions of requests would exceed 64 bits.
@@ -73,6 +69,6 @@ impl Select for WbSptf {
             let after = c.pending.arrived.since_or_zero(oldest);
             i128::from(after.as_ns()) <= window
         });
-        waiting.min_of_oldest(inside, |c| c.positioning(outlook))
+        queue.min_of_oldest(inside, |c| c.positioning(outlook))
     }
 }

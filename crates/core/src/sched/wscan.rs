@@ -32,7 +32,6 @@ use crate::units::{Instant, Lbn};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WScan {
-    /// The window, as a share of the line.
     f: f64,
     metric: Metric,
 }

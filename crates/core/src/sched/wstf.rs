@@ -27,11 +27,8 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wstf {
-    /// M: the wait at which a request goes first.
     max_wait: Span,
 }
-
-const DEFAULT_MS: f64 = 3000.0;
 
 impl Rule for Wstf {
     const INFO: PolicyInfo = PolicyInfo {
@@ -47,11 +44,9 @@ impl Rule for Wstf {
         let expected = "a time from 1 ms to 1000000000 s with its unit, such as \"3 s\"";
         // Allowed to be longer than other times: in the limit this is SATF.
         let read = |text: &str| quantity::nanoseconds(text).filter(|ns| (1e6..=1e18).contains(ns));
-        let ns = args.maybe("m", expected, read)?;
-        let given = ns.map(|ns| Span::from_ns(ns.round() as i64));
-        Ok(Self {
-            max_wait: given.unwrap_or_else(|| Span::from_ms(DEFAULT_MS)),
-        })
+        let ns = args.maybe("m", expected, read)?.unwrap_or(3e9);
+        let max_wait = Span::from_ns(ns.round() as i64);
+        Ok(Self { max_wait })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -60,13 +55,8 @@ impl Rule for Wstf {
 }
 
 impl Select for Wstf {
-    fn select<O: Outlook>(
-        &mut self,
-        now: Instant,
-        outlook: &O,
-        waiting: &Waiting,
-    ) -> Option<usize> {
-        waiting.min(|c| {
+    fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
+        queue.min(|c| {
             let access = c.access(outlook);
             let left = (self.max_wait - now.since_or_zero(c.pending.arrived)).or_zero();
             i128::from(access.as_ns()) * i128::from(left.as_ns())

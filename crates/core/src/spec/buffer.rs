@@ -171,47 +171,42 @@ impl Buffer {
     /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
-        if self.dedicated_write_segment && self.segments < 2 {
-            let expected = "two segments or more, or no dedicated_write_segment";
-            return Some(("segments", expected.to_owned()));
-        }
-        if !self.caching && self.read_ahead != ReadAhead::None {
-            return Some(("read_ahead", "\"none\", unless caching = true".to_owned()));
-        }
-        if !self.caching && self.write_cache != WriteCache::Off {
-            return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
-        }
-        if self.write_cache == WriteCache::Deferred && self.dirty_max == SectorCount(0) {
-            let expected = "1 sector or more, such as \"128 KiB\", with write_cache = \"deferred\"";
-            return Some(("dirty_max", expected.to_owned()));
-        }
         let serves_a_stream = matches!(self.write_cache, WriteCache::Streams | WriteCache::Always);
-        if serves_a_stream && self.dirty_max > SectorCount(0) {
+        let has_room = self.dirty_max > SectorCount(0);
+        let (key, expected) = if self.dedicated_write_segment && self.segments < 2 {
+            (
+                "segments",
+                "two segments or more, or no dedicated_write_segment",
+            )
+        } else if !self.caching && self.read_ahead != ReadAhead::None {
+            ("read_ahead", "\"none\", unless caching = true")
+        } else if !self.caching && self.write_cache != WriteCache::Off {
+            ("write_cache", "\"off\", unless caching = true")
+        } else if self.write_cache == WriteCache::Deferred && !has_room {
+            let expected = "1 sector or more, such as \"128 KiB\", with write_cache = \"deferred\"";
+            ("dirty_max", expected)
+        } else if serves_a_stream && has_room {
             let expected = "0 sectors, unless write_cache is \"deferred\" or \"off\"";
-            return Some(("dirty_max", expected.to_owned()));
-        }
-        if self.destage_in_gaps && self.dirty_max == SectorCount(0) {
+            ("dirty_max", expected)
+        } else if self.destage_in_gaps && !has_room {
             let expected = "false, unless there is room for dirty data (dirty_max)";
-            return Some(("destage_in_gaps", expected.to_owned()));
-        }
-        if !self.destage_in_gaps && self.destage_conservatism > Span::ZERO {
-            let expected = "0 ms, unless destage_in_gaps = true";
-            return Some(("destage_conservatism", expected.to_owned()));
-        }
-        if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
-            let expected = "0 %, unless there is read_ahead";
-            return Some(("read_ahead_failures", expected.to_owned()));
-        }
-        if self.read_whole_track && self.delivered != DeliveredBlocks::Kept {
-            let expected = "false, unless delivered = \"kept\"";
-            return Some(("read_whole_track", expected.to_owned()));
-        }
-        if self.read_ahead_max > self.segment {
+            ("destage_in_gaps", expected)
+        } else if !self.destage_in_gaps && self.destage_conservatism > Span::ZERO {
+            (
+                "destage_conservatism",
+                "0 ms, unless destage_in_gaps = true",
+            )
+        } else if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
+            ("read_ahead_failures", "0 %, unless there is read_ahead")
+        } else if self.read_whole_track && self.delivered != DeliveredBlocks::Kept {
+            ("read_whole_track", "false, unless delivered = \"kept\"")
+        } else if self.read_ahead_max > self.segment {
             return Some(("read_ahead_max", at_most(self.segment)));
-        }
-        if self.read_ahead_min > self.read_ahead_max {
+        } else if self.read_ahead_min > self.read_ahead_max {
             return Some(("read_ahead_min", at_most(self.read_ahead_max)));
-        }
-        None
+        } else {
+            return None;
+        };
+        Some((key, expected.to_owned()))
     }
 }

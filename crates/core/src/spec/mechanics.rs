@@ -105,9 +105,8 @@ impl Mechanics {
     /// Returns the name of the first key that conflicts with another one, on a drive with
     /// `cylinders`, and what is allowed.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
-        let last = cylinders.saturating_sub(1).max(1);
-        let read = shortest_seek(&self.seek, last);
-        let write = (self.write_seek.as_ref()).map_or(read, |curve| shortest_seek(curve, last));
+        let read = self.seek.shortest(cylinders);
+        let write = (self.write_seek.as_ref()).map_or(read, |curve| curve.shortest(cylinders));
         let min = match self.head_switch {
             Span::ZERO => -write,
             head_switch => -write.min(head_switch),
@@ -149,38 +148,77 @@ impl Mechanics {
     }
 }
 
-/// Returns the shortest time over 1 to `last` cylinders. Each piece of a formula begins shortest.
-fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
-    match curve {
-        SeekCurve::TwoPiece(piece) => shortest_of(piece.single.as_slice(), piece, last),
-        SeekCurve::TwoPieceAndTable(piece, first) => shortest_of(first, piece, last),
-        SeekCurve::Table(points) => shortest_point(points, last),
-        SeekCurve::ThreePoint { single, .. } => *single,
+impl SeekCurve {
+    /// Returns the time over `distance`, on a drive with `cylinders`.
+    pub(crate) fn time(&self, distance: u32, cylinders: u32) -> Span {
+        if distance == 0 {
+            return Span::ZERO;
+        }
+        let time = match self {
+            Self::TwoPiece(piece) => piece.time(distance),
+            Self::TwoPieceAndTable(piece, first) => {
+                let listed = first.get(distance as usize - 1).copied();
+                listed.unwrap_or_else(|| piece.time(distance))
+            }
+            Self::Table(points) => interpolate(points, distance),
+            Self::ThreePoint {
+                single,
+                average,
+                full,
+            } => {
+                let third = (cylinders / 3).max(2);
+                let last = (cylinders - 1).max(third + 1);
+                interpolate(&[(1, *single), (third, *average), (last, *full)], distance)
+            }
+        };
+        // A formula may exceed the range of its coefficients.
+        time.min(Span::from_ns(1_000_000_000))
+    }
+
+    /// Returns the shortest time over at least one cylinder, where each piece of the curve begins
+    /// or ends.
+    fn shortest(&self, cylinders: u32) -> Span {
+        let last = cylinders.saturating_sub(1).max(1);
+        let formula = |listed: usize, piece: &TwoPiece| -> Vec<u32> {
+            (1..=listed as u32 + 1).chain([piece.knee]).collect()
+        };
+        let bounds = match self {
+            Self::TwoPiece(piece) => formula(piece.single.as_slice().len(), piece),
+            Self::TwoPieceAndTable(piece, first) => formula(first.len(), piece),
+            Self::Table(points) => points.iter().map(|(d, _)| *d).chain([last]).collect(),
+            Self::ThreePoint { .. } => vec![1],
+        };
+        let reached = bounds.into_iter().filter(|d| (1..=last).contains(d));
+        let times = reached.map(|d| self.time(d, cylinders));
+        times.min().unwrap_or(Span::ZERO)
     }
 }
 
-/// Returns the shortest time of a measured curve: at a point or the last cylinder's distance.
-fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
-    let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
-    let cut = match (reached.last(), beyond.first()) {
-        (Some(&(d0, t0)), Some(&(d1, t1))) => {
-            let share = f64::from(last - d0) / f64::from(d1 - d0);
-            Some(t0 + Span::from_ns(((t1 - t0).as_ns() as f64 * share).round() as i64))
+impl TwoPiece {
+    /// jacobson91 section 3: a square root while the arm accelerates and brakes, linear once it
+    /// coasts.
+    fn time(&self, distance: u32) -> Span {
+        let d = f64::from(distance);
+        match self.single {
+            Some(single) if distance == 1 => single,
+            _ if distance < self.knee => {
+                Span::from_ms(self.short_ms + self.short_sqrt_ms * d.sqrt())
+            }
+            _ => Span::from_ms(self.long_ms + self.long_slope_ms * d),
         }
-        (_, beyond) => beyond.map(|(_, time)| *time),
-    };
-    let times = reached.iter().map(|(_, time)| *time).chain(cut);
-    times.min().unwrap_or(Span::ZERO)
+    }
 }
 
-/// Returns the shortest of the listed times, one cylinder first, and of the formula beyond them.
-fn shortest_of(listed: &[Span], piece: &TwoPiece, last: u32) -> Span {
-    let next = listed.len() as u32 + 1;
-    let short = Span::from_ms(piece.short_ms + piece.short_sqrt_ms * f64::from(next).sqrt());
-    let knee = piece.knee.max(next);
-    let long = Span::from_ms(piece.long_ms + piece.long_slope_ms * f64::from(knee));
-    let reached = listed.iter().copied().take(last as usize);
-    let short = (next < piece.knee && next <= last).then_some(short);
-    let long = (knee <= last).then_some(long);
-    reached.chain(short).chain(long).min().unwrap_or(Span::ZERO)
+/// Linear between measured points; before the first and beyond the last, the nearest one.
+fn interpolate(points: &[(u32, Span)], distance: u32) -> Span {
+    let after = points.partition_point(|&(d, _)| d < distance);
+    let Some(&(d1, t1)) = points.get(after) else {
+        return points.last().map_or(Span::ZERO, |&(_, t)| t);
+    };
+    if after == 0 || d1 == distance {
+        return t1;
+    }
+    let (d0, t0) = points[after - 1];
+    let share = f64::from(distance - d0) / f64::from(d1 - d0);
+    t0 + Span::from_ns(((t1 - t0).as_ns() as f64 * share).round() as i64)
 }

@@ -4,7 +4,7 @@ mod tree;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use tree::{Table, Text};
+use tree::{Node, Text};
 
 use super::geometry::{MAX_CYLINDERS, MAX_SECTORS, MAX_SPARES};
 use super::{Key, KeyKind, SeekCurve, Spec, TwoPiece, Value, Zone};
@@ -20,11 +20,11 @@ pub fn parse(text: &str, file: &str) -> Result<Spec, InputError> {
 }
 
 /// Reads the keys of a table into `spec`, misspelt ones first: their values would seem missing.
-fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
+fn keys(table: &Node<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
     let names: Vec<&str> = keys.iter().map(Key::name).collect();
     table.only(&names)?;
     for key in keys {
-        let value = table.value(key.name());
+        let value = table.get(key.name());
         match (value.is_absent(), key.same_as) {
             (true, Some(other)) => {
                 let other = Key::find(other).and_then(|key| key.get(spec));
@@ -32,7 +32,7 @@ fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), 
             }
             (true, None) if !key.required => {}
             _ => match key.kind {
-                KeyKind::Table(inner) => self::keys(&value.table()?, inner, spec)?,
+                KeyKind::Table(inner) => self::keys(value.table()?, inner, spec)?,
                 _ => key.set(spec, read(&value, key.kind, spec)?),
             },
         }
@@ -41,23 +41,20 @@ fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), 
 }
 
 /// Reads a value of a kind; `spec` has what was read before it.
-fn read(value: &tree::Value<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputError> {
+fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputError> {
     let sector = Bytes(u64::from(spec.geometry.sector_bytes));
-    let sectors = |size: SectorCount| Value::Count(size.0);
     Ok(match kind {
         KeyKind::Text => Value::Text(tree::text(value)?),
         KeyKind::Flag => Value::Flag(tree::flag(value)?),
         KeyKind::Word(words) => Value::Word(tree::word(value, words)?),
         KeyKind::Count { min, max, .. } => Value::Count(tree::count(value, min..=max)?),
-        KeyKind::Size { min: 0 } => sectors(tree::size(value, sector)?),
-        KeyKind::Size { .. } => sectors(tree::some_size(value, sector)?),
+        KeyKind::Size { min } => Value::Count(tree::size(value, sector, min)?.0),
         KeyKind::Distance => Value::Count(tree::distance(value)?.into()),
-        KeyKind::Time { signed: false } => Value::Time(tree::time(value)?),
-        KeyKind::Time { signed: true } => Value::Time(tree::signed_time(value)?),
+        KeyKind::Time { signed } => Value::Time(tree::time_in(value, signed)?),
         KeyKind::Fraction => Value::Number(tree::fraction(value)?),
         KeyKind::Rotation => Value::Number(tree::period_ns(value)?),
         KeyKind::Policy => Value::Policy(tree::policy(value)?),
-        KeyKind::SeekCurve => Value::SeekCurve(curve(&value.table()?)?),
+        KeyKind::SeekCurve => Value::SeekCurve(curve(value.table()?)?),
         KeyKind::Zones => Value::Zones(zones(value, spec.geometry.cylinders)?),
         KeyKind::Table(_) => unreachable!("tables are read key by key"),
     })
@@ -69,7 +66,7 @@ pub struct Document<'a> {
     /// The specification as it was parsed.
     pub spec: Spec,
     text: Text<'a>,
-    tree: DeTable<'a>,
+    tree: DeValue<'a>,
 }
 
 impl<'a> Document<'a> {
@@ -80,40 +77,36 @@ impl<'a> Document<'a> {
     pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
         let tree = match DeTable::parse(text.text) {
-            Ok(tree) => tree.into_inner(),
+            Ok(tree) => DeValue::Table(tree.into_inner()),
             Err(error) => return Err(not_toml(text, &error)),
         };
-        let root = Table::root(text, &tree);
+        let root = Node::root(text, &tree);
         let mut spec = Spec::default();
         keys(&root, Spec::KEYS, &mut spec)?;
         if let Some((path, expected)) = spec.contradiction() {
-            return Err(root.value_at(&path)?.error(expected));
+            return Err(root.get_path(&path)?.error(expected));
         }
         Ok(Self { spec, text, tree })
     }
 
     /// Returns the error with the line of its field (`geometry.zones[3].spares`), or of its table.
     pub fn locate(&self, error: InputError) -> InputError {
-        let mut steps = error.field.split(['.', '[']);
-        let mut node = steps.next().and_then(|key| self.tree.get(key));
-        let mut offset = 0;
-        while let Some(found) = node {
-            offset = found.span().start;
-            node = steps.next().and_then(|step| step_into(found, step));
+        let (mut node, mut offset) = (&self.tree, 0);
+        for step in error.field.split(['.', '[']) {
+            let Some(next) = step_into(node, step) else {
+                break;
+            };
+            (node, offset) = (next.get_ref(), next.span().start);
         }
         self.text.error_at(offset, error)
     }
 }
 
 /// Returns one step down a path: a key of a table, or an index and the bracket after it.
-fn step_into<'t, 'a>(
-    node: &'t Spanned<DeValue<'a>>,
-    step: &str,
-) -> Option<&'t Spanned<DeValue<'a>>> {
-    match node.get_ref() {
-        DeValue::Table(table) => table.get(step),
-        DeValue::Array(array) => array.get(step.strip_suffix(']')?.parse::<usize>().ok()?),
-        _ => None,
+fn step_into<'t, 'a>(node: &'t DeValue<'a>, step: &str) -> Option<&'t Spanned<DeValue<'a>>> {
+    match step.strip_suffix(']') {
+        Some(index) => node.get(index.parse::<usize>().ok()?),
+        None => node.get(step),
     }
 }
 
@@ -124,7 +117,7 @@ fn not_toml(text: Text<'_>, error: &toml::de::Error) -> InputError {
     text.error_at(offset, error)
 }
 
-fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+fn curve(table: &Node<'_>) -> Result<SeekCurve, InputError> {
     if table.maybe("form", |_| Ok(()))?.is_none() {
         // Misspelt keys come first, as elsewhere: a user who guessed at them gave no form either.
         table.only(&[
@@ -141,18 +134,18 @@ fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
             "first_ms",
         ])?;
     }
-    let form = tree::word(&table.value("form"), &["two-piece", "table", "three-point"])?;
+    let form = tree::word(&table.get("form"), &["two-piece", "table", "three-point"])?;
     match form {
         "two-piece" => two_piece(table),
         "table" => {
             table.only(&["form", "cylinders_ms"])?;
-            points(&table.value("cylinders_ms")).map(SeekCurve::Table)
+            points(&table.get("cylinders_ms")).map(SeekCurve::Table)
         }
         _ => three_point(table),
     }
 }
 
-fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
     table.only(&[
         "form",
         "knee",
@@ -164,9 +157,9 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
         "first_ms",
     ])?;
     // Coefficients stay in milliseconds and unrounded: a slope is a few nanoseconds a cylinder.
-    let rate = |key, unit| tree::rate_ms(&table.value(key), unit);
+    let rate = |key, unit| tree::rate_ms(&table.get(key), unit);
     let piece = TwoPiece {
-        knee: tree::distance(&table.value("knee"))?,
+        knee: tree::distance(&table.get("knee"))?,
         short_ms: rate("short", "ms")?,
         short_sqrt_ms: rate("short_sqrt", "ms/sqrt(cylinder)")?,
         long_ms: rate("long", "ms")?,
@@ -187,11 +180,11 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
 }
 
 /// Distances must increase; measured times may decrease where the arm's control changes mode.
-fn points(value: &tree::Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
+fn points(value: &Node<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let expected = "pairs [distance in cylinders, time in ms], distances ascending";
     let mut before = 0;
     let points = tree::list(value, expected, |point| {
-        let distance = |v: &tree::Value<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
+        let distance = |v: &Node<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
             distance if distance > before => Ok(distance),
             _ => Err(v.error(format!("ascending distances: more than {before}"))),
         };
@@ -206,11 +199,11 @@ fn points(value: &tree::Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     Ok(points)
 }
 
-fn three_point(table: &Table<'_>) -> Result<SeekCurve, InputError> {
+fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
     table.only(&["form", "single", "average", "full"])?;
     let mut min = Span::ZERO;
     let mut ascending = |key| {
-        let value = table.value(key);
+        let value = table.get(key);
         let time = tree::time(&value)?;
         if time < min {
             return Err(value.error(format!("a time of {min} or more: a longer seek takes it")));
@@ -229,11 +222,11 @@ const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
 /// A place in a zone or on the disk, perhaps counted in tracks.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
-fn zones(value: &tree::Value<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
+fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
     let expected = "at least one [[geometry.zones]]";
     let mut first_free = 0;
     let zones = tree::list(value, expected, |element| {
-        let zone = zone(&element.table()?, first_free, cylinders)?;
+        let zone = zone(element.table()?, first_free, cylinders)?;
         first_free = zone.end_cylinder;
         Ok(zone)
     })?;
@@ -243,7 +236,7 @@ fn zones(value: &tree::Value<'_>, cylinders: u32) -> Result<Vec<Zone>, InputErro
     Ok(zones)
 }
 
-fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, InputError> {
+fn zone(table: &Node<'_>, first_free: u32, cylinders: u32) -> Result<Zone, InputError> {
     table.only(&[
         "cylinders",
         "sectors_per_track",
@@ -255,8 +248,8 @@ fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Inpu
         "slips",
         "defects",
     ])?;
-    let range = table.value("cylinders");
-    let cylinder = |v: &tree::Value<'_>| tree::count_u32(v, 0..=MAX_CYLINDERS);
+    let range = table.get("cylinders");
+    let cylinder = |v: &Node<'_>| tree::count_u32(v, 0..=MAX_CYLINDERS);
     let (first_cylinder, end_cylinder) =
         tree::pair(&range, "a pair: [first cylinder, end)", cylinder, cylinder)?;
     if first_cylinder < first_free || end_cylinder <= first_cylinder || end_cylinder > cylinders {
@@ -265,8 +258,8 @@ fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Inpu
              {cylinders} (geometry.cylinders)"
         )));
     }
-    let place = |v: &tree::Value<'_>| tree::count(v, 0..=LAST_PLACE);
-    let per_track = table.value("sectors_per_track");
+    let place = |v: &Node<'_>| tree::count(v, 0..=LAST_PLACE);
+    let per_track = table.get("sectors_per_track");
     let sectors_per_track = tree::count_u32(&per_track, 1..=MAX_SECTORS_PER_TRACK)?;
     Ok(Zone {
         first_cylinder,
@@ -296,19 +289,15 @@ fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Inpu
 }
 
 /// Reads places in ascending order: a place can slip only once.
-fn slips(value: &tree::Value<'_>) -> Result<Vec<u64>, InputError> {
-    let mut slips: Vec<u64> = Vec::new();
+fn slips(value: &Node<'_>) -> Result<Vec<u64>, InputError> {
+    let mut before = None;
     tree::list(value, "a list of slipped places", |place| {
         let slip = tree::count(place, 0..=LAST_PLACE)?;
-        match slips.last() {
-            Some(before) if slip <= *before => {
+        match before.replace(slip) {
+            Some(before) if slip <= before => {
                 Err(place.error(format!("ascending places: more than {before}")))
             }
-            _ => {
-                slips.push(slip);
-                Ok(())
-            }
+            _ => Ok(slip),
         }
-    })?;
-    Ok(slips)
+    })
 }

@@ -10,30 +10,25 @@ const MIN_SPANS: u64 = 512;
 /// The half-width of a 95 % confidence interval of the mean of a stationary series.
 ///
 /// # What it does
-///
 /// Cuts the series into 32 to 63 batches of equal length and treats their means as independent and
 /// normal, which they approach as batches become long compared to the series' memory. When there
 /// are 64, neighbours are joined and the length doubles, so that memory is constant and the length
 /// of the run need not be known. Only whole batches count for the variance.
 ///
 /// # Origin
-///
 /// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3),
 /// 1982: beyond 30 batches little is gained and the means become more dependent. Doubling: Yeh and
 /// Schmeiser, "Simulation output analysis via dynamic batch means", Winter Simulation Conference
 /// 2000. Departure: no test whether the means are in fact independent.
 ///
 /// # Cost
-///
 /// About seven instructions per span; 1 KiB.
 ///
 /// # When it is bad
-///
 /// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
 /// and meaningless beyond it, without a stationary mean: use replications there.
 ///
 /// # Example
-///
 /// ```
 /// use diskarm_core::stats::BatchMeans;
 /// use diskarm_core::units::Span;
@@ -192,7 +187,7 @@ pub fn t95_factor(degrees: u64) -> f64 {
 }
 
 /// Returns half the width of the mean's 95 % interval of normal values; `None` below two.
-pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
+pub fn half_width_95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }

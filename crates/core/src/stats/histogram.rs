@@ -11,27 +11,22 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 /// A histogram for percentiles, whose cells widen with the span.
 ///
 /// # What it does
-///
 /// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal cells. A
 /// quantile is the middle of its cell, so its error is at most 64 ns or 1/1024 (0.098 %), whichever
 /// is more. The shortest and longest spans are exact. Histograms merge without loss.
 ///
 /// # Origin
-///
 /// The cells are as in HdrHistogram (Gil Tene, 2012). Departures: no upper limit to configure,
 /// and quantiles are the middle of a cell instead of its upper end.
 ///
 /// # Cost
-///
 /// About twenty instructions per span. 4 KiB per doubling up to the longest span and 8 KiB below
 /// 131 µs: 44 KiB up to 67 ms, 72 KiB up to 8.6 s, at most 192 KiB.
 ///
 /// # When it is bad
-///
 /// Differences smaller than a cell are lost: [`SortedSpans`](super::SortedSpans) keep them.
 ///
 /// # Example
-///
 /// ```
 /// use diskarm_core::stats::Histogram;
 /// use diskarm_core::units::Span;

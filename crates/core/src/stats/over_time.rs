@@ -167,7 +167,6 @@ impl DiskMeter {
     }
 }
 
-/// Commands of one kind.
 #[derive(Clone, Debug, Default)]
 struct Inside {
     done: u64,
@@ -183,9 +182,7 @@ struct BatchMeter {
     busy: OverTime,
     began: Instant,
     ended: Instant,
-    /// Sum of the lengths of batches.
     total: Span,
-    /// Sum of the times between batches.
     between: Span,
 }
 

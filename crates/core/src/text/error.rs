@@ -146,10 +146,8 @@ pub fn line_of(text: &str, offset: usize) -> u64 {
 
 /// Returns the known name that differs in at most a third of its letters; two swapped count as one.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distances = known
-        .iter()
-        .map(|name| (strsim::osa_distance(written, name), *name));
-    let (distance, name) = distances.min()?;
+    let distance = |name: &&'k str| (strsim::osa_distance(written, name), *name);
+    let (distance, name) = known.iter().map(distance).min()?;
     (distance * 3 <= name.len()).then_some(name)
 }
 
@@ -173,10 +171,7 @@ mod tests {
         assert_eq!(InputError::message("not TOML").to_string(), "not TOML");
         let missing = InputError::missing("name", "a name").to_string();
         assert_eq!(missing, "name: found nothing, expected a name");
-    }
-
-    #[test]
-    fn a_key_of_several_lines_does_not_break_the_line() {
+        // Not even a key of several lines breaks the line.
         let error = InputError::new("gstf.a\nb", "1 c=2", "one value");
         let expected = "gstf.a\\nb: found \"1 c=2\", expected one value";
         assert_eq!(error.to_string(), expected);

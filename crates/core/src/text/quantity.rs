@@ -26,10 +26,7 @@ pub fn count(text: &str) -> Option<u64> {
     if !whole.split('_').all(is_group) || !is_digits(decimals) {
         return None;
     }
-    let zeros = exponent
-        .parse::<u32>()
-        .ok()?
-        .checked_sub(decimals.len() as u32)?;
+    let zeros = (exponent.parse::<u32>().ok()?).checked_sub(decimals.len() as u32)?;
     let digits: u64 = (whole.replace('_', "") + decimals).parse().ok()?;
     digits.checked_mul(10u64.checked_pow(zeros)?)
 }
@@ -166,14 +163,8 @@ mod tests {
         assert_eq!(span("1.5min"), Some(Span::from_ns(90_000_000_000)));
         assert_eq!(span("1h"), Some(Span::from_ns(3_600_000_000_000)));
         assert_eq!(time_s("1000000 h"), Some(3.6e9));
-    }
-
-    #[test]
-    fn half_written_times_are_not_times() {
-        let bad = [
-            "", "ms", "0.89", "1 m", "nan ms", "inf s", "1e3 ms", "3601 s", "1 ms x", "--1 ms",
-        ];
-        for text in bad {
+        let bad = ",ms,0.89,1 m,nan ms,inf s,1e3 ms,3601 s,1 ms x,--1 ms";
+        for text in bad.split(',') {
             assert_eq!(span(text), None, "{text}");
         }
     }

@@ -218,11 +218,6 @@ impl<D: Device> Faults<D> {
         self.live -= 1;
         Some(completion)
     }
-
-    fn take_retried(&mut self) -> Option<Completion> {
-        self.live -= 1;
-        self.retried.take()
-    }
 }
 
 impl<D: Device> Device for Faults<D> {
@@ -290,12 +285,9 @@ impl<D: Device> Device for Faults<D> {
             if !self.due.is_empty() {
                 return self.due.pop_front();
             }
-            if self
-                .retried
-                .as_ref()
-                .is_some_and(|retried| retried.at <= at)
-            {
-                return self.take_retried();
+            if let Some(retried) = self.retried.take_if(|retried| retried.at <= at) {
+                self.live -= 1;
+                return Some(retried);
             }
             let event = self.device.next_event();
             if event.is_some_and(|event| self.clock.outside(event) <= at) {

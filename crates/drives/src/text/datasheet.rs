@@ -62,8 +62,7 @@ impl Sectors {
     /// Returns the format with this name, in upper or lower case.
     pub fn from_name(word: &str) -> Option<Self> {
         let mut all = Self::WORDS.into_iter();
-        let found = all.find(|(known, _)| known.eq_ignore_ascii_case(word));
-        found.map(|(_, sectors)| sectors)
+        Some(all.find(|(known, _)| known.eq_ignore_ascii_case(word))?.1)
     }
 
     /// Returns the usual format: few drives of more than 4 TB have 512-byte sectors on the media.
@@ -74,7 +73,6 @@ impl Sectors {
         }
     }
 
-    /// Returns the bytes of a sector on the interface.
     fn bytes(self) -> u64 {
         match self {
             Self::Native512 | Self::Emulated512 => 512,
@@ -82,7 +80,6 @@ impl Sectors {
         }
     }
 
-    /// Returns the bytes of a sector on the media.
     fn physical_bytes(self) -> u64 {
         match self {
             Self::Native512 => 512,
@@ -90,7 +87,6 @@ impl Sectors {
         }
     }
 
-    /// Returns the number of interface sectors per sector on the media.
     fn in_physical(self) -> u64 {
         self.physical_bytes() / self.bytes()
     }
@@ -143,7 +139,6 @@ struct Figures {
     interface_per_s: Figure<f64>,
 }
 
-/// Seek times before a read.
 struct Seeks {
     single_ms: Figure<f64>,
     /// Over a third of the cylinders.
@@ -209,11 +204,8 @@ impl Datasheet {
         let cache = Figure::new(self.cache, Bytes(64 << 20));
         let min = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < min {
-            return wrong(
-                "cache",
-                size_text(cache.value),
-                &format!("{min} bytes or more"),
-            );
+            let expected = format!("{min} bytes or more");
+            return wrong("cache", size_text(cache.value), &expected);
         }
         let figures = Figures {
             sectors,
@@ -286,7 +278,6 @@ impl Datasheet {
         Ok(figures)
     }
 
-    /// Returns the error for a capacity that needs more tracks than the maximum.
     fn too_large(&self, expected: &str) -> InputError {
         InputError::new("capacity", &size_text(self.capacity), expected)
     }
@@ -347,6 +338,10 @@ impl Datasheet {
         let shown = |physical: u64| physical * sectors.value.in_physical();
         let on_surface = |zone: &Zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors);
         let held = zones.iter().map(on_surface).sum::<u64>() * u64::from(figures.surfaces.value);
+        let physical = match sectors.value {
+            Sectors::Emulated512 => format!("physical_sector = \"4 KiB\"{}\n", assumed(sectors)),
+            Sectors::Native512 | Sectors::Native4096 => String::new(),
+        };
         let _ = writeln!(
             text,
             "\n[geometry]\nsurfaces = {}{}\ncylinders = {}\nsectors = {}\nsector_bytes = {}{}\n{}\
@@ -358,11 +353,7 @@ impl Datasheet {
             shown(figures.capacity),
             sectors.value.bytes(),
             assumed(sectors),
-            match sectors.value {
-                Sectors::Emulated512 =>
-                    format!("physical_sector = \"4 KiB\"{}\n", assumed(sectors)),
-                Sectors::Native512 | Sectors::Native4096 => String::new(),
-            },
+            physical,
         );
         for (place, zone) in zones.iter().enumerate() {
             let _ = writeln!(
@@ -410,11 +401,7 @@ impl Datasheet {
             figure("interface", self.interface_per_s.map(mb)),
             figure("sectors", self.sectors.map(word)),
         ];
-        let given = given
-            .into_iter()
-            .flatten()
-            .collect::<Vec<String>>()
-            .join(";\n");
+        let given: Vec<String> = given.into_iter().flatten().collect();
         let inner = if figures.inner_per_s.is_given {
             "the rates of the data sheet"
         } else {
@@ -428,7 +415,7 @@ impl Datasheet {
              bytes on the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("A drive by its data sheet: {capacity}, {speed}")),
-            given,
+            given.join(";\n"),
             figures.sectors.value.physical_bytes(),
         )
     }
@@ -521,7 +508,6 @@ fn capacity(sold: Bytes) -> u64 {
     }
 }
 
-/// Returns the comment that marks an assumed value.
 fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }
@@ -563,11 +549,8 @@ pub fn parse_size(text: &str) -> Result<Bytes, &'static str> {
 /// # Errors
 /// A noun phrase that describes valid rates, if `text` is not one.
 pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
-    let rate = text
-        .trim_end()
-        .strip_suffix("/s")
-        .and_then(parse_bytes)
-        .filter(|rate| (1e3..1e12).contains(rate));
+    let bytes = text.trim_end().strip_suffix("/s").and_then(parse_bytes);
+    let rate = bytes.filter(|rate| (1e3..1e12).contains(rate));
     rate.ok_or(if text.trim_end().ends_with("b/s") {
         "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
     } else {
@@ -591,9 +574,7 @@ fn parse_bytes(text: &str) -> Option<f64> {
     };
     let number = prefix[..prefix.len() - usize::from(power > 0)].trim();
     // A decimal number has no exponent.
-    let is_plain = number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let decimal = || number.parse().ok().filter(|_| is_plain);
     let parsed = quantity::count(number).map(|n| n as f64).or_else(decimal);
     parsed.map(|number| number * f64::powi(base, power))

@@ -134,7 +134,7 @@ fn path(key: &Key) -> &'static str {
 
 /// Returns the tables of `keys`, each once and before the tables inside it.
 fn tables(keys: &[&'static Key]) -> Vec<&'static str> {
-    let mut tables: Vec<&'static str> = Vec::new();
+    let mut tables = Vec::new();
     for table in keys.iter().map(|key| path(key)) {
         if !tables.contains(&table) {
             tables.push(table);

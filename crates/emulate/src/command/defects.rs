@@ -14,24 +14,14 @@ use diskarm_wire::defect::{
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::{diagnostic, misplaced};
+use super::diagnostic;
 use crate::state::{Context, Start, invalid_field, list_length, too_few_data};
 
 pub(super) fn read_defect_data(
     command: &Command,
     context: &mut Context<'_>,
 ) -> Result<Start, Sense> {
-    let Command::ReadDefectData {
-        size,
-        primary,
-        grown,
-        format,
-        index,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ReadDefectData { size, primary, grown, format, index, length });
     let byte = if size == Size::Ten { 2 } else { 1 };
     let Some(each) = Address::length(format) else {
         return Err(invalid_field(byte, Some(2)));
@@ -48,14 +38,13 @@ pub(super) fn read_defect_data(
     let format = format as u8;
     let mut data = if size == Size::Ten {
         let length = u16::try_from(content.len()).map_err(|_| too_long())?;
-        Header10 {
+        let header = Header10 {
             primary,
             grown,
             format,
             length,
-        }
-        .emit()
-        .to_vec()
+        };
+        header.emit().to_vec()
     } else {
         let skipped = (index as usize).saturating_mul(each).min(content.len());
         content.drain(..skipped);
@@ -109,68 +98,40 @@ fn defect_addresses(
     let mut list = Vec::new();
     for unit in defective_units(layout, spec, which) {
         let at = layout.address(unit);
-        if is_block {
-            let block = layout.numbered(unit).map(|Lbn(block)| block);
-            list.extend(diagnostic::address(
-                layout,
-                context.state.block,
-                at,
-                block,
-                format,
-            ));
-            continue;
-        }
-        let Some(address) = diagnostic::address(layout, context.state.block, at, None, format)
-        else {
-            continue;
-        };
-        list.push(if spec.geometry.sparing == Sparing::TracksPerZone {
-            whole_track(address)
-        } else {
-            address
-        });
+        let block = layout.numbered(unit).filter(|_| is_block);
+        let block = block.map(|Lbn(block)| block);
+        let address = diagnostic::address(layout, context.state.block, at, block, format);
+        let is_track = !is_block && spec.geometry.sparing == Sparing::TracksPerZone;
+        list.extend(address.map(|address| {
+            if is_track {
+                whole_track(address)
+            } else {
+                address
+            }
+        }));
     }
     list
 }
 
 /// SBC-3: all ones in place of the sector or byte stand for the whole track.
-fn whole_track(address: Address) -> Address {
-    match address {
-        Address::PhysicalSector(mut place) => {
-            place.offset = u32::MAX;
-            Address::PhysicalSector(place)
-        }
-        Address::BytesFromIndex(mut place) => {
-            place.offset = u32::MAX;
-            Address::BytesFromIndex(place)
-        }
-        Address::ExtendedPhysicalSector(mut at) => {
+fn whole_track(mut address: Address) -> Address {
+    match &mut address {
+        Address::PhysicalSector(place) | Address::BytesFromIndex(place) => place.offset = u32::MAX,
+        Address::ExtendedPhysicalSector(at) | Address::ExtendedBytesFromIndex(at) => {
             at.place.offset = WHOLE_TRACK;
-            Address::ExtendedPhysicalSector(at)
         }
-        Address::ExtendedBytesFromIndex(mut at) => {
-            at.place.offset = WHOLE_TRACK;
-            Address::ExtendedBytesFromIndex(at)
-        }
-        block => block,
+        Address::ShortBlock(_) | Address::LongBlock(_) => {}
     }
+    address
 }
 
 /// Moves blocks to spares; they keep their data.
 pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReassignBlocks {
-        long_addresses,
-        long_list,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ReassignBlocks { long_addresses, long_list });
     context.writable()?;
     let blocks = listed_blocks(context, long_addresses, long_list)?;
-    for block in &blocks {
-        if *block >= context.state.blocks {
-            return Err(Sense::new(Key::IllegalRequest, Code::OUT_OF_RANGE));
-        }
+    if blocks.iter().any(|block| *block >= context.state.blocks) {
+        return Err(Sense::new(Key::IllegalRequest, Code::OUT_OF_RANGE));
     }
     for block in blocks {
         let none = Sense {
@@ -179,10 +140,8 @@ pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<S
         };
         let (layout, spec) = context.layout_and_spec().map_err(|_| none)?;
         let geometry = reassigned(&spec.geometry, layout, Lbn(block)).ok_or(none)?;
-        context
-            .device
-            .set_geometry(context.now, &geometry)
-            .map_err(|_| none)?;
+        let changed = context.device.set_geometry(context.now, &geometry);
+        changed.map_err(|_| none)?;
         context.state.generation = context.state.generation.wrapping_add(1);
     }
     Ok(Start::Done(Vec::new()))
@@ -200,12 +159,12 @@ fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<V
     let list = data
         .get(ReassignHeader::LENGTH..end)
         .ok_or(too_few_data())?;
-    let format = if long {
-        AddressFormat::LongBlock
+    let (format, each) = if long {
+        (AddressFormat::LongBlock, 8)
     } else {
-        AddressFormat::ShortBlock
+        (AddressFormat::ShortBlock, 4)
     };
-    if !list.len().is_multiple_of(if long { 8 } else { 4 }) {
+    if !list.len().is_multiple_of(each) {
         return Err(list_length());
     }
     let blocks = addresses(format, list).filter_map(|address| match address {
@@ -270,10 +229,8 @@ fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geomet
     let here = layout.unit_at(layout.pba(block))?;
     let mut pairs = pairs(geometry, layout);
     let defective_spares = defective_spares(geometry);
-    match pairs
-        .iter()
-        .position(|(from, to)| *to == here && from != to)
-    {
+    let is_here = |(from, to): &Pair| *to == here && from != to;
+    match pairs.iter().position(is_here) {
         Some(moved) => {
             let from = pairs[moved].0;
             pairs[moved].1 = layout.spare(from, &defective_spares)?;
@@ -288,11 +245,8 @@ fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geomet
 /// suffice; the rest stay reallocated.
 pub(super) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
-    let defective = pairs
-        .iter()
-        .map(|(from, _)| *from)
-        .chain(more.iter().copied());
-    let mut units: Vec<Unit> = defective.collect();
+    let defective = pairs.iter().map(|(from, _)| *from);
+    let mut units: Vec<Unit> = defective.chain(more.iter().copied()).collect();
     units.sort_unstable();
     units.dedup();
     let mut all = with_pairs(geometry, &[]);

@@ -12,31 +12,17 @@ use diskarm_wire::defect::{
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use crate::realism::Places;
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::SendDiagnostic {
-        self_test_code,
-        page_format,
-        self_test,
-        length,
-        ..
-    } = *command
-    else {
-        misplaced(command);
-    };
-    if self_test || self_test_code != 0 {
-        // Self-tests take no parameters and find nothing, since faults belong to the device.
-        return if length == 0 {
-            Ok(Start::Done(Vec::new()))
-        } else {
-            Err(invalid_field(3, None))
-        };
-    }
+    fields!(command => SendDiagnostic { self_test_code, page_format, self_test, length, .. });
+    // Self-tests take no parameters and find nothing, since faults belong to the device.
     if length == 0 {
         return Ok(Start::Done(Vec::new()));
+    }
+    if self_test || self_test_code != 0 {
+        return Err(invalid_field(3, None));
     }
     if !page_format {
         return Err(invalid_field(1, Some(4)));
@@ -45,9 +31,8 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
     let query = Translate::parse(page).map_err(|malformed| match malformed {
         Malformed::Short(_) => list_length(),
         Malformed::Code(_) => invalid_parameter(0, None),
-        Malformed::Format(_) if page[4] & !0x07 != 0 || is_unknown(page[4]) => {
-            invalid_parameter(4, Some(2))
-        }
+        // Addresses of vendor-specific formats and of unknown ones cannot be translated.
+        Malformed::Format(_) if page[4] > 5 => invalid_parameter(4, Some(2)),
         Malformed::Format(_) => invalid_parameter(5, Some(2)),
     })?;
     // An address that cannot be translated is refused immediately.
@@ -56,15 +41,8 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
     Ok(Start::Done(Vec::new()))
 }
 
-/// Returns true if addresses of a format cannot be translated.
-fn is_unknown(format: u8) -> bool {
-    !matches!(format & 0x07, 0..=5)
-}
-
 pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReceiveDiagnosticResults { page, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => ReceiveDiagnosticResults { page, length });
     let data = match page {
         Some(SUPPORTED_PAGES) => supported(context),
         Some(TRANSLATE) | None => {

@@ -10,7 +10,7 @@ use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
-use super::{defects, diagnostic, misplaced};
+use super::{defects, diagnostic};
 use crate::state::{
     Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
 };
@@ -32,15 +32,7 @@ struct Format {
 }
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::FormatUnit {
-        defects,
-        long_list,
-        complete,
-        interleave,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => FormatUnit { defects, long_list, complete, interleave });
     context.writable()?;
     if interleave > 1 {
         return Err(invalid_field(3, None));
@@ -198,11 +190,7 @@ impl Format {
             return context.now;
         };
         let tracks = u64::from(layout.cylinders()) * u64::from(layout.surfaces());
-        let passes = if self.list.disable_certification {
-            1
-        } else {
-            2
-        };
+        let passes = 1 + u64::from(!self.list.disable_certification);
         let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
         context.now + revolution * (tracks * passes)
     }

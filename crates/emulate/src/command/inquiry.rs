@@ -6,15 +6,12 @@ use diskarm_wire::report::{
 };
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use super::transfer::MAX_BLOCKS;
 use crate::mode::rotation_rate;
 use crate::state::{Context, Start, invalid_field};
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::Inquiry { page, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => Inquiry { page, length });
     let Some(page) = page else {
         return Ok(Start::data(standard(context), length.into()));
     };
@@ -27,9 +24,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         code: page,
         content: &content,
     };
-    let mut data = vec![0; 4 + content.len()];
-    page.emit(&mut data);
-    Ok(Start::data(data, length.into()))
+    Ok(Start::data(page.emit(), length.into()))
 }
 
 fn standard(context: &Context<'_>) -> Vec<u8> {
@@ -91,9 +86,7 @@ fn identification(context: &Context<'_>) -> Vec<u8> {
         kind: 1,
         name: &name,
     };
-    let mut data = vec![0; 4 + name.len()];
-    designator.emit(&mut data);
-    data
+    designator.emit()
 }
 
 fn limits(context: &Context<'_>) -> Vec<u8> {

@@ -4,7 +4,6 @@ use diskarm_wire::command::LogValues;
 use diskarm_wire::report::{ErrorCounter, Exceptions, LogHeader, LogParameter, log_page as page};
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use crate::state::{Context, ErrorCounts, Start, invalid_field};
 
 type Content = fn(&Context<'_>) -> Vec<u8>;
@@ -28,17 +27,7 @@ const COUNTER: u8 = 0x60;
 const LIST: u8 = 0x63;
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::LogSense {
-        save,
-        values,
-        page,
-        subpage,
-        pointer,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => LogSense { save, values, page, subpage, pointer, length });
     // Only current counts are available: counts are not saved and have no thresholds.
     if save {
         return Err(invalid_field(1, Some(0)));
@@ -62,10 +51,8 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         subpage: 0,
         length: content.len() as u16,
     };
-    Ok(Start::data(
-        [&header.emit()[..], &content].concat(),
-        length.into(),
-    ))
+    let data = [&header.emit()[..], &content].concat();
+    Ok(Start::data(data, length.into()))
 }
 
 /// Returns the parameters with codes of at least `pointer`; `None` if there are none.
@@ -83,16 +70,6 @@ fn from_parameter(page: u8, content: &[u8], pointer: u16) -> Option<Vec<u8>> {
     None
 }
 
-fn emit(parameters: &[LogParameter<'_>]) -> Vec<u8> {
-    let length = parameters.iter().map(|parameter| 4 + parameter.value.len());
-    let mut data = vec![0; length.sum()];
-    let mut at = 0;
-    for parameter in parameters {
-        at += parameter.emit(&mut data[at..]);
-    }
-    data
-}
-
 fn counters(context: &Context<'_>, errors: &ErrorCounts) -> Vec<u8> {
     let bytes = errors.blocks * context.state.block as u64;
     let counts = [
@@ -102,16 +79,15 @@ fn counters(context: &Context<'_>, errors: &ErrorCounts) -> Vec<u8> {
         (ErrorCounter::Bytes, bytes),
         (ErrorCounter::Uncorrected, errors.failed),
     ];
-    let values = counts.map(|(code, count)| (code, count.to_be_bytes()));
-    let parameters: Vec<_> = values
-        .iter()
-        .map(|(code, value)| LogParameter {
-            code: *code as u16,
+    let emit = |(code, count): (ErrorCounter, u64)| {
+        let parameter = LogParameter {
+            code: code as u16,
             control: COUNTER,
-            value,
-        })
-        .collect();
-    emit(&parameters)
+            value: &count.to_be_bytes(),
+        };
+        parameter.emit()
+    };
+    counts.into_iter().flat_map(emit).collect()
 }
 
 /// Reports no exceptions: faults are not predicted, and temperatures are not modelled.
@@ -121,9 +97,10 @@ fn exceptions(_: &Context<'_>) -> Vec<u8> {
         qualifier: 0,
         temperature: 0xff,
     };
-    emit(&[LogParameter {
+    let parameter = LogParameter {
         code: 0,
         control: LIST,
         value: &value.emit(),
-    }])
+    };
+    parameter.emit()
 }

@@ -5,7 +5,6 @@ use diskarm_wire::mode::{Header6, Header10, LongDescriptor, Page, ShortDescripto
 use diskarm_wire::sense::Code;
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use crate::mode;
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
@@ -13,18 +12,9 @@ use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length
 const ALL: (u8, u8) = (0x3f, 0xff);
 
 pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ModeSense {
-        size,
-        page,
-        subpage,
-        values,
-        no_block_descriptors,
-        long_addresses,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ModeSense {
+        size, page, subpage, values, no_block_descriptors, long_addresses, length
+    });
     if subpage != 0 && subpage != ALL.1 {
         return Err(invalid_field(3, None));
     }
@@ -58,10 +48,8 @@ pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result
         };
         header.emit().to_vec()
     };
-    Ok(Start::data(
-        [header, descriptor, pages].concat(),
-        length.into(),
-    ))
+    let data = [header, descriptor, pages].concat();
+    Ok(Start::data(data, length.into()))
 }
 
 /// Returns the block descriptor, which cannot be changed.
@@ -71,32 +59,21 @@ fn block_descriptor(context: &Context<'_>, long: bool, values: Values) -> Vec<u8
         _ => (context.state.blocks, context.state.block as u32),
     };
     if long {
-        return LongDescriptor {
+        let descriptor = LongDescriptor {
             blocks,
             block_bytes,
-        }
-        .emit()
-        .to_vec();
+        };
+        return descriptor.emit().to_vec();
     }
-    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-    ShortDescriptor {
-        blocks,
+    let descriptor = ShortDescriptor {
+        blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
         block_bytes,
-    }
-    .emit()
-    .to_vec()
+    };
+    descriptor.emit().to_vec()
 }
 
 pub(super) fn mode_select(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ModeSelect {
-        size,
-        page_format,
-        save,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ModeSelect { size, page_format, save, length });
     if length == 0 {
         return Ok(Start::Done(Vec::new()));
     }
@@ -117,26 +94,30 @@ pub(super) fn mode_select(command: &Command, context: &mut Context<'_>) -> Resul
 
 /// Checks the header and the block descriptor; returns the offset of the pages.
 fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<usize, Sense> {
-    let (header, length, long, reserved) = if size == Size::Six {
-        let header = Header6::parse(list).map_err(|_| list_length())?;
-        let descriptors = usize::from(header.descriptors_length);
-        let reserved = [(header.data_length, 0), (header.medium_type, 1)];
-        (Header6::LENGTH, descriptors, false, reserved)
+    // The offsets of the pages and of the fields depend on the size.
+    let (header, medium_byte, length_byte, fields) = if size == Size::Six {
+        let short = Header6::parse(list).map_err(|_| list_length())?;
+        let fields = Header10 {
+            data_length: short.data_length.into(),
+            medium_type: short.medium_type,
+            descriptors_length: short.descriptors_length.into(),
+            ..Header10::default()
+        };
+        (Header6::LENGTH, 1, 3, fields)
     } else {
-        let header = Header10::parse(list).map_err(|_| list_length())?;
-        let descriptors = usize::from(header.descriptors_length);
-        let set = u8::from(header.data_length != 0);
-        let reserved = [(set, 0), (header.medium_type, 2)];
-        (
-            Header10::LENGTH,
-            descriptors,
-            header.long_addresses,
-            reserved,
-        )
+        let fields = Header10::parse(list).map_err(|_| list_length())?;
+        (Header10::LENGTH, 2, 6, fields)
     };
-    if let Some((_, byte)) = reserved.into_iter().find(|(value, _)| *value != 0) {
-        return Err(invalid_parameter(byte, None));
+    if fields.data_length != 0 {
+        return Err(invalid_parameter(0, None));
     }
+    if fields.medium_type != 0 {
+        return Err(invalid_parameter(medium_byte, None));
+    }
+    let (length, long) = (
+        usize::from(fields.descriptors_length),
+        fields.long_addresses,
+    );
     let end = header + length;
     let each = if long {
         LongDescriptor::LENGTH
@@ -144,8 +125,7 @@ fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<u
         ShortDescriptor::LENGTH
     };
     if length != 0 && length != each {
-        let field = if size == Size::Six { 3 } else { 6 };
-        return Err(invalid_parameter(field, None));
+        return Err(invalid_parameter(length_byte, None));
     }
     let descriptor = list.get(header..end).ok_or(list_length())?;
     if length == 0 {
@@ -156,11 +136,8 @@ fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<u
         (descriptor.blocks, u64::MAX, descriptor.block_bytes)
     } else {
         let descriptor = ShortDescriptor::parse(descriptor).map_err(|_| list_length())?;
-        (
-            descriptor.blocks.into(),
-            u32::MAX.into(),
-            descriptor.block_bytes,
-        )
+        let all = u32::MAX.into();
+        (descriptor.blocks.into(), all, descriptor.block_bytes)
     };
     if blocks != 0 && blocks != all && blocks != context.state.blocks {
         return Err(invalid_parameter(header, None));

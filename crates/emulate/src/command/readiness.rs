@@ -6,10 +6,9 @@ use diskarm_core::units::Lbn;
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use super::transfer::address_byte;
 use crate::reservation::Access;
-use crate::state::{Action, Context, Start, Work, encode, invalid_field};
+use crate::state::{Action, Context, Start, Steps, Work, encode, invalid_field};
 
 pub(super) fn test_unit_ready(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     match context.state.start_required() {
@@ -20,9 +19,7 @@ pub(super) fn test_unit_ready(_: &Command, context: &mut Context<'_>) -> Result<
 
 /// Errors are reported with their commands, so this reports only unit attentions and readiness.
 pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::RequestSense { descriptor, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => RequestSense { descriptor, length });
     let sense = match context.state.nexuses[context.nexus].take_attention() {
         Some(code) => Sense::new(Key::UnitAttention, code),
         None => {
@@ -36,17 +33,9 @@ pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Res
 
 /// No parameter set has a spin-up time, so the medium reaches its speed immediately.
 pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::StartStopUnit {
-        immediate,
-        power_condition,
-        power_condition_modifier,
-        no_flush,
-        load_eject,
-        start,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => StartStopUnit {
+        immediate, power_condition, power_condition_modifier, no_flush, load_eject, start
+    });
     if power_condition_modifier != 0 {
         return Err(invalid_field(3, Some(3)));
     }
@@ -69,44 +58,21 @@ pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result
         context.state.stopped = !start;
         return Ok(Start::Done(Vec::new()));
     }
-    let flush = Flush {
-        stops: true,
-        served: false,
-    };
-    Ok(Start::immediate(flush, immediate))
+    Ok(Start::immediate(flush(true), immediate))
 }
 
 /// Flushes the write cache, and then may stop the medium.
-struct Flush {
-    stops: bool,
-    served: bool,
+fn flush(stops: bool) -> impl Work + 'static {
+    let first = Action::request(Op::Flush, Lbn(0), 0, false);
+    Steps::new(first, Vec::new(), move |context, _| {
+        context.state.stopped |= stops;
+        Ok(Action::Done(Vec::new()))
+    })
 }
 
 /// Flushes the whole write cache, regardless of the blocks in the command.
 pub(super) fn synchronize(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::SynchronizeCache {
-        size,
-        blocks,
-        immediate,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => SynchronizeCache { size, blocks, immediate });
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
-    let flush = Flush {
-        stops: false,
-        served: false,
-    };
-    Ok(Start::immediate(flush, immediate))
-}
-
-impl Work for Flush {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
-        if !self.served {
-            self.served = true;
-            return Ok(Action::request(Op::Flush, Lbn(0), 0, false));
-        }
-        context.state.stopped |= self.stops;
-        Ok(Action::Done(Vec::new()))
-    }
+    Ok(Start::immediate(flush(false), immediate))
 }

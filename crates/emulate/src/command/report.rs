@@ -1,26 +1,21 @@
 //! REPORT LUNS, REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS
 //! (SPC-4), and READ CAPACITY (SBC-3; PMI as in SCSI-2: the last block of a cylinder).
 
+use crate::realism::Places;
+use crate::state::{Context, Start, invalid_field};
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::OperationQuery;
 use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::report::{
-    Capacity10, Capacity16, OPERATION_MAX_LENGTH, TaskManagement, emit_operation, emit_operations,
-    emit_units, operations_length,
+    Capacity10, Capacity16, TaskManagement, emit_operation, emit_operations, emit_units,
 };
 use diskarm_wire::{Command, Sense};
-
-use super::misplaced;
-use crate::realism::Places;
-use crate::state::{Context, Start, invalid_field};
 
 /// Minimum allocation length of REPORT LUNS.
 const MIN_LENGTH: u32 = 16;
 
 pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReportLuns { select, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => ReportLuns { select, length });
     let units: &[u16] = match select {
         0 | 2 => &[0],
         // Well known ones only.
@@ -30,24 +25,14 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
     if length < MIN_LENGTH {
         return Err(invalid_field(6, None));
     }
-    let mut data = vec![0; 8 + 8 * units.len()];
-    emit_units(units, &mut data);
-    Ok(Start::data(data, length as usize))
+    Ok(Start::data(emit_units(units), length as usize))
 }
 
 pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReportSupportedOperationCodes {
-        timeouts,
-        query,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ReportSupportedOperationCodes { timeouts, query, length });
     let (code, action, form) = match query {
         OperationQuery::All => {
-            let mut data = vec![0; operations_length(OPERATIONS.len(), timeouts)];
-            emit_operations(OPERATIONS.iter(), timeouts, &mut data);
+            let data = emit_operations(OPERATIONS.iter(), timeouts);
             return Ok(Start::data(data, length as usize));
         }
         OperationQuery::Code(code) => (code, None, 1),
@@ -65,16 +50,12 @@ pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start
         None => true,
         Some(of) => action == Some(of.into()),
     });
-    let mut data = vec![0; OPERATION_MAX_LENGTH];
-    let written = emit_operation(operation, timeouts, &mut data);
-    data.truncate(written);
+    let data = emit_operation(operation, timeouts);
     Ok(Start::data(data, length as usize))
 }
 
 pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReportSupportedTaskManagementFunctions { extended, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => ReportSupportedTaskManagementFunctions { extended, length });
     if length < 4 {
         return Err(invalid_field(6, None));
     }
@@ -110,9 +91,7 @@ fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sens
 }
 
 pub(super) fn capacity10(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReadCapacity10 { at, partial } = *command else {
-        misplaced(command);
-    };
+    fields!(command => ReadCapacity10 { at, partial });
     let last = last_block(context, at.into(), partial)?;
     let capacity = Capacity10 {
         last: u32::try_from(last).unwrap_or(u32::MAX),
@@ -122,14 +101,7 @@ pub(super) fn capacity10(command: &Command, context: &mut Context<'_>) -> Result
 }
 
 pub(super) fn capacity16(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::ReadCapacity16 {
-        at,
-        partial,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => ReadCapacity16 { at, partial, length });
     let capacity = Capacity16 {
         last: last_block(context, at, partial)?,
         block_bytes: context.state.block as u32,

@@ -5,22 +5,19 @@
 use diskarm_wire::command::{ReserveIn, ReserveOut};
 use diskarm_wire::reservation::{
     Capabilities, FullStatus, Parameters, Reservation, emit_full_status, emit_keys,
-    emit_reservation, full_status_length,
+    emit_reservation,
 };
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
 use crate::reservation::{ReservationType, Reservations};
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
 /// Conflicts with any registration, and with a reservation by another initiator (SPC-4).
 pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
-    let other = reservations
-        .reserved
-        .is_some_and(|holder| holder != context.nexus);
-    if other || !reservations.registered.is_empty() {
+    let is_other = |holder| holder != context.nexus;
+    if reservations.reserved.is_some_and(is_other) || !reservations.registered.is_empty() {
         return Ok(Start::Conflict);
     }
     reservations.reserved = Some(context.nexus);
@@ -40,9 +37,7 @@ pub(super) fn release(_: &Command, context: &mut Context<'_>) -> Result<Start, S
 }
 
 pub(super) fn persistent_in(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::PersistentReserveIn { action, length } = *command else {
-        misplaced(command);
-    };
+    fields!(command => PersistentReserveIn { action, length });
     let reservations = &context.state.reservations;
     let generation = reservations.generation;
     let held = reservations.held.map(|(holder, kind)| Reservation {
@@ -57,16 +52,9 @@ pub(super) fn persistent_in(command: &Command, context: &mut Context<'_>) -> Res
     let data = match action {
         ReserveIn::ReadKeys => {
             let keys: Vec<u64> = reservations.registered.iter().map(|r| r.key).collect();
-            let mut data = vec![0; 8 + 8 * keys.len()];
-            emit_keys(generation, &keys, &mut data);
-            data
+            emit_keys(generation, &keys)
         }
-        ReserveIn::ReadReservation => {
-            let mut data = vec![0; 8 + Reservation::LENGTH];
-            let length = emit_reservation(generation, held.as_ref(), &mut data);
-            data.truncate(length);
-            data
-        }
+        ReserveIn::ReadReservation => emit_reservation(generation, held.as_ref()),
         ReserveIn::ReportCapabilities => capabilities().emit().to_vec(),
         ReserveIn::ReadFullStatus => full_status(context),
     };
@@ -104,21 +92,11 @@ fn full_status(context: &Context<'_>) -> Vec<u8> {
             (status, nexus.transport_id())
         })
         .collect();
-    let mut data = vec![0; full_status_length(&registrants)];
-    emit_full_status(reservations.generation, &registrants, &mut data);
-    data
+    emit_full_status(reservations.generation, &registrants)
 }
 
 pub(super) fn persistent_out(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::PersistentReserveOut {
-        action,
-        scope,
-        kind,
-        length,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => PersistentReserveOut { action, scope, kind, length });
     if action == ReserveOut::RegisterAndMove {
         return Err(invalid_field(1, Some(4)));
     }
@@ -174,10 +152,8 @@ fn execute(
         ReserveOut::Register | ReserveOut::RegisterAndIgnore => {
             let is_new = key != 0 && reservations.key(nexus).is_none();
             if is_new && reservations.registered.len() == Reservations::MAX {
-                return Err(Sense::new(
-                    Key::IllegalRequest,
-                    Code::REGISTRATION_RESOURCES,
-                ));
+                let code = Code::REGISTRATION_RESOURCES;
+                return Err(Sense::new(Key::IllegalRequest, code));
             }
             reservations.register(nexus, key, nexuses);
         }

@@ -2,12 +2,11 @@
 //! SEEK (SCSI-2).
 
 use diskarm_core::request::{Op, Request};
-use diskarm_core::units::{Lbn, SectorCount};
-use diskarm_wire::command::{Blocks, Caching, Size};
+use diskarm_core::units::Lbn;
+use diskarm_wire::command::{Blocks, Size};
 use diskarm_wire::{Command, Sense};
 
-use super::misplaced;
-use crate::state::{Action, Answer, Context, Operation, Start, Transfer, Work, invalid_field};
+use crate::state::{Action, Answer, Context, Operation, Start, Steps, Work, invalid_field};
 
 /// Maximum blocks of a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
@@ -40,97 +39,40 @@ pub(super) fn whole(context: &Context<'_>, count: u32) -> usize {
     count as usize * context.state.block
 }
 
-struct Read {
-    transfer: Transfer,
-    served: bool,
+/// Reads blocks from the store.
+pub(super) fn stored(context: &mut Context<'_>, at: Lbn, count: u32) -> Result<Vec<u8>, Sense> {
+    let mut data = vec![0; whole(context, count)];
+    context.state.store.read(at, &mut data)?;
+    Ok(data)
 }
 
 pub(super) fn read(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::Read {
-        size,
-        blocks,
-        caching,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => Read { size, blocks, caching });
     let at = checked(context, size, blocks)?;
     if blocks.count == 0 {
         return Ok(Start::Done(Vec::new()));
     }
-    let Caching {
-        force_unit_access, ..
-    } = caching;
-    Ok(Start::work(Read {
-        transfer: Transfer {
-            op: Op::Read,
-            at,
-            sectors: SectorCount(blocks.count.into()),
-            force_unit_access: force_unit_access || context.state.read_cache_disabled,
-        },
-        served: false,
+    let fresh = caching.force_unit_access || context.state.read_cache_disabled;
+    let first = Action::request(Op::Read, at, blocks.count.into(), fresh);
+    Ok(Start::steps(first, Vec::new(), move |context, _| {
+        stored(context, at, blocks.count).map(Action::Done)
     }))
 }
 
-impl Work for Read {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
-        let Transfer { at, sectors, .. } = self.transfer;
-        if !self.served {
-            self.served = true;
-            return Ok(Action::Wait(Operation::Transfer(self.transfer)));
-        }
-        let mut data = vec![0; sectors.0 as usize * context.state.block];
-        context.state.store.read(at, &mut data)?;
-        Ok(Action::Done(data))
-    }
-}
-
-struct Write {
-    transfer: Transfer,
-    data: Vec<u8>,
-    served: bool,
-}
-
 pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::Write {
-        size,
-        blocks,
-        caching,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => Write { size, blocks, caching });
     context.writable()?;
     let at = checked(context, size, blocks)?;
     if blocks.count == 0 {
         return Ok(Start::Done(Vec::new()));
     }
     let data = context.take(whole(context, blocks.count))?;
-    Ok(Start::work(Write {
-        transfer: Transfer {
-            op: Op::Write,
-            at,
-            sectors: SectorCount(blocks.count.into()),
-            force_unit_access: caching.force_unit_access,
-        },
-        data,
-        served: false,
-    }))
-}
-
-impl Work for Write {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
-        if !self.served {
-            self.served = true;
-            return Ok(Action::Wait(Operation::Transfer(self.transfer)));
-        }
-        context.state.store.write(self.transfer.at, &self.data)?;
+    let fua = caching.force_unit_access;
+    let first = Action::request(Op::Write, at, blocks.count.into(), fua);
+    Ok(Start::steps(first, data, move |context, data| {
+        context.state.store.write(at, data)?;
         Ok(Action::Done(Vec::new()))
-    }
-
-    fn data(&self) -> Vec<u8> {
-        self.data.clone()
-    }
+    }))
 }
 
 struct WriteSame {
@@ -141,14 +83,7 @@ struct WriteSame {
 }
 
 pub(super) fn write_same(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::WriteSame {
-        size,
-        blocks,
-        no_data,
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => WriteSame { size, blocks, no_data });
     context.writable()?;
     let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
     let count = match blocks.count {
@@ -190,23 +125,8 @@ impl Work for WriteSame {
 
 /// A read that goes no further than the buffer; blocks that do not fit are left out. It takes as
 /// long as a read, since the model moves no data from the media without the bus.
-struct PreFetch {
-    at: Lbn,
-    count: u64,
-    served: bool,
-    fits: bool,
-}
-
 pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::PreFetch {
-        size,
-        blocks,
-        immediate,
-        ..
-    } = *command
-    else {
-        misplaced(command);
-    };
+    fields!(command => PreFetch { size, blocks, immediate, .. });
     let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
     let count = match blocks.count {
         0 => context.state.blocks - at.0,
@@ -215,12 +135,15 @@ pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<S
     let buffer = context.device.spec().map(|spec| &spec.buffer);
     let room = buffer.map_or(0, |rules| if rules.caching { rules.segment.0 } else { 0 });
     let fits = count <= room && !context.state.read_cache_disabled;
-    let work = PreFetch {
-        at,
-        count: count.min(room.max(1)).min(MAX_BLOCKS.into()),
-        served: false,
-        fits,
-    };
+    let count = count.min(room.max(1)).min(MAX_BLOCKS.into());
+    let first = Action::request(Op::Read, at, count, false);
+    let work = Steps::new(first, Vec::new(), move |_, _| {
+        Ok(if fits {
+            Action::ConditionMet
+        } else {
+            Action::Done(Vec::new())
+        })
+    });
     Ok(match (immediate, fits) {
         (false, _) => Start::work(work),
         (true, true) => Start::Background(Box::new(work), Answer::ConditionMet),
@@ -228,41 +151,11 @@ pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<S
     })
 }
 
-impl Work for PreFetch {
-    fn next(&mut self, _: &mut Context<'_>) -> Result<Action, Sense> {
-        if !self.served {
-            self.served = true;
-            return Ok(Action::request(Op::Read, self.at, self.count, false));
-        }
-        Ok(if self.fits {
-            Action::ConditionMet
-        } else {
-            Action::Done(Vec::new())
-        })
-    }
-}
-
 /// Moves the arm and ends once it has settled. The unit waits for all other commands first.
-struct Seek {
-    arrived: bool,
-    at: Lbn,
-}
-
 pub(super) fn seek(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
-    let Command::Seek { size, at } = *command else {
-        misplaced(command);
-    };
-    let byte = address_byte(size);
-    let at = context.in_range(at, 1, byte)?;
-    Ok(Start::work(Seek { arrived: false, at }))
-}
-
-impl Work for Seek {
-    fn next(&mut self, _: &mut Context<'_>) -> Result<Action, Sense> {
-        if self.arrived {
-            return Ok(Action::Done(Vec::new()));
-        }
-        self.arrived = true;
-        Ok(Action::Wait(Operation::Seek(self.at)))
-    }
+    fields!(command => Seek { size, at });
+    let at = context.in_range(at, 1, address_byte(size))?;
+    let first = Action::Wait(Operation::Seek(at));
+    let end = |_: &mut Context<'_>, _: &[u8]| Ok(Action::Done(Vec::new()));
+    Ok(Start::steps(first, Vec::new(), end))
 }

@@ -76,11 +76,8 @@ impl<D: Backing> Unit<D> {
     }
 
     fn collect_persisted(&mut self) {
-        if let Some(persisted) = self
-            .device
-            .persisted(self.now)
-            .filter(|all| !all.is_empty())
-        {
+        let persisted = self.device.persisted(self.now);
+        if let Some(persisted) = persisted.filter(|all| !all.is_empty()) {
             self.state.store.persisted(&persisted);
         }
     }
@@ -184,16 +181,13 @@ impl<D: Backing> Unit<D> {
             return false;
         }
         let Transfer {
-            op,
-            at,
-            sectors,
-            force_unit_access,
+            op, at, sectors, ..
         } = transfer;
         if self.state.realism.adaptive_ratios && op.is_read() {
             adapt_watermark(&self.state, &mut self.device, self.now, at);
         }
         let request = Request {
-            force_unit_access,
+            force_unit_access: transfer.force_unit_access,
             ordering: self.slots[slot].attribute.ordering(),
             ..Request::new(slot as u64, op, at, sectors)
         };

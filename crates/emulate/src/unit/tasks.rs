@@ -241,9 +241,7 @@ impl<D: Backing> Unit<D> {
             assert_eq!(taken, Ok(()), "the device had this geometry before");
         }
         self.device = device;
-        for tasks in [&mut self.started, &mut self.chains, &mut self.ordered] {
-            *tasks = 0;
-        }
+        (self.started, self.chains, self.ordered) = (0, 0, 0);
         self.slots.clear();
         self.waiting.clear();
         self.stalled.clear();

@@ -105,8 +105,7 @@ impl Bench {
             subpage: None,
             content,
         };
-        let mut list = vec![0; 8 + 2 + content.len()];
-        page.emit(&mut list[8..]);
+        let list = [vec![0; 8], page.emit()].concat();
         let select = Command::ModeSelect {
             size: Size::Ten,
             page_format: true,

@@ -6,7 +6,7 @@ use diskarm_extract::{
     Data, HostDelay, NoisyTransport, Reply, SimulatedDrive, Transport, TransportError,
 };
 use diskarm_wire::Sense;
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::sense::{Code, Format, Key};
 
 /// A scenario of a run.
 pub struct Scenario {
@@ -114,14 +114,11 @@ impl Transport for Reticent {
         if command.first().is_none_or(is_known) {
             return self.drive.execute(command, data);
         }
-        let mut sense = vec![0; MAX_LENGTH];
         let refused = Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION);
-        let length = refused.emit(Format::Fixed, &mut sense);
-        sense.truncate(length);
         let now = self.drive.now();
         Ok(Reply {
             status: CHECK_CONDITION,
-            sense,
+            sense: refused.emit(Format::Fixed),
             transferred: 0,
             sent: now,
             ended: now,

@@ -18,14 +18,11 @@ use crate::{Disk, Error, Setup};
 
 /// A test vector avoids the cylinders of this many previous ones.
 const MAX_RECENT: usize = 80;
-/// Long enough to fill a segment by read-ahead and to flush the write cache.
-pub(super) const LONG: Span = Span::from_ns(250_000_000);
 /// Minimum deviation of completion times from the model's, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
 const BEGIN: Instant = Instant::from_ns(1_000_000_000);
 
-/// The observed execution of a test vector.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// Block of the initial read.
@@ -35,7 +32,6 @@ pub(super) struct Trial {
     pub commands: Vec<TimedCommand>,
 }
 
-/// A command with its observed times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedCommand {
     pub command: TestCommand,
@@ -65,15 +61,13 @@ impl Replay {
         }
     }
 
-    /// Returns the predicted completion of a command sent at `sent`.
     pub fn serve(&mut self, command: &TestCommand, sent: f64) -> f64 {
         let op = match command.access {
             Access::Read => Op::Read,
             Access::Write => Op::Write,
         };
         let sectors = SectorCount(u64::from(command.sectors));
-        let mut request = Request::new(0, op, command.at, sectors);
-        request.force_unit_access = command.force_unit_access;
+        let request = Request::new(0, op, command.at, sectors);
         let arrived = Instant::from_ns((sent - self.shift).max(0.0) as u64);
         self.ended = self.core.serve_alone(request, arrived.max(self.ended)).at;
         self.ended.as_ns() as f64 + self.shift
@@ -89,7 +83,6 @@ pub(super) struct Context<'a, 'd> {
     /// Known properties of the drive and the current best hypothesis about its buffer.
     pub believed: Spec,
     pub trials: Vec<Trial>,
-    /// True if test vectors may write.
     pub writes: bool,
     /// True if a write was observed to end before reaching the media.
     pub absorbs_writes: bool,
@@ -100,8 +93,7 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that may be in the buffer. The model does not know of them, so that later
-    /// test vectors must avoid them.
+    /// Runs of blocks that may be in the buffer, which the model does not know.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -111,7 +103,6 @@ impl<'a, 'd> Context<'a, 'd> {
         setup: &Setup<'a>,
         known: &Spec,
         writes: bool,
-        seed: u64,
     ) -> Result<Self, Error> {
         let cylinders = setup.layout.cylinders();
         if cylinders < MIN_CYLINDERS {
@@ -121,7 +112,7 @@ impl<'a, 'd> Context<'a, 'd> {
         }
         let layout = Layout::new(&known.geometry)
             .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
-        let pairs = setup.pairs(disk, seed)?;
+        let pairs = setup.pairs(disk)?;
         let margin = span((pairs.clock.tolerance() / 24.0).clamp(10_000.0, 30_000.0));
         let split_model = SplitModel::new(known, layout, margin);
         Ok(Self {
@@ -157,7 +148,6 @@ impl<'a, 'd> Context<'a, 'd> {
         deviation + 5_000.0 * blocks.min(16.0) + rate * blocks
     }
 
-    /// Returns a model of the drive with this specification.
     pub fn model(&self, spec: &Spec) -> Core {
         Core::with_mechanism(spec, self.mechanism.clone())
     }
@@ -217,14 +207,12 @@ impl<'a, 'd> Context<'a, 'd> {
         area
     }
 
-    /// Returns the service time of a one-block read hit in nanoseconds.
     fn hit_ns(&self) -> f64 {
         let o = &self.believed.overheads;
         let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
         hit.as_ns() as f64
     }
 
-    /// Returns true if the buffer has served a read.
     pub fn has_hits(&self) -> bool {
         !self.hits.is_empty()
     }
@@ -242,8 +230,7 @@ impl<'a, 'd> Context<'a, 'd> {
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
-    /// Runs a test vector if it can avoid the blocks that earlier ones left in the buffer. Returns
-    /// `None` if it cannot, or if its initial read was not served by the media.
+    /// Runs a test vector if it can avoid what earlier ones left in the buffer; see [`Self::run`].
     pub fn run_undisturbed(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
         match self.avoid_cached(vector) {
             Some(vector) => self.run(&vector),
@@ -270,14 +257,7 @@ impl<'a, 'd> Context<'a, 'd> {
             self.note_cached(command.at, command.sectors);
             self.wait(command);
             let TestCommand { at, sectors, .. } = *command;
-            let disk = &mut *self.pairs.disk;
-            let times = match (command.access, command.force_unit_access) {
-                (Access::Read, false) => disk.read(at, sectors)?,
-                (Access::Read, true) => disk.read_media(at, sectors)?,
-                (Access::Write, false) => disk.write(at, sectors)?,
-                (Access::Write, true) => disk.write_media(at, sectors)?,
-            };
-            self.pairs.record(command.access, at, sectors, &times);
+            let times = self.pairs.send_buffered(command.access, at, sectors)?;
             trial.commands.push(TimedCommand {
                 command: *command,
                 sent: times.sent.as_ns() as f64,
@@ -342,8 +322,7 @@ impl<'a, 'd> Context<'a, 'd> {
         self.is_hit(&mut make)
     }
 
-    /// Searches for the largest_passing number from 1 below `end` whose test vector ends with a
-    /// hit, given that all smaller ones do; 0 if there is none.
+    /// Returns the largest number below `end` whose test vector ends with a hit, or 0.
     pub fn largest_passing(
         &mut self,
         end: u64,
@@ -379,14 +358,12 @@ impl<'a, 'd> Context<'a, 'd> {
         Lbn(blocks / 4 + self.below(blocks / 2))
     }
 
-    /// Returns true if some of these blocks may be in the buffer.
     fn may_be_cached(&self, at: Lbn, sectors: u16) -> bool {
         let overlaps =
             |(first, end): &(u64, u64)| *first < at.0 + u64::from(sectors) && at.0 < *end;
         self.cached_runs.iter().any(overlaps)
     }
 
-    /// Notes which blocks may be in the buffer after a command.
     fn note_cached(&mut self, at: Lbn, sectors: u16) {
         let buffer = &self.believed.buffer;
         let track = self.pairs.layout.extent(at).sectors.0;
@@ -445,15 +422,13 @@ fn without_mechanism(known: &Spec) -> Spec {
 /// A way to split measured times between commands and the mechanism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TimeSplit {
-    /// True if transfers continue to the next track without losing a revolution, so that a part of
-    /// the head switch is settling.
+    /// True if transfers continue to the next track while the head still settles.
     pub continues_unsettled: bool,
     /// Settling time on a track, as part of seeks instead of commands.
     pub settle: Span,
 }
 
 impl TimeSplit {
-    /// Converts overheads from the previous split to this one.
     pub fn overheads(self, overheads: &Overheads, previous: Self) -> Overheads {
         let mut overheads = overheads.clone();
         let less = self.settle - previous.settle;
@@ -542,7 +517,6 @@ impl SplitModel {
     }
 }
 
-/// Makes all seeks longer by `by`.
 fn lengthen_seeks(spec: &mut Spec, by: Span) {
     let mechanics = &mut spec.mechanics;
     for curve in std::iter::once(&mut mechanics.seek).chain(&mut mechanics.write_seek) {

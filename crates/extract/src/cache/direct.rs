@@ -35,15 +35,15 @@
 use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
-use super::context::{Context, LONG, Replay};
+use super::context::{Context, Replay};
 use super::vector::{Area, TestVector};
 use crate::clock::Access;
+use crate::pairs::LONG;
 use crate::{Effort, Error};
 
 /// Maximum distance of read-ahead and size of a segment, in blocks.
 const MAX_BLOCKS: u64 = 8192;
 
-/// Maximum number of segments.
 const MAX_SEGMENTS: u64 = 128;
 
 /// Test vectors that must agree.
@@ -80,8 +80,7 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     Ok(())
 }
 
-/// Appends a read of `sectors` blocks that starts read-ahead, preceded by another read if the drive
-/// reads ahead only in a sequential run.
+/// Appends a read that starts read-ahead, after another one if that takes a sequential run.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
     if context.believed.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);
@@ -101,7 +100,6 @@ fn read_after_read(context: &mut Context<'_, '_>, in_run: bool) -> TestVector {
     vector.read(at, 1).probe(at + SectorCount(1), rest)
 }
 
-/// Determines where read-ahead stops.
 fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> {
     let cross = |context: &mut Context<'_, '_>, last: bool| {
         let Area { first, tracks } = context.area(0, last);
@@ -143,7 +141,6 @@ fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector,
     (vector, tracks[2])
 }
 
-/// Searches for the maximum read-ahead in blocks.
 fn read_ahead_distance(context: &mut Context<'_, '_>, scheme: ReadAhead) -> Result<u64, Error> {
     // Areas in zone 0 have that much room before the end of the disk.
     let max = MAX_BLOCKS.min(context.pairs.layout.sectors().0 / 2);
@@ -167,7 +164,6 @@ fn read_ahead_distance(context: &mut Context<'_, '_>, scheme: ReadAhead) -> Resu
     Ok(plain.max(further))
 }
 
-/// Measures number and size of the segments.
 pub(super) fn measure_segments(context: &mut Context<'_, '_>) -> Result<(), Error> {
     if !context.believed.buffer.caching {
         return Ok(());
@@ -272,14 +268,12 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
     Ok(sent == DEFERRED_VECTORS)
 }
 
-/// The number of reads that should be hits, and of those that failed to be.
 #[derive(Default)]
 pub(super) struct FailureCount {
     pub failed: u32,
     pub tried: u32,
 }
 
-/// Measures how often read-ahead fails.
 pub(super) fn measure_failures(
     context: &mut Context<'_, '_>,
     effort: Effort,

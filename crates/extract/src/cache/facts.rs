@@ -3,13 +3,11 @@
 use diskarm_core::spec::{Buffer, DeliveredBlocks, Key, ReadAhead, Spec, Value, WriteCache};
 use serde::{Deserialize, Serialize};
 
-/// A key of the specification that is measured.
 pub(super) struct BufferKey {
     pub path: &'static str,
     pub needs_writes: bool,
     /// Returns the reason why the key has no effect on a drive with such a buffer, if it has none.
     pub irrelevant: fn(&Buffer) -> Option<&'static str>,
-    /// The reason given when no test determines the value.
     pub undetermined_reason: &'static str,
 }
 
@@ -47,10 +45,8 @@ const fn read(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str
 
 const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str>) -> BufferKey {
     BufferKey {
-        path,
         needs_writes: true,
-        irrelevant,
-        undetermined_reason: INDISTINGUISHABLE,
+        ..read(path, irrelevant)
     }
 }
 
@@ -150,19 +146,16 @@ pub(super) const KEYS: [BufferKey; 29] = [
     },
 ];
 
-/// The result for a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     Found {
         #[serde(with = "crate::serial::value")]
         value: Value,
-        /// Trials that support the value.
         agreed: u32,
         /// Trials that support this or another value.
         trials: u32,
     },
-    /// No test determines the value.
     NotDeterminable {
         /// A value with which a model behaves like the drive.
         #[serde(with = "crate::serial::maybe_value")]
@@ -174,23 +167,19 @@ pub enum Finding {
 /// The path of a key. An alias, because serde would borrow a `&str` field from its input.
 type Path = &'static str;
 
-/// A measured property of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Path of the key.
-    #[serde(with = "crate::serial::path")]
+    #[serde(deserialize_with = "crate::serial::path")]
     pub key: Path,
     pub finding: Finding,
 }
 
-/// The measured properties of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub facts: Vec<Fact>,
 }
 
 impl Facts {
-    /// Copies the results to a specification.
     pub fn describe(&self, spec: &mut Spec) {
         for fact in &self.facts {
             let value = match &fact.finding {

@@ -139,7 +139,6 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
     is_possible.then_some(spec)
 }
 
-/// Returns hypotheses of the bus transfer time, if it could not be measured.
 fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
     let is_unknown = believed.bus.read_sector == Span::ZERO;
     let rates = RATES_US.iter().filter(move |_| is_unknown);
@@ -166,7 +165,6 @@ const RATES_US: [f64; 12] = [
     5.0, 7.0, 10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 112.0, 160.0, 224.0,
 ];
 
-/// Returns other values of a key.
 fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
     let now = key.get(spec);
     let mut values = match (key.kind, &now) {
@@ -198,7 +196,6 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
     values
 }
 
-/// Returns other counts, of at least `min`.
 fn counts(now: u64, min: u64, small: bool) -> impl Iterator<Item = u64> {
     // Steps up to half of the count.
     let powers = if small { 16 } else { 1 };
@@ -209,7 +206,6 @@ fn counts(now: u64, min: u64, small: bool) -> impl Iterator<Item = u64> {
     others.filter(move |other| *other >= min && *other != now)
 }
 
-/// Changes keys that depend on the changed one.
 fn apply_dependencies(spec: &mut Spec, before: &Spec) {
     let (new, old) = (&mut spec.buffer, &before.buffer);
     if new.dedicated_write_segment != old.dedicated_write_segment {
@@ -293,7 +289,6 @@ fn pairwise_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
     hypotheses
 }
 
-/// Changes the read-ahead scheme together with its condition.
 fn push_read_ahead(believed: &Spec, push: &mut Push<'_>) {
     let schemes = [
         ReadAhead::TrackEnd,
@@ -314,7 +309,6 @@ fn push_read_ahead(believed: &Spec, push: &mut Push<'_>) {
     }
 }
 
-/// Changes sizes of segments and read-ahead, in ascending order.
 fn push_sizes(believed: &Spec, push: &mut Push<'_>) {
     let buffer = &believed.buffer;
     let known = [buffer.segment, buffer.read_ahead_max, buffer.read_ahead_min];

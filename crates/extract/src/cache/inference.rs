@@ -36,22 +36,17 @@ use super::selection::{Selection, random_vector, select_vectors};
 use super::vector::TestVector;
 use crate::{Effort, Error};
 
-/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 60;
 
-/// Random test vectors of a check.
 const CHECK_VECTORS: usize = 30;
 
 /// Attempts to distinguish two hypotheses whose predictions differ only with some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
-/// Maximum number of checks.
 const MAX_CHECKS: usize = 4;
 
-/// Number of hypotheses in the beam.
 const BEAM_WIDTH: usize = 8;
 
-/// Maximum number of changes.
 const BEAM_DEPTH: usize = 3;
 
 /// Number of failed searches after which no more are made.
@@ -75,7 +70,6 @@ const FAILURE_DEVIATIONS: f64 = 16.0;
 /// The certainty of the value of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verdict {
-    /// Trials that support the value.
     pub agreed: u32,
     /// Trials that support this or another value.
     pub trials: u32,
@@ -158,7 +152,6 @@ struct Undistinguished {
     hypotheses: Vec<Hypothesis>,
     /// Number of attempts to distinguish a hypothesis, by its label.
     attempts: BTreeMap<String, usize>,
-    /// Open hypotheses with two changes.
     pairs: Vec<Hypothesis>,
 }
 
@@ -186,7 +179,6 @@ impl Undistinguished {
         }
     }
 
-    /// Removes these hypotheses from `open`.
     fn remove_from(&self, mut open: Vec<Hypothesis>) -> Vec<Hypothesis> {
         let is_known = |label: &str| self.hypotheses.iter().any(|known| known.label == label);
         open.retain(|hypothesis| !is_known(&hypothesis.label));
@@ -238,7 +230,6 @@ fn open_pairs(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> V
     pairs
 }
 
-/// Searches for the hypothesis that fits the trials best.
 fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
     climb(context);
     while beam_search(context, history) {
@@ -268,8 +259,7 @@ fn climb(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns the best hypothesis; among equally good values of a key, the middle one, which test
-/// vectors will distinguish from those on both sides.
+/// Returns the best hypothesis; of equally good values of a key, the middle one.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
     let (min, best) = better.iter().min_by(by_margin)?;
@@ -414,7 +404,6 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
     false
 }
 
-/// Changes the split of times if that improves the fit.
 fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     let current = context.split();
     let (mut min, mut best) = (-1.0, None);
@@ -433,7 +422,6 @@ fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     best.is_some()
 }
 
-/// The trials by which hypotheses are compared.
 struct Sample {
     unexplained: Vec<usize>,
     others: Vec<usize>,
@@ -443,7 +431,7 @@ impl Sample {
     fn new(context: &Context<'_, '_>, baseline: &Baseline, mut unexplained: Vec<usize>) -> Self {
         let [max_odd, max_others] = SAMPLE_SIZES;
         let mut others = Vec::from_iter(0..context.trials.len());
-        others.retain(|trial| !baseline.fails(*trial));
+        others.retain(|trial| !baseline.0[*trial].fails);
         // Prefer short vectors, and new ones.
         let effort = |trial: &usize| context.trials[*trial].commands.len() / 8;
         for trials in [&mut unexplained, &mut others] {
@@ -458,8 +446,7 @@ impl Sample {
         }
     }
 
-    /// Returns the misfit of a hypothesis; `None` if that exceeds `max`, or if it explains none of
-    /// the unexplained trials better.
+    /// Returns the misfit; `None` above `max`, or if no unexplained trial is explained better.
     fn score(
         &self,
         context: &Context<'_, '_>,
@@ -473,7 +460,7 @@ impl Sample {
         let mut improves = false;
         for &trial in &self.unexplained {
             let misfit = misfit(trial);
-            improves |= misfit < baseline.sum(trial) - MAX_EVIDENCE / 2.0;
+            improves |= misfit < baseline.0[trial].sum - MAX_EVIDENCE / 2.0;
             sum += misfit;
         }
         if !improves {
@@ -489,24 +476,20 @@ impl Sample {
     }
 }
 
-/// The misfit of a model with a trial.
 #[derive(Clone, Copy, Debug)]
 struct Misfit {
     /// Sum of squared deviations; a failed prediction dominates it.
     pub sum: f64,
-    /// True if a prediction failed.
     pub fails: bool,
 }
 
 impl Misfit {
-    /// Computes the misfit. If it fails, also tries slightly shifted times, as a small error
-    /// decides whether a sector is reached in time.
+    /// Also tries slightly shifted times: a small error decides whether a sector is reached.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
-        let exact = Self::shifted(context, model, trial, 0.0);
-        if !exact.fails {
-            return exact;
+        let mut best = Self::shifted(context, model, trial, 0.0);
+        if !best.fails {
+            return best;
         }
-        let mut best = exact;
         for shift in [-MODEL_ERROR_NS, MODEL_ERROR_NS] {
             let other = Self::shifted(context, model, trial, shift);
             if other.sum < best.sum {
@@ -516,7 +499,6 @@ impl Misfit {
         best
     }
 
-    /// Computes the misfit if commands arrive later by `shift`.
     fn shifted(context: &Context<'_, '_>, model: &Core, trial: &Trial, shift: f64) -> Self {
         let mut replay = Replay::new(model, trial.first, trial.began);
         let mut sum = 0.0;
@@ -546,41 +528,31 @@ impl Baseline {
         Self(context.trials.iter().map(misfit).collect())
     }
 
-    fn sum(&self, trial: usize) -> f64 {
-        self.0[trial].sum
-    }
-
-    fn fails(&self, trial: usize) -> bool {
-        self.0[trial].fails
-    }
-
     fn unexplained(&self) -> Vec<usize> {
         let all = 0..self.0.len();
-        all.filter(|trial| self.fails(*trial)).collect()
+        all.filter(|&trial| self.0[trial].fails).collect()
     }
 
     /// Returns by how much another model fits a trial worse; 0 if neither explains the trial.
     fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
-        if misfit.fails && self.fails(trial) {
+        if misfit.fails && self.0[trial].fails {
             return 0.0;
         }
-        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+        (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
     /// Like [`Self::margin`], but prefers a prediction that fails later in the trial.
     fn advance(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
-        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+        (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
-    /// Returns [`Self::margin`] of each trial.
     fn margins(&self, context: &Context<'_, '_>, other: &Core) -> impl Iterator<Item = f64> {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the newest
-    /// ones, which were made to refute the remaining hypotheses.
+    /// Returns true if a hypothesis is not refuted. Compares `first`, then the newest trials.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let max = REFUTATION + 2.0 * MAX_EVIDENCE;

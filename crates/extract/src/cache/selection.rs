@@ -10,19 +10,15 @@ use super::hypotheses::Hypothesis;
 use super::vector::{Area, Delay, TestVector};
 use crate::clock::Access;
 
-/// Test vectors generated in a round.
 const POOL_SIZE: usize = 1200;
 
-/// Maximum number of commands replayed in a round.
 const MAX_COMMANDS: usize = 600_000;
 
 /// Completion of the initial read in model time, in nanoseconds.
 const START: f64 = 1e9;
 
-/// Typical, short and long host delays in nanoseconds.
 const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
 
-/// Test vectors that distinguish hypotheses from the best one.
 pub(super) struct Selection {
     pub vectors: Vec<TestVector>,
     /// Hypotheses for which no vector was found.
@@ -38,65 +34,64 @@ pub(super) fn select_vectors(
     each: usize,
 ) -> Selection {
     let believed = context.model(&context.believed);
-    let models = open
-        .iter()
-        .map(|hypothesis| context.model(&hypothesis.spec));
-    let models: Vec<Core> = models.collect();
-    let mut missing = vec![each; open.len()];
-    let mut uncertain_vectors = vec![Vec::new(); open.len()];
+    let target = |hypothesis| Target {
+        hypothesis,
+        model: context.model(&hypothesis.spec),
+        missing: each,
+        uncertain: Vec::new(),
+    };
+    let mut targets: Vec<Target<'_>> = open.iter().map(target).collect();
     let mut vectors = Vec::new();
     let mut commands_left = MAX_COMMANDS;
     for _ in 0..POOL_SIZE {
         let vector = random_vector(context, open);
-        let tested = missing.iter().filter(|missing| **missing > 0).count() + DELAYS.len();
+        let tested = targets.iter().filter(|target| target.missing > 0).count() + DELAYS.len();
         commands_left = commands_left.saturating_sub(tested * (vector.commands.len() + 1));
         let timelines = DELAYS.map(|delay| timeline(&believed, &vector, delay));
         let mut is_selected = false;
-        for ((model, missing), uncertain_vectors) in
-            models.iter().zip(&mut missing).zip(&mut uncertain_vectors)
-        {
-            if *missing == 0 {
-                continue;
-            }
-            let differs = |timeline: &Vec<_>| is_distinguishable(context, model, &vector, timeline);
-            let count = timelines
-                .iter()
-                .filter(|timeline| differs(timeline))
-                .count();
+        for target in targets.iter_mut().filter(|target| target.missing > 0) {
+            let differs =
+                |timeline: &&Vec<_>| is_distinguishable(context, &target.model, &vector, timeline);
+            let count = timelines.iter().filter(differs).count();
             if count == DELAYS.len() {
-                *missing -= 1;
+                target.missing -= 1;
                 is_selected = true;
-            } else if count > 0 && uncertain_vectors.len() < DELAYS.len() * each {
-                uncertain_vectors.push(vector.clone());
+            } else if count > 0 && target.uncertain.len() < DELAYS.len() * each {
+                target.uncertain.push(vector.clone());
             }
         }
         if is_selected {
             vectors.push(vector);
         }
-        if commands_left == 0 || missing.iter().all(|missing| *missing == 0) {
+        if commands_left == 0 || targets.iter().all(|target| target.missing == 0) {
             break;
         }
     }
     let (mut indistinguishable, mut uncertain) = (Vec::new(), Vec::new());
-    for ((hypothesis, missing), uncertain_vectors) in
-        open.iter().zip(missing).zip(uncertain_vectors)
-    {
-        if missing < each {
-            continue;
-        }
-        let list = if uncertain_vectors.is_empty() {
+    for target in targets.into_iter().filter(|target| target.missing >= each) {
+        let list = if target.uncertain.is_empty() {
             &mut indistinguishable
         } else {
             &mut uncertain
         };
-        list.push(hypothesis.clone());
-        vectors.extend(uncertain_vectors);
+        list.push(target.hypothesis.clone());
+        vectors.extend(target.uncertain);
     }
     Selection {
         vectors,
         indistinguishable,
         uncertain,
     }
+}
+
+/// An open hypothesis in a round.
+struct Target<'h> {
+    hypothesis: &'h Hypothesis,
+    model: Core,
+    /// Number of vectors still needed.
+    missing: usize,
+    /// Vectors with which the predictions differ for some host delays.
+    uncertain: Vec<TestVector>,
 }
 
 /// Predicts when the commands of a vector are sent and end, with this host delay.
@@ -115,7 +110,6 @@ fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     times
 }
 
-/// Returns true if the predictions of another model differ measurably from `timeline`.
 fn is_distinguishable(
     context: &Context<'_, '_>,
     other: &Core,
@@ -130,7 +124,6 @@ fn is_distinguishable(
     })
 }
 
-/// The state from which random test vectors are generated.
 struct Generation {
     area: Area,
     /// Blocks of earlier commands.
@@ -140,8 +133,7 @@ struct Generation {
     read_segments: u64,
 }
 
-/// Generates a random test vector of reads, and of writes if permitted, of sizes that are critical
-/// for the best hypothesis or for one of the `others`.
+/// Generates a random test vector of sizes that are critical for the best or another hypothesis.
 pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
     let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
     let area = context.area(zone, last);
@@ -166,7 +158,6 @@ pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]
     vector
 }
 
-/// Appends one command or a group of commands.
 fn extend(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,

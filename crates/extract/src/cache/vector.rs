@@ -6,7 +6,6 @@ use diskarm_core::units::{Lbn, Span};
 use crate::clock::Access;
 use crate::track::Track;
 
-/// The delay before a command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delay {
     For(Span),
@@ -14,14 +13,12 @@ pub(super) enum Delay {
     Opposite(Span),
 }
 
-/// A command of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TestCommand {
     pub delay: Delay,
     pub access: Access,
     pub at: Lbn,
     pub sectors: u16,
-    pub force_unit_access: bool,
     /// True if the block may be replaced by another one that is not in the buffer.
     pub is_movable: bool,
 }
@@ -49,7 +46,6 @@ impl TestVector {
             access,
             at,
             sectors: sectors as u16,
-            force_unit_access: false,
             is_movable: false,
         });
         self.rest = Delay::For(Span::ZERO);
@@ -73,7 +69,6 @@ impl TestVector {
         vector
     }
 
-    /// Delays the next command.
     pub fn rest(mut self, rest: Span) -> Self {
         self.rest = Delay::For(rest);
         self
@@ -86,7 +81,6 @@ impl TestVector {
     }
 }
 
-/// Consecutive tracks for the blocks of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
     /// A block some cylinders away, for the initial read.
@@ -136,7 +130,6 @@ impl Area {
         self.tracks.windows(2).all(is_whole)
     }
 
-    /// Number of blocks of the first track.
     pub fn length(&self) -> u64 {
         self.tracks[1].0 - self.tracks[0].0
     }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::zone_map::{Gap, ZoneMap, length};
 use crate::Error;
 
-/// A layout and the assumptions in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredLayout {
     #[serde(with = "crate::serial::geometry")]
@@ -23,7 +22,6 @@ impl MeasuredLayout {
     }
 }
 
-/// Combines the maps of all zones into a layout.
 pub(super) fn geometry(
     maps: &[ZoneMap],
     capacity: u64,
@@ -151,8 +149,7 @@ fn order(maps: &[ZoneMap]) -> TrackOrder {
     }
 }
 
-/// Returns the zone under a scheme and its mapped sectors after the last block, if it is the last
-/// zone. `next` is the first cylinder of the next one.
+/// Returns the zone under a scheme, and the mapped sectors after the last block of the last zone.
 fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let cylinder = tracks.cylinder();
@@ -269,7 +266,6 @@ fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
     })
 }
 
-/// The regions of a zone.
 struct Regions {
     /// The gaps of each region, split at region boundaries; the space after the last block counts.
     gaps: Vec<Vec<Gap>>,

@@ -24,7 +24,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
 use crate::clock::Access;
-use crate::pairs::Pairs;
+use crate::pairs::{LONG, Pairs};
 use crate::rotation::Rotation;
 use crate::threshold::Threshold;
 use crate::track::Track;
@@ -42,8 +42,6 @@ pub(super) struct Cylinders {
 const SAME: f64 = 3e4;
 /// Target for half an interval in nanoseconds, and the maximum number of pairs for it.
 const NARROW: (f64, u32) = (8e3, 60);
-/// Longer than any read-ahead.
-const LONG: Span = Span::from_ns(250_000_000);
 
 /// Finds the cylinders of the tracks that begin with these blocks, in a layout of which only the
 /// angles are valid. Returns `None` if the times do not show them.
@@ -94,7 +92,6 @@ fn times<'t>(
     Ok(Some(found))
 }
 
-/// Returns true if one time is significantly longer than another.
 fn exceeds(one: Time, other: Time) -> bool {
     one.0 - other.0 > SAME.max(3.0 * (one.1 + other.1))
 }
@@ -115,8 +112,7 @@ fn changes(times: &[Time]) -> Option<Cylinders> {
     regular(&ends, times.len())
 }
 
-/// Returns the cylinders that end with these of `count` tracks, if they are equally large and at
-/// least two of them are whole.
+/// Returns the cylinders that end with these of `count` tracks if they are regular.
 fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;

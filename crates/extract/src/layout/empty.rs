@@ -40,7 +40,6 @@ use crate::threshold::{Threshold, ThresholdEstimate};
 use crate::track::Track;
 use crate::{Disk, Effort, Error, Setup};
 
-/// The empty cylinders between zones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmptyCylinders {
     /// The number of empty cylinders before each zone except the first.
@@ -88,7 +87,6 @@ const ACROSS: [(u32, f64); 7] = [
 ];
 const ROUGH: f64 = 6e3;
 const FINE: f64 = 1.5e3;
-/// Maximum number of candidates to distinguish.
 const CANDIDATES: usize = 64;
 /// Minimum number of distances across each boundary.
 const CONFIRMED: usize = 2;
@@ -102,8 +100,6 @@ pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     zones: &[Zone],
-    effort: Effort,
-    seed: u64,
 ) -> Result<EmptyCylinders, Error> {
     let zones: Vec<(u32, u32)> = zones
         .iter()
@@ -113,13 +109,13 @@ pub fn measure(
         .iter()
         .copied()
         .max_by_key(|(first, last)| last - first);
-    let pairs = setup.pairs(disk, seed)?;
+    let pairs = setup.pairs(disk)?;
     let scatters = pairs.scatters;
     let mut seeks = Seeks {
         pairs,
         zone: largest.unwrap_or((0, 0)),
         within: BTreeMap::new(),
-        max: match effort {
+        max: match setup.effort {
             Effort::Quick => 40,
             Effort::Normal => 100,
             Effort::Thorough => 400,
@@ -152,8 +148,7 @@ pub fn measure(
     Ok(empty)
 }
 
-/// Returns the number that explains the seek times across the most boundaries, if more than one;
-/// among several the one with the smallest error.
+/// Returns the number that fits at the most boundaries, if more than one, with the smallest error.
 fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
@@ -166,7 +161,6 @@ fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     best.map(|(empty, _)| empty)
 }
 
-/// Chooses the number of empty cylinders at a boundary among the candidates.
 fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
     let is_candidate = |empty: u32| candidates.iter().any(|one| one.empty == empty);
     let likeliest = candidates.iter().min_by(|a, b| a.error.total_cmp(&b.error));
@@ -192,7 +186,6 @@ struct Seeks<'a, 'd> {
     zone: (u32, u32),
     /// Seek times within it, by distance.
     within: BTreeMap<u32, ThresholdEstimate>,
-    /// Maximum number of pairs for one time.
     max: u32,
     /// Uncertainty of the angle between two zones, in nanoseconds.
     doubt: f64,
@@ -239,8 +232,7 @@ impl Seeks<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the numbers of empty cylinders that explain seeks across a boundary, given the
-    /// cylinders of the zones on both sides.
+    /// Returns the numbers of empty cylinders that explain seeks between two zones' cylinders.
     fn candidates_between(
         &mut self,
         outer: (u32, u32),
@@ -295,8 +287,7 @@ impl Seeks<'_, '_> {
         Ok(())
     }
 
-    /// Returns the numbers of empty cylinders with which a seek across the boundary over this many
-    /// occupied cylinders may take this time.
+    /// Returns the numbers with which a seek over this many occupied cylinders may take this time.
     fn candidates(
         &mut self,
         distance: u32,
@@ -356,8 +347,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Distances between which a seek curve is assumed to be monotonic: all short ones, as measured
-/// curves are uneven there, then each a tenth longer.
+/// Distances between which a seek curve is monotonic: all short ones, then each a tenth longer.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

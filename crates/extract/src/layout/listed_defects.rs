@@ -91,7 +91,6 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// The assumption if the order of heads remains open.
 const ASCENDING: &str =
     "The listed defects do not determine the order of heads: it is assumed to be ascending.";
 
@@ -288,7 +287,6 @@ impl Reallocations {
         Ok(found)
     }
 
-    /// Adds the reallocated blocks to a geometry.
     fn insert(&self, geometry: &mut Geometry) {
         for (from, to) in &self.moved {
             let spare = match geometry.sparing {

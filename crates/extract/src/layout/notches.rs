@@ -139,7 +139,6 @@ fn empty_in_front(
     (front, false)
 }
 
-/// Locates blocks by timed reads within known cylinders.
 struct NotchLocator<'d, 't> {
     timed: TimingLocator<'d, 't>,
     /// One past the last block of each cylinder of the zone.
@@ -147,7 +146,6 @@ struct NotchLocator<'d, 't> {
 }
 
 impl NotchLocator<'_, '_> {
-    /// Returns the cylinder of the zone that holds a block.
     fn cylinder(&self, at: u64) -> u64 {
         self.ends.partition_point(|end| *end <= at) as u64
     }
@@ -249,14 +247,11 @@ fn misplaced(block: u64) -> Error {
     nominal(format!("block {block} is not on the tracks of its notch"))
 }
 
-/// A zone as reported by the notch page.
 #[derive(Clone, Copy, Debug)]
 struct ReportedZone {
     /// First and last block; `None` if they exceed their fields.
     pub blocks: Option<(u64, u64)>,
-    /// First and last cylinder.
     pub cylinders: (u32, u32),
-    /// Number of sectors per track.
     pub sectors: u16,
     pub spare_tracks: u64,
 }
@@ -319,7 +314,6 @@ fn read_notch(disk: &mut Disk<'_>, active: u16) -> Result<ReportedZone, Error> {
     })
 }
 
-/// Returns the number of heads in the geometry page.
 fn heads(disk: &mut Disk<'_>) -> Option<u32> {
     let page = disk.mode_page(Geometry::CODE).ok()?;
     Some(Geometry::parse(&page).ok()?.heads.into())
@@ -347,7 +341,6 @@ fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
     Ok(ends)
 }
 
-/// A reported zone and the ends of its cylinders.
 #[derive(Debug)]
 struct NotchZone<'a> {
     pub reported: ReportedZone,
@@ -356,7 +349,6 @@ struct NotchZone<'a> {
 }
 
 impl NotchZone<'_> {
-    /// Returns the number of blocks of each cylinder.
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
         let begins = std::iter::once(&self.first).chain(self.ends);
         self.ends.iter().zip(begins).map(|(end, begin)| end - begin)
@@ -366,7 +358,6 @@ impl NotchZone<'_> {
         self.ends[self.ends.len() - 1]
     }
 
-    /// Returns the number of cylinders that hold no blocks.
     pub fn empty(&self) -> u32 {
         let (first, last) = self.reported.cylinders;
         last - first + 1 - self.ends.len() as u32

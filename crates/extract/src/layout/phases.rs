@@ -17,7 +17,6 @@ const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
 const SCATTERS_NS: f64 = 1_000.0;
 
-/// Reads blocks and returns the angles at which they end.
 pub(super) struct Phases<'d, 't> {
     /// Call [`Self::mark`] after other measurements with it.
     pub disk: &'d mut Disk<'t>,
@@ -63,7 +62,6 @@ impl Clock {
         }
     }
 
-    /// Revolutions from the origin.
     fn revolutions(&self, at: Instant) -> f64 {
         let ns = at.after(self.origin).as_ns() as f64;
         (ns - self.fit.0) / self.fit.1
@@ -143,7 +141,6 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(phases)
     }
 
-    /// Returns true if read completions scatter.
     fn scatters(&self) -> bool {
         self.noise * self.clock.period_ns > SCATTERS_NS
     }
@@ -193,7 +190,6 @@ impl<'d, 't> Phases<'d, 't> {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
 
-    /// The standard deviation of the angle of one read, in milliseconds.
     pub fn noise_ms(&self) -> f64 {
         self.noise * self.clock.period_ns / 1e6
     }
@@ -286,8 +282,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.reads_per_check(sectors) <= READS_PER_CHECK_MAX
     }
 
-    /// Returns the angle from one block to another, in -1/2 to 1/2 revolutions, as the mean of this
-    /// many alternating reads of each, so that clock errors cancel.
+    /// Returns the angle between two blocks, in -1/2 to 1/2 revolutions, by alternating reads.
     pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
         let mean = self.mean_of(reads, |phases| {
             Ok(apart(phases.read_angle(from)?, phases.read_angle(to)?))
@@ -301,8 +296,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.is_likelier_zero(off, self.noise.powi(2), away)
     }
 
-    /// Returns true if this is the angle between the ends of two blocks, rather than one that is
-    /// `away` revolutions or more off. Clock errors cancel.
+    /// Like [`Self::is_likelier_at`] for the angle between two blocks. Clock errors cancel.
     pub fn is_likelier_between(
         &mut self,
         from: u64,
@@ -317,8 +311,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.is_likelier_zero(off, 2.0 * self.noise.powi(2), away)
     }
 
-    /// Decides by Wald's sequential test whether a repeatedly measured angle is zero rather than
-    /// `away` revolutions or more.
+    /// Decides by Wald's sequential test whether an angle is zero rather than `away` or more.
     fn is_likelier_zero(
         &mut self,
         mut read_angle: impl FnMut(&mut Self) -> Result<f64, Error>,
@@ -358,11 +351,9 @@ const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;
 
-/// The number of sectors per track.
 pub(super) enum SectorsPerTrack {
     Exactly(u64),
-    /// About `1 / step`, because reads scatter too much for the exact number. `step` is the angle
-    /// of a sector in revolutions, measured over `over` sectors.
+    /// About `1 / step`: `step` is a sector's angle in revolutions, measured over `over` sectors.
     About {
         step: f64,
         over: u64,

@@ -50,7 +50,7 @@ use diskarm_core::units::Lbn;
 use super::assemble::{self, MeasuredLayout};
 use super::cylinders::{self, Cylinders};
 use super::phases::{Phases, SectorsPerTrack};
-use super::walk::{BlockLocator, Placement, Walk, first_misaligned};
+use super::walk::{BlockLocator, Placement, Walk, ZONES_MAX, first_misaligned};
 use super::zone_map::{self, IN_LINE, Pattern, Run, Tracks, ZoneMap, length};
 use crate::{Disk, Error};
 
@@ -107,7 +107,6 @@ const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their ow
 const EQUIDISTANT: &str =
     "Tracks are all equally far apart: each is assumed to be a cylinder of its own.";
 
-/// The assumption about zones before seeks are timed.
 pub(crate) const CLOSED: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
@@ -119,10 +118,6 @@ pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: on
      track are placed at its end, and skews are assumed to be whole sectors, as read completion \
      times scatter too much.";
 
-/// Above any drive's number of zones.
-const ZONES_MAX: usize = 5_000;
-
-/// Locates blocks by timed reads.
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
     /// Sectors per track that hold no block, once known, for checks that only distinguish tracks.
@@ -306,7 +301,6 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(Some((chosen.tracks, chosen.position)))
     }
 
-    /// Returns the pattern of the first tracks of the zone after the zone `before`.
     fn pattern(
         &mut self,
         runs: &[Run],
@@ -325,8 +319,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
-    /// Chooses the pattern of the first zone among those that explain its tracks equally well. If
-    /// several do, or skews do not show where cylinders end, movement times decide.
+    /// Chooses the pattern of the first zone. If skews leave it open, movement times decide.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
         let is_only = patterns.len() == 1;
         let skew = |pattern: &Pattern| pattern.tracks.cylinder_skew;
@@ -384,8 +377,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         found
     }
 
-    /// Returns the angle at which the track with first block `at` begins, in sectors, and the
-    /// excess of the measured angle over it. Where reads scatter, skews are whole sectors.
+    /// Returns the angle at which a track begins, in sectors, and its error if skews are rounded.
     fn beginning(
         &mut self,
         at: u64,
@@ -493,8 +485,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(Run { start, blocks, off })
     }
 
-    /// Returns the number of blocks from `at` on that follow one another, the first at `begin`
-    /// sectors: at most `max`, probably `guess`.
+    /// Like [`blocks_in_line`], for blocks from `at` on, the first at `begin` sectors.
     fn in_line(
         &mut self,
         at: u64,

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use diskarm_core::units::Lbn;
 
 use super::assemble::{self, MeasuredLayout};
-use super::walk::{BlockLocator, Walk};
+use super::walk::{BlockLocator, Walk, ZONES_MAX};
 use super::zone_map::{Tracks, ZoneMap};
 use crate::defects::WHOLE_TRACK;
 use crate::{Disk, Error, PhysicalAddress};
@@ -63,9 +63,6 @@ pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredL
     locator.reallocated(&mut zones, defects)?;
     assemble::geometry(&zones, capacity, sector_bytes)
 }
-
-/// Above any drive's number of zones.
-const ZONES_MAX: usize = 5_000;
 
 /// A track as the drive reports it, with the sectors of its first and its last block.
 #[derive(Clone, Copy, Debug)]
@@ -113,12 +110,10 @@ impl TranslationLocator<'_, '_> {
         Ok(place)
     }
 
-    /// Returns the position of a block among these tracks.
     fn position(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
         Ok(position(tracks, self.location(at)?))
     }
 
-    /// Returns the first tracks from block `first` on.
     fn runs(
         &mut self,
         first: u64,
@@ -178,8 +173,7 @@ impl TranslationLocator<'_, '_> {
         Ok(bad)
     }
 
-    /// Drops the blocks that the start of the next zone has in common with this zone's tracks: a
-    /// zone never ends inside a cylinder that continues.
+    /// Drops blocks that the next zone's start has in common: no zone ends inside a cylinder.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.next();
@@ -195,8 +189,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Drops blocks at the end that are not in line. A check at a block of the next zone that is in
-    /// line by coincidence would pass over others that are not.
+    /// Drops blocks at the end that are not in line, over which a coincidence may have passed.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());
@@ -252,7 +245,6 @@ impl TranslationLocator<'_, '_> {
     }
 }
 
-/// Returns the position of a location among these tracks.
 fn position(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     let track = tracks.track(at.cylinder, u32::from(at.head))?;
     let sector = u64::from(at.sector);
@@ -278,7 +270,6 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
     Some(most.0)
 }
 
-/// Returns the tracks that the first runs of a zone follow.
 fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let wrapped = runs.iter().filter(|run| run.last < run.sector);
     let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last))

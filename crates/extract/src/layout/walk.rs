@@ -15,16 +15,17 @@ use crate::Error;
 
 mod regions;
 
+/// Above any drive's number of zones.
+pub(super) const ZONES_MAX: usize = 5_000;
+
 /// Maximum number of adjacent sectors that a defect may slip.
 pub(super) const FEW_SLIPS: u64 = 12;
 
 /// Minimum offset, in sectors, of another zone's tracks: one or two slips go unnoticed.
 pub(super) const NEARLY: u64 = 3;
 
-/// A block and a position.
 pub(super) type Placement = (u64, u64);
 
-/// Locates blocks on the tracks of a zone.
 pub(super) trait BlockLocator {
     /// True if a block may appear to be in line by coincidence, so that two checks are needed.
     const MAY_COINCIDE: bool;
@@ -36,14 +37,12 @@ pub(super) trait BlockLocator {
         false
     }
 
-    /// Returns true if checks distinguish a sector from the next. Otherwise they distinguish tracks
-    /// only, and slips of a track are recorded at its end.
+    /// Returns true if checks distinguish sectors. Else slips are recorded at the end of a track.
     fn resolves_sectors(&self, _: &Tracks) -> bool {
         true
     }
 
-    /// Returns true if the two blocks are as far apart as their positions, rather than `away`
-    /// sectors more or fewer, even where checks do not resolve sectors.
+    /// Returns true if blocks are as far apart as their positions rather than `away` sectors off.
     fn are_apart(&mut self, _: &Tracks, _: [Placement; 2], _away: u64) -> Result<bool, Error> {
         Ok(true)
     }
@@ -57,15 +56,13 @@ pub(super) trait BlockLocator {
     /// Returns true if block `at` appears to be at `position`, by one check.
     fn is_at(&mut self, tracks: &Tracks, at: u64, position: u64) -> Result<bool, Error>;
 
-    /// Returns the candidate positions of block `at` from `min` on, in ascending order; none if it
-    /// cannot be in the zone.
+    /// Returns the candidate positions of block `at` from `min` on, in ascending order.
     fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
 }
 
 /// Regions of one size with the same number of positions without blocks in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RegionRule {
-    /// Number of positions per region.
     region: u64,
     /// Number of positions without blocks per region.
     spares: u64,
@@ -73,11 +70,9 @@ struct RegionRule {
     front: bool,
 }
 
-/// The walk through one zone.
 pub(super) struct Walk<'a, L> {
     locator: &'a mut L,
     zone: ZoneMap,
-    /// Blocks of the drive.
     capacity: u64,
     /// The next block, and its expected position; all previous ones are explained.
     block: u64,
@@ -87,13 +82,11 @@ pub(super) struct Walk<'a, L> {
     slips_recur: bool,
     /// Consecutive regions that the rule failed to explain.
     failures: u32,
-    /// Number of tracks, each with spare sectors of its own, that one costly check passes over. It
-    /// doubles until a check fails, then halves each time.
+    /// Number of tracks that one costly check passes over: doubles until one fails, then halves.
     stride: u64,
     stride_shrinks: bool,
 }
 
-/// The result of a search for the next change.
 #[derive(PartialEq)]
 enum Change {
     None,
@@ -152,8 +145,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next change, or as far as one check confirms. Returns true at the zone's
-    /// end.
+    /// Advances to the next change or as far as a check confirms. Returns true at the zone's end.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -185,12 +177,10 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.locator.are_apart(&self.zone.tracks, blocks, away)
     }
 
-    /// Returns the position at which a block is expected.
     fn expected(&self, block: u64) -> u64 {
         self.position + (block - self.block)
     }
 
-    /// Returns true if a block is where the previous blocks put it.
     fn is_expected(&mut self, block: u64) -> Result<bool, Error> {
         self.is_at(block, self.expected(block))
     }
@@ -268,8 +258,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(None)
     }
 
-    /// Returns the first block before `end` that is not where the previous blocks put it. If checks
-    /// are costly and therefore unsure, repeats the check for it and for the previous block.
+    /// Like [`Self::deviation`], but repeats checks that are costly and therefore unsure.
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
         for _ in 0..Self::DOUBTS {
@@ -429,8 +418,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.zone.gaps.last().map_or(0, |gap| gap.end)
     }
 
-    /// Returns the candidate positions of block `at`, which is not at `position`, the next of
-    /// `held` blocks in line.
+    /// Returns the candidate positions of block `at` after `position`, where `held` blocks end.
     fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
@@ -464,8 +452,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.is_at(at + max, position + max)
     }
 
-    /// Number of positions after the next block, which is at `position`, that hold blocks before
-    /// the spares at the end of its region, if these are known.
+    /// Returns the number of positions that hold blocks before the spares of the region, if known.
     fn blocks_left_in_region(&self, position: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
             return u64::MAX;

@@ -12,10 +12,8 @@ pub(super) const IN_LINE: f64 = 0.25;
 /// The tracks of a zone: the angle, cylinder and head of each position.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tracks {
-    /// Cylinder of position 0.
     pub first_cylinder: u32,
     pub surfaces: u32,
-    /// Number of sectors per track.
     pub sectors: u64,
     /// Angle of position 0 from the index mark, in sectors.
     pub offset: f64,
@@ -32,7 +30,6 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Returns the number of positions per cylinder.
     pub fn cylinder(&self) -> u64 {
         u64::from(self.surfaces) * self.sectors
     }
@@ -72,8 +69,7 @@ impl Tracks {
         (angle / self.sectors as f64).fract()
     }
 
-    /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most
-    /// one per track, in sectors.
+    /// Returns the positions from `min` on within `tolerance` sectors of `angle`, one per track.
     pub fn aligned_positions(
         &self,
         tracks: Range<u64>,
@@ -140,7 +136,6 @@ impl ZoneMap {
         self.tracks.rotations.retain(|&(from, _)| from < position);
     }
 
-    /// Drops this many blocks at the end.
     pub fn drop_last(&mut self, blocks: u64) {
         self.blocks -= blocks;
         let mut missing = 0;
@@ -270,7 +265,6 @@ fn mode(values: &[f64]) -> Option<f64> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pattern {
     pub tracks: Tracks,
-    /// The position of the first block.
     pub position: u64,
     /// Number of tracks that begin where the pattern predicts.
     fits: usize,

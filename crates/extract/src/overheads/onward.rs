@@ -33,7 +33,6 @@ use crate::pairs::Trial;
 use crate::track::Track;
 use crate::{Error, Estimate};
 
-/// Number of evenly spaced places to search.
 const PLACES: u64 = 32;
 /// Pauses closer than this are treated as equal, in nanoseconds.
 const DIFFERENT: f64 = 1e3;
@@ -41,11 +40,9 @@ const DIFFERENT: f64 = 1e3;
 const ROUNDED: f64 = 10.0;
 /// Number of vectors at a pause that must agree, without and with noise.
 const AGREEING: [u32; 2] = [2, 3];
-/// Tolerance of completion times as a share of a revolution. Writes may depend on the arm,
-/// two-sector reads on a bus slower than the media.
+/// Tolerated error of completion times as a share of a revolution: writes and slow buses vary.
 const LOOSE: f64 = 1.0 / 32.0;
 
-/// The result of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     InTime,
@@ -57,7 +54,6 @@ enum Verdict {
 struct Place {
     /// Gap between the tracks in nanoseconds.
     pause: f64,
-    /// The track before it.
     from: Track,
     /// The last sector of that track, and the run of it and the first sector of the next one.
     last: Track,
@@ -122,7 +118,6 @@ impl Leads<'_, '_> {
         Ok(counts[Verdict::InTime as usize] == agreeing)
     }
 
-    /// Runs one test vector at a place.
     fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Verdict, Error> {
         if self.second(access, &place.from, &place.last, 1, lead)? != Verdict::InTime {
             return Ok(Verdict::Unclear);
@@ -239,6 +234,8 @@ mod tests {
                 rereads: Rereads::FromMedia,
             },
             idle: Idle::default(),
+            effort: Effort::Normal,
+            seed,
         };
         let host = |min: Span| HostDelay {
             min,
@@ -248,7 +245,7 @@ mod tests {
             let drive = SimulatedDrive::new(given, host(delay), seed).unwrap();
             let mut drive = Stubborn { drive, ignores };
             let mut disk = Disk::new(&mut drive).unwrap();
-            let mut leads = Leads::new(&mut disk, &setup, Effort::Normal, seed).unwrap();
+            let mut leads = Leads::new(&mut disk, &setup).unwrap();
             let still = leads.of((access, access), 1, To::SameTrack);
             let lead = lead.unwrap_or_else(|| still.unwrap());
             (lead, leads.goes_on(access, lead, None).unwrap())

@@ -35,17 +35,13 @@ use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{Error, Estimate, idle};
 
-/// The media's wait for the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Number of sectors that the media wait for.
     pub sectors: SectorCount,
-    /// Transfer time of a sector on the bus, if the wait reveals it: if it is for several sectors,
-    /// or if the bus is slower than the media, which must not start too early.
+    /// Transfer time of a sector on the bus, if the wait is for several or the bus is slower.
     pub sector: Option<Estimate>,
     /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
     pub least_delay: Span,
-    /// The part that writes could not determine.
     #[serde(default)]
     pub unsure: Option<Unsure>,
 }
@@ -81,12 +77,11 @@ impl Leads<'_, '_> {
             sectors: (1, sectors),
             to: To::SameTrack,
         };
-        Ok(mtbrc::in_zone(&mut self.pairs, kind, 0, self.effort)?
+        Ok(mtbrc::in_zone(&mut self.pairs, kind, 0, self.setup.effort)?
             .search
             .found)
     }
 
-    /// Measures how the media wait for data.
     pub(super) fn wait(&mut self) -> Result<Wait, Error> {
         let wait = self.by_size()?;
         let slowest = span(SLOWEST * self.setup.rotation.period_ns);
@@ -128,8 +123,7 @@ impl Leads<'_, '_> {
         })
     }
 
-    /// Computes the wait for one sector on a bus slower than the media, from the leads of writes of
-    /// one and of two sectors. Only the former have a minimum delay.
+    /// Computes the wait for one sector on a bus slower than the media, from leads of small writes.
     fn slower(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
         let many = MANY.min(self.room());
         let slower = per_sector(two, self.of_size(many)?, many - 2);
@@ -206,7 +200,7 @@ impl Leads<'_, '_> {
         let (first, extent) = across.runs[0];
         let on_one = extent.sector_angle.as_revolutions() * all as f64 * self.pairs.clock.period();
         let pause = self.pairs.passing(first, sectors) - on_one;
-        let (narrow, max) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.setup.effort);
         let kinds = (Access::Write, Access::Write);
         let start = Threshold::default();
         let route = |_: &mut crate::pairs::Pairs<'_, '_>, k: u32| {

@@ -7,9 +7,10 @@ use diskarm_core::units::Lbn;
 use super::plan::{Measured, Way, coarse_first, distances, narrow, refinements, sharpest, tracks};
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
+use crate::mtbrc::{self, Kind, To};
 use crate::pairs::Pairs;
 use crate::threshold::{Threshold, ThresholdEstimate, span};
-use crate::{Effort, Error, Estimate};
+use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// Number of trials that must confirm each side of an interval.
 const CONFIRMED: u32 = 3;
@@ -20,10 +21,10 @@ const RESOLUTION: f64 = 3e3;
 /// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
-/// State of the measurement of a curve.
-pub(super) struct Curve<'p, 'a, 'd> {
-    pairs: &'p mut Pairs<'a, 'd>,
+pub(super) struct Curve<'a, 'd> {
+    pairs: Pairs<'a, 'd>,
     access: Access,
+    effort: Effort,
     /// The first and the last cylinder with blocks.
     ends: (u32, u32),
     /// Threshold without a seek, in nanoseconds.
@@ -38,31 +39,35 @@ pub(super) struct Curve<'p, 'a, 'd> {
     max: u32,
 }
 
-impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
-    /// `still` is the threshold of a pair on one track, in nanoseconds.
-    pub fn new(pairs: &'p mut Pairs<'a, 'd>, access: Access, still: f64, effort: Effort) -> Self {
-        let layout = pairs.layout;
+impl<'a, 'd> Curve<'a, 'd> {
+    /// Measures the threshold without a seek.
+    pub fn new(disk: &'a mut Disk<'d>, setup: &Setup<'a>, access: Access) -> Result<Self, Error> {
+        let layout = setup.layout;
+        let mut pairs = setup.pairs(disk)?;
+        let kind = Kind::one_sector((access, access), To::SameTrack);
+        let still = mtbrc::threshold(&mut pairs, kind, setup.effort)?;
         let first = layout.extent(Lbn(0)).cylinder.0;
         let last = layout.extent(Lbn(layout.sectors().0 - 1)).cylinder.0;
-        Self {
+        Ok(Self {
             pairs,
             access,
+            effort: setup.effort,
             ends: (first.min(last), first.max(last)),
-            still,
+            still: still.value.as_ns() as f64,
             inward: 0.0,
             found: BTreeMap::new(),
             left_out: BTreeSet::new(),
             scatters: false,
-            max: match effort {
+            max: match setup.effort {
                 Effort::Quick => 40,
                 Effort::Normal => 100,
                 Effort::Thorough => 600,
             },
-        }
+        })
     }
 
     /// Measures all distances, or as many as the limits allow if these suffice.
-    pub fn measure(mut self, effort: Effort) -> Result<Seeks, Error> {
+    pub fn measure(mut self) -> Result<Seeks, Error> {
         let stroke = self.ends.1 - self.ends.0;
         if stroke == 0 {
             let reason = "all blocks are on one cylinder".to_owned();
@@ -84,7 +89,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             return Err(failure.unwrap_or(Error::Undecided(reason)));
         }
         if failure.is_none() {
-            failure = tolerated(self.refine(refinements(effort)))?;
+            failure = tolerated(self.refine(refinements(self.effort)))?;
         }
         let (left_out, all) = (self.left_out.len(), wanted.len());
         let remark = match failure {
@@ -141,8 +146,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         })
     }
 
-    /// Measures the threshold of pairs over a distance, minus that without a seek. `inward` returns
-    /// the direction of a trial.
+    /// Measures the threshold of pairs over a distance, less the one without a seek.
     fn threshold(
         &mut self,
         distance: u32,
@@ -203,8 +207,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         Ok(())
     }
 
-    /// Returns a threshold with enough confirmations: more if some seek time varied, most if it was
-    /// at the next distance.
+    /// Demands more confirmations if some seek time varied, most at the next distance.
     fn careful(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();

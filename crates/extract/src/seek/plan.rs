@@ -54,7 +54,6 @@ pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     order.into_iter().map(|k| distances[k]).collect()
 }
 
-/// Maximum number of refined intervals.
 pub(crate) fn refinements(effort: Effort) -> u32 {
     match effort {
         Effort::Quick => 0,
@@ -66,8 +65,7 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 /// A point of a curve: distance, time in nanoseconds, and its uncertainty.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// Returns the middle of the interval with the largest possible interpolation error, unless it is
-/// small or in `left_out`.
+/// Returns the middle of the interval with the largest interpolation error, unless it is small.
 pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
@@ -101,7 +99,6 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
 /// Maximum distance of a track from the requested cylinder.
 const NEAR: u32 = 64;
 
-/// The route of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     /// Approximate cylinder of the outer end.
@@ -144,8 +141,7 @@ pub(crate) fn tracks(
     })
 }
 
-/// Returns the first pair of a track with one on a cylinder and under a head, or else the first
-/// with the first track of that cylinder.
+/// Returns the first pair of tracks under one head, or else the first pair.
 pub(crate) fn first_pair(
     layout: &Layout,
     candidates: impl Iterator<Item = (Track, u32, u32)>,

@@ -17,7 +17,6 @@ use crate::seek_command::Curves;
 use crate::timing::{Timing, WriteMeasurements};
 use crate::{Cost, Effort, Estimate, Identity, layout};
 
-/// Options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     pub effort: Effort,
@@ -133,7 +132,6 @@ pub struct Checkpoint {
     pub findings: Findings,
 }
 
-/// The outcome of a finished measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
@@ -151,7 +149,6 @@ pub enum Outcome {
 }
 
 impl Checkpoint {
-    /// Returns a run without any measurements yet.
     pub fn new(drive: &str, identity: Identity, options: Options) -> Self {
         Self {
             version: VERSION,
@@ -177,7 +174,6 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the content of the checkpoint file.
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("all keys are texts, all numbers finite") + "\n"
@@ -236,12 +232,10 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Returns the record of a finished measurement.
     pub fn record(&self, name: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.name == name)
     }
 
-    /// Returns the cost of all measurements together.
     pub fn cost(&self) -> Cost {
         self.records.iter().map(|record| record.cost).sum()
     }

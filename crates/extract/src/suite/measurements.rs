@@ -10,7 +10,6 @@ use crate::{
     seek, seek_command,
 };
 
-/// The drive, options and earlier findings for a measurement.
 pub(super) struct Context<'b, 't> {
     pub disk: &'b mut Disk<'t>,
     pub findings: &'b mut Findings,
@@ -48,9 +47,7 @@ fn empty_cylinders(context: &mut Context<'_, '_>) -> Result<(), Error> {
     if chosen.method != layout::Method::Timing || zones.len() < 2 {
         return Ok(());
     }
-    let empty = context.measure(|disk, setup, effort, seed| {
-        layout::empty::measure(disk, setup, &zones, effort, seed)
-    })?;
+    let empty = context.measure(|disk, setup| layout::empty::measure(disk, setup, &zones))?;
     if let Some(chosen) = &mut context.findings.layout {
         empty.apply(&mut chosen.found);
     }
@@ -59,9 +56,7 @@ fn empty_cylinders(context: &mut Context<'_, '_>) -> Result<(), Error> {
 
 fn write_seeks(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let reads = require(&context.findings.seeks, "seeks")?.clone();
-    let found = context.measure(|disk, setup, effort, seed| {
-        seek::measure_writes(disk, setup, &reads, effort, seed)
-    })?;
+    let found = context.measure(|disk, setup| seek::measure_writes(disk, setup, &reads))?;
     context.findings.write_seeks = Some(found.map_or(WriteSeeks::Parallel, WriteSeeks::Own));
     Ok(())
 }
@@ -69,9 +64,7 @@ fn write_seeks(context: &mut Context<'_, '_>) -> Result<(), Error> {
 fn seek_commands(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let writes = context.options.writes;
     let first = if writes { Access::Write } else { Access::Read };
-    let found = context.measure(|disk, setup, effort, seed| {
-        seek_command::measure(disk, setup, first, effort, seed)
-    })?;
+    let found = context.measure(|disk, setup| seek_command::measure(disk, setup, first))?;
     context.findings.seek_commands = Some(found);
     Ok(())
 }
@@ -92,11 +85,11 @@ fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let hits = context.findings.write_hits.unwrap_or_default();
     // A model of the drive needs the overheads of writes.
     let writes = context.options.writes && context.findings.writes.is_some();
-    let found = context.measure(|disk, setup, effort, seed| {
+    let found = context.measure(|disk, setup| {
         if writes {
-            cache::measure_writes(disk, setup, &known, &hits, effort, seed)
+            cache::measure_writes(disk, setup, &known, &hits)
         } else {
-            cache::measure(disk, setup, &known, effort, seed)
+            cache::measure(disk, setup, &known)
         }
     })?;
     context.findings.buffer = Some(found);
@@ -104,24 +97,25 @@ fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
 }
 
 impl Context<'_, '_> {
-    /// Makes a measurement that needs the rotation, the layout and the idle time of the drive.
     fn measure<T>(
         &mut self,
-        measure: impl FnOnce(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>,
+        measure: impl FnOnce(&mut Disk<'_>, &Setup<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let layout = self.require_layout()?;
         let setup = Setup {
             layout: &layout,
             rotation: *require(&self.findings.rotation, "rotation")?,
             idle: *require(&self.findings.idle, "idle")?,
+            effort: self.options.effort,
+            seed: self.seed,
         };
-        measure(self.disk, &setup, self.options.effort, self.seed)
+        measure(self.disk, &setup)
     }
 
     /// Makes such a measurement and records its finding.
     fn record<T>(
         &mut self,
-        measure: fn(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>,
+        measure: fn(&mut Disk<'_>, &Setup<'_>) -> Result<T, Error>,
         finding: fn(&mut Findings) -> &mut Option<T>,
     ) -> Result<(), Error> {
         let found = self.measure(measure)?;
@@ -131,19 +125,15 @@ impl Context<'_, '_> {
 
     /// Measures minimum times between the completions of one-sector requests.
     fn measure_mtbrcs(&mut self, accesses: &[(Access, Access)]) -> Result<(), Error> {
-        let found = self.measure(|disk, setup, effort, seed| {
+        let found = self.measure(|disk, setup| {
             let mut found = Vec::new();
             for &accesses in accesses {
                 for to in [To::SameTrack, To::OtherTrack, To::Cylinders(1)] {
                     if to == To::OtherTrack && setup.layout.surfaces() == 1 {
                         continue;
                     }
-                    let kind = Kind {
-                        accesses,
-                        sectors: (1, 1),
-                        to,
-                    };
-                    let (mtbrc, pairs) = mtbrc::scatter(disk, setup, kind, effort, seed)?;
+                    let kind = Kind::one_sector(accesses, to);
+                    let (mtbrc, pairs) = mtbrc::measure(disk, setup, kind)?;
                     found.push(MtbrcFinding {
                         name: pair_name(kind),
                         mtbrc,
@@ -165,10 +155,6 @@ impl Context<'_, '_> {
 
 /// Names a kind of pairs as in the paper.
 fn pair_name(kind: Kind) -> String {
-    let verb = |access| match access {
-        Access::Read => "read",
-        Access::Write => "write",
-    };
     let place = match kind.to {
         To::SameTrack => "same track".to_owned(),
         To::OtherTrack => "other track of the cylinder".to_owned(),
@@ -176,17 +162,14 @@ fn pair_name(kind: Kind) -> String {
         To::Cylinders(count) => format!("{count} cylinders inward"),
     };
     let (first, second) = kind.accesses;
-    let (first, second) = (verb(first), verb(second));
     format!("1-sector {first}, 1-sector {second} on {place}")
 }
 
-/// Returns a finding of an earlier measurement.
 fn require<'f, T>(finding: &'f Option<T>, name: &str) -> Result<&'f T, Error> {
     let missing = || Error::Undecided(format!("{name} is not known"));
     finding.as_ref().ok_or_else(missing)
 }
 
-/// A measurement of a run.
 #[derive(Debug)]
 pub struct Measurement {
     pub name: &'static str,
@@ -203,7 +186,6 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Returns the usual duration.
     pub fn usual(&self, effort: Effort) -> Span {
         Span::from_s(self.usual[effort as usize])
     }

@@ -19,10 +19,8 @@ use crate::seek::Seeks;
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     Measured {
-        /// The method, as a phrase.
         method: String,
-        /// Half the width of its interval, with its unit; `None` if the value is exact or
-        /// one of several.
+        /// Half the width of its interval, with its unit; `None` if exact or one of several.
         spread: Option<String>,
         samples: Option<u64>,
     },
@@ -83,7 +81,6 @@ fn exact(method: &str) -> Provenance {
     }
 }
 
-/// Provenance of a measured time.
 fn by(method: &str, estimate: Estimate) -> Provenance {
     let spread = match estimate.uncertainty.as_ns() {
         ns @ ..1000 => format!("{ns} ns"),
@@ -157,8 +154,7 @@ impl Checkpoint {
         }
     }
 
-    /// Provenance of a time that `measurement` finds by `method`; `otherwise` is the reason if it
-    /// did not although it was made.
+    /// Provenance of a time; `otherwise` is the reason if the measurement did not find it.
     fn time(
         &self,
         measurement: &str,
@@ -172,7 +168,6 @@ impl Checkpoint {
         }
     }
 
-    /// Provenance of a fact found by test vectors.
     fn buffer(&self, key: &str) -> Option<Provenance> {
         let facts = &self.findings.buffer.as_ref()?.facts;
         let fact = facts.iter().find(|fact| fact.key == key)?;
@@ -393,8 +388,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns true if the head switch is the longest with which transfers continue to the next track,
-/// which is shorter than pairs of requests need.
+/// Returns true if the head switch is bounded by transfers that continue to the next track.
 fn is_switch_bounded(findings: &Findings) -> bool {
     let found = findings.timing().zip(findings.mechanism());
     found.is_some_and(|(timing, found)| {
@@ -415,10 +409,8 @@ pub struct MeasuredDrive {
     pub assumed: Vec<String>,
 }
 
-/// A value and its provenance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredValue {
-    /// The path of the key.
     pub key: &'static str,
     /// The value as in a specification; `None` for curves, zones and texts.
     pub value: Option<String>,
@@ -516,7 +508,6 @@ fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
     Ok(refused)
 }
 
-/// Formats the value of a key as in a specification.
 fn format_value(key: &'static Key, spec: &Spec) -> Option<String> {
     match key.get(spec)? {
         Value::SeekCurve(_) | Value::Zones(_) | Value::Text(_) => None,

@@ -48,6 +48,8 @@ fn found_behind(
         layout: &layout,
         rotation: timing.rotation,
         idle: timing.idle,
+        effort,
+        seed,
     };
     let mut known = Spec {
         geometry: given.geometry.clone(),
@@ -57,11 +59,8 @@ fn found_behind(
     let before = disk.cost();
     let clock = std::time::Instant::now();
     let facts = match &timing.written {
-        Some(written) => {
-            let hits = &written.hits;
-            cache::measure_writes(&mut disk, &setup, &known, hits, effort, seed)?
-        }
-        None => cache::measure(&mut disk, &setup, &known, effort, seed)?,
+        Some(written) => cache::measure_writes(&mut disk, &setup, &known, &written.hits)?,
+        None => cache::measure(&mut disk, &setup, &known)?,
     };
     let wall = clock.elapsed().as_secs_f64();
     let after = disk.cost();

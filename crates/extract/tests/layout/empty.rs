@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_extract::layout::empty;
-use diskarm_extract::{Disk, Effort, Setup, SimulatedDrive, idle, rotation};
+use diskarm_extract::{Disk, Effort, Setup, SimulatedDrive};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -63,14 +63,8 @@ fn empty_cylinders_are_counted() {
         let mut simulated = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut simulated).unwrap();
         let layout = Layout::new(&found).unwrap();
-        let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
-        let idle = idle::measure(&mut disk, &layout, &rotation, seed).unwrap();
-        let setup = Setup {
-            layout: &layout,
-            rotation,
-            idle,
-        };
-        let empty = empty::measure(&mut disk, &setup, &found.zones, Effort::Normal, seed).unwrap();
+        let setup = Setup::measure(&mut disk, &layout, Effort::Normal, seed).unwrap();
+        let empty = empty::measure(&mut disk, &setup, &found.zones).unwrap();
         counted += apart.len() - 1;
         let same = empty.cylinders.iter().zip(&apart[1..]);
         let same = same.filter(|(found, apart)| found == apart).count();

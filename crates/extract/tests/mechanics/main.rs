@@ -13,7 +13,7 @@ mod waits;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::Span;
-use diskarm_extract::{Disk, Effort, HostDelay, Setup, idle};
+use diskarm_extract::{Disk, Effort, HostDelay, Setup};
 
 /// The drives of 1992 to 1999.
 const DRIVES: [&str; 18] = [
@@ -48,11 +48,5 @@ fn catalogued(name: &str) -> Spec {
 
 /// Measures the prerequisites of seeks and overheads.
 fn set_up<'a>(disk: &mut Disk<'_>, layout: &'a Layout, seed: u64) -> Setup<'a> {
-    let rotation = diskarm_extract::rotation::measure(disk, Effort::Normal, seed).unwrap();
-    let idle = idle::measure(disk, layout, &rotation, seed).unwrap();
-    Setup {
-        layout,
-        rotation,
-        idle,
-    }
+    Setup::measure(disk, layout, Effort::Normal, seed).unwrap()
 }

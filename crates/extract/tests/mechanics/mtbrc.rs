@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_extract::mtbrc::{self, Kind, Mtbrc, To};
-use diskarm_extract::{Access, Disk, Effort, SimulatedDrive};
+use diskarm_extract::{Access, Disk, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
 
@@ -15,7 +15,7 @@ fn measured(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
     let mut drive = SimulatedDrive::new(spec, HOST, 5).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, layout, 5);
-    let found = mtbrc::measure(&mut disk, &setup, kind, Effort::Normal, 5).unwrap();
+    let (found, _) = mtbrc::measure(&mut disk, &setup, kind).unwrap();
     assert!(disk.cost().commands < 2000, "{:?}", disk.cost());
     found
 }
@@ -57,11 +57,7 @@ fn pairs_on_one_track_obey_the_equations_of_overheads() {
                 Read => bus + o.read_completion,
                 Write => o.write_completion,
             };
-            let kind = Kind {
-                accesses: (first, second),
-                sectors: (1, 1),
-                to: To::SameTrack,
-            };
+            let kind = Kind::one_sector((first, second), To::SameTrack);
             let found = measured(&spec, &layout, kind);
             let what = format!("{name} {kind:?}");
             let between = found.host + command + media + ends(second);
@@ -86,11 +82,7 @@ fn pairs_on_one_track_obey_the_equations_of_overheads() {
 fn another_track_adds_the_head_switch_and_another_cylinder_the_seek() {
     let spec = catalogued("hp-c2490a");
     let layout = Layout::new(&spec.geometry).unwrap();
-    let kind = |to| Kind {
-        accesses: (Access::Write, Access::Read),
-        sectors: (1, 1),
-        to,
-    };
+    let kind = |to| Kind::one_sector((Access::Write, Access::Read), to);
     let [same, other, next] = [To::SameTrack, To::OtherTrack, To::Cylinders(1)].map(|to| {
         let found = measured(&spec, &layout, kind(to));
         found.median.value - found.host

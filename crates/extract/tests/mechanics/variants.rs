@@ -173,7 +173,7 @@ fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
         let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let setup = set_up(&mut disk, &layout, 1);
-        let reads = overheads::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+        let reads = overheads::measure(&mut disk, &setup).unwrap();
         let off = (reads.head_switch.value - spec.mechanics.head_switch).as_ms();
         assert!(off.abs() < 0.02, "{sectors:?}: {reads:?}");
     }

@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Spec, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::overheads::{self, Unsure, Wait};
-use diskarm_extract::{Disk, Effort, SimulatedDrive};
+use diskarm_extract::{Disk, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
 
@@ -14,7 +14,7 @@ fn waits(spec: &Spec, seed: u64) -> Wait {
     let mut drive = SimulatedDrive::new(spec, HOST, seed).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, &layout, seed);
-    let found = overheads::measure_writes(&mut disk, &setup, Effort::Normal, seed);
+    let found = overheads::measure_writes(&mut disk, &setup);
     found.unwrap().wait
 }
 

@@ -14,7 +14,6 @@ use diskarm_drives::text::Edit;
 pub struct Candidate {
     /// The specification without corrections to its seek curves.
     pub spec: Spec,
-    /// The layout of its blocks.
     pub layout: Arc<Layout>,
     /// Seek times of reads, and of writes unless they have their own.
     pub read_seek: Curve,
@@ -22,7 +21,6 @@ pub struct Candidate {
     pub write_seek: Option<Curve>,
 }
 
-/// One number of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coordinate {
     /// A key, by its index among the fitted keys.
@@ -115,9 +113,8 @@ impl Candidate {
         }
     }
 
-    /// Returns the starting points of a search: the given candidate, and one whose writes wait for
-    /// all of their data before they go to the media. Small steps do not lead from one to the
-    /// other.
+    /// Returns the starting points of a search: this candidate, and one whose writes wait for all
+    /// their data before they go to the media. Small steps do not lead from one to the other.
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;

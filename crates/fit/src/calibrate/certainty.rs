@@ -3,7 +3,6 @@
 use crate::calibrate::candidate::{Candidate, Coordinate, PARAMETERS};
 use crate::calibrate::search::Search;
 
-/// A number of a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     Key(&'static str),
@@ -19,7 +18,6 @@ pub struct Fitted {
     pub quantity: Quantity,
     /// The given value, in milliseconds; zero for a correction to a seek time.
     pub given_ms: f64,
-    /// The value that the trace determines.
     pub fitted_ms: f64,
     /// Its standard deviation with all other fitted numbers free, from the curvature of likelihood
     /// and prior, in milliseconds.
@@ -37,8 +35,7 @@ const DOUBTFUL: f64 = 3.0;
 /// A number counts as determined if the trace at least halves its uncertainty.
 const DETERMINED: f64 = 0.5;
 
-/// A number stays as fitted if the given one makes the trace less likely by more than this
-/// (natural logarithm).
+/// A number stays as fitted if the given one lowers the trace's log-likelihood by more than this.
 const WORTH_KEEPING: f64 = 2.0;
 
 /// The smallest deviation reported: the likelihood has steps where a sector is just caught.
@@ -47,7 +44,6 @@ const MIN_MS: f64 = 0.001;
 /// The numbers that a trace determines, and those that it does not.
 pub struct Certainty {
     pub fitted: Vec<Fitted>,
-    /// The covariance of the fitted numbers.
     pub covariance: Covariance,
     pub left: Vec<Quantity>,
 }
@@ -64,9 +60,8 @@ impl Certainty {
     }
 }
 
-/// Separates the numbers that the trace determines from those that it does not. Undetermined keys
-/// return to their given values; undetermined seek times stay where their neighbours and the prior
-/// put them.
+/// Separates the numbers that the trace determines from the others. Undetermined keys return to
+/// their given values; undetermined seek times stay where their neighbours and the prior put them.
 pub fn weigh(search: &mut Search<'_>) -> Certainty {
     let (mut determined, mut left) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given, search.candidate.layout.clone());
@@ -159,11 +154,9 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
 /// The covariance of fitted numbers, from trace and prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Covariance {
-    /// The covariance of each number with each other, in the order of the numbers, in squared
-    /// milliseconds.
+    /// The covariances of the numbers, in their order, in squared milliseconds.
     pub ms2: Vec<Vec<f64>>,
-    /// The standard deviation of each number with all others held, in milliseconds: at most
-    /// [`Self::sd_ms`].
+    /// The standard deviation of each number with all others held, in ms: at most [`Self::sd_ms`].
     pub others_held_sd_ms: Vec<f64>,
 }
 
@@ -213,9 +206,8 @@ impl Covariance {
 }
 
 /// The covariance of the numbers `at` about a search's candidate. Each comes with its deviation
-/// while all others are held, from the curvature of the likelihood alone; how they are correlated
-/// follows from products of the slopes of each row's density, and what the trace does not say from
-/// the prior.
+/// while all others are held, from the curvature of the likelihood alone; their correlations follow
+/// from products of the slopes of each row's density, and the rest from the prior.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
     let (at, sds): (Vec<Coordinate>, Vec<f64>) = at.iter().copied().unzip();
@@ -224,9 +216,8 @@ fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     combined(&slopes, &sds, &priors)
 }
 
-/// The covariance of numbers with these slopes of each part of the likelihood, these deviations
-/// with all others held according to the trace alone, and these deviations of their priors, both in
-/// milliseconds.
+/// The covariance of numbers with these slopes of each part of the likelihood, these deviations by
+/// the trace alone with all others held, and these deviations of their priors.
 fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();

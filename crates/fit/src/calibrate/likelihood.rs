@@ -26,7 +26,6 @@ use diskarm_core::units::{Lbn, Span};
 
 use crate::validate::{Measured, Relation};
 
-/// Rows of a measured trace.
 #[derive(Clone)]
 pub struct Trace {
     rows: Vec<Measured>,
@@ -220,7 +219,6 @@ impl Noise {
         (begun - over).max(0.0) / period_ms
     }
 
-    /// Learns the scatter from `rows`.
     pub fn learn(&mut self, rows: &[Row], period_ms: f64) {
         let (mut buffer, mut media) = (Vec::new(), Vec::new());
         let (mut buffered, mut failed) = (0u32, 0u32);
@@ -290,8 +288,7 @@ fn stray_density(period_ms: f64) -> f64 {
     STRAY / (4.0 * period_ms)
 }
 
-/// The scale of a Laplace distribution with these absolute errors, within bounds; `unknown` if
-/// there are none.
+/// The bounded scale of a Laplace distribution with these absolute errors; `unknown` without any.
 fn laplace_scale(mut errors: Vec<f64>, unknown: f64) -> f64 {
     if errors.is_empty() {
         return unknown;
@@ -369,8 +366,7 @@ fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     }
 }
 
-/// The deviations of one direction, constant over the distances of each kind; `None` if there are
-/// none.
+/// The deviations of one direction, constant over the distances of each kind; `None` without any.
 fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
     let mut points: Vec<(u32, Span)> = Vec::new();
     // Kinds 0 and 1 do not move the arm.

@@ -13,8 +13,7 @@ use crate::calibrate::candidate::Candidate;
 use crate::calibrate::likelihood::{KINDS, Noise, Row, Trace, set_random_behaviour};
 use crate::validate::Relation;
 
-/// Errors are limited to this in a mean, so that a single retry of a second does not
-/// outweigh all others.
+/// Errors count up to this in a mean, so that a retry of a second does not outweigh all others.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
 /// The parts of the likelihood of a trace under a candidate.
@@ -31,7 +30,6 @@ pub struct Objective<'a> {
     /// The centre of the prior.
     pub given: &'a Spec,
     continuity: Continuity,
-    /// The scatter of measurements.
     pub noise: Noise,
     /// The number of candidates evaluated.
     pub evaluations: Cell<u64>,
@@ -79,15 +77,12 @@ impl<'a> Objective<'a> {
         self.trace.follow(spec, layout, self.continuity, each);
     }
 
-    /// Logarithm of the likelihood of the trace.
     pub fn ln_likelihood(&self, candidate: &Candidate) -> f64 {
         let mut sum = 0.0;
         let (means, period_ms) = self.follow(candidate, |ln| sum += ln);
         sum + means.ln_density(self.continuity, period_ms)
     }
 
-    /// Returns the parts of the logarithm of the likelihood: that of each row, and each mean in its
-    /// standard deviations.
     pub fn parts(&self, candidate: &Candidate) -> Parts {
         let mut rows = Vec::new();
         let (means, period_ms) = self.follow(candidate, |ln| rows.push(ln));
@@ -229,16 +224,14 @@ impl Means {
         self.kinds[kind].1 += error_ms;
     }
 
-    /// Logarithm of the density of these means, of each kind and of each direction, up to a
-    /// constant.
+    /// Logarithm of the density of the means of each kind and each direction, up to a constant.
     pub fn ln_density(&self, continuity: Continuity, period_ms: f64) -> f64 {
         let variance = variance_ms2(continuity, period_ms);
         let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
         self.terms().map(of).sum()
     }
 
-    /// Each of these means in its standard deviations: half of their squares are what
-    /// [`Self::ln_density`] lacks.
+    /// Each mean in its standard deviations: [`Self::ln_density`] is minus half the sum of squares.
     pub fn deviations(&self, continuity: Continuity, period_ms: f64) -> Vec<f64> {
         let variance = variance_ms2(continuity, period_ms);
         let of = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();

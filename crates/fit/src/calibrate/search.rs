@@ -5,10 +5,8 @@ use crate::calibrate::likelihood::EVIDENCE;
 use crate::calibrate::objective::Objective;
 use crate::calibrate::switch::Behaviour;
 
-/// A candidate and its score.
 pub struct Search<'a> {
     pub objective: Objective<'a>,
-    /// The best so far.
     pub candidate: Candidate,
     pub score: f64,
 }
@@ -29,8 +27,7 @@ impl<'a> Search<'a> {
         self.score = self.objective.of(&self.candidate);
     }
 
-    /// Moves along a direction to the best score within `reach`, after trying
-    /// `points` evenly spaced points.
+    /// Moves along a direction to the best score within `reach`, first at evenly spaced `points`.
     fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
         let score = |ms: f64| self.objective.of(&self.candidate.moved(along, ms));
         let mut best = (self.score, 0.0);
@@ -138,8 +135,7 @@ impl<'a> Search<'a> {
 /// The maximum number of behaviours adopted in one stage.
 const ROUNDS: usize = 12;
 
-/// The number of behaviours per round that are refitted although they do not improve the score
-/// before.
+/// The number of behaviours per round that are refitted even if they do not improve the score.
 const REFITTED: usize = 16;
 
 /// A behaviour that is worse by this much after a refit is not tried again.

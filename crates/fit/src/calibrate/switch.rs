@@ -181,8 +181,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// All combinations of reading ahead and of using the data: none of them may improve the score
-/// alone.
+/// All combinations of reading ahead and using the data: alone, none may improve the score.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
     let read_ahead = Key::find("buffer.read_ahead").expect("a key");
     for &ahead in ReadAhead::WORDS {

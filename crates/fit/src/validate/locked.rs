@@ -49,10 +49,7 @@ pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
 /// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
 /// completion of the previous one, the first at [`FIRST`]. Passes each observation, and whether the
-/// platter's angle was known when its request was issued, to `each`.
-///
-/// # Panics
-/// If the drive has no such blocks.
+/// platter's angle was known at its issue, to `each`. Panics if the drive has no such blocks.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
@@ -81,10 +78,7 @@ pub struct Locked {
 
 impl Locked {
     /// Follows `rows` with a drive of `spec`. Each row is issued the measured pause after the
-    /// measured completion of the previous one.
-    ///
-    /// # Errors
-    /// If the drive has no such blocks.
+    /// measured completion of the previous one. Fails if the drive has no such blocks.
     pub fn follow(
         spec: &Spec,
         layout: Arc<Layout>,
@@ -232,10 +226,7 @@ impl Judged {
 
 impl LockedFigures {
     /// Judges the predictions of the rows in `range`; those before it are the history from which
-    /// the predictors learned. `None` for an empty range.
-    ///
-    /// # Panics
-    /// If the trace has no such rows.
+    /// the predictors learned. `None` for an empty range. Panics if the trace has no such rows.
     pub fn of(locked: &Locked, range: Range<usize>) -> Option<Self> {
         let rows = &locked.rows[range];
         let (mut by_op, mut by_served, mut by_size) = (vec![], vec![], vec![]);

@@ -36,9 +36,7 @@ pub struct Measured {
 /// One of a validation's replays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The platter starts at this angle.
-    ///
-    /// The seed is that of what the drive does at random.
+    /// The platter starts at this angle; the seed is that of what the drive does at random.
     From { angle: Angle, seed: u64 },
     /// Every pause is longer by a uniform random part of a revolution; the platter starts at
     /// angle zero. The seed is also that of these parts.
@@ -48,13 +46,10 @@ pub enum Variant {
 /// The results of one replay, in the order of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Response times of the model.
     pub responses: Vec<Span>,
-    /// Outcomes in the model's buffer.
     pub outcomes: Vec<Outcome>,
 }
 
-/// A drive and a measured trace.
 #[derive(Clone, Debug)]
 pub struct Validation<'a> {
     spec: &'a Spec,
@@ -63,10 +58,7 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// A validation of the drive of `spec` against `rows`.
-    ///
-    /// # Panics
-    /// If there are no rows.
+    /// A validation of the drive of `spec` against `rows`. Panics if there are no rows.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
         assert!(!rows.is_empty(), "nothing was measured");
         Self {
@@ -76,8 +68,7 @@ impl<'a> Validation<'a> {
         }
     }
 
-    /// The replays that [`Figures::of`] needs, in that order: [`ANGLES`] angles from zero up, then
-    /// [`PHASE_SEEDS`].
+    /// The replays for [`Figures::of`]: [`ANGLES`] angles from zero up, then [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
         let angles = (0..ANGLES).map(|i| Variant::From {
             angle: Angle::from_fraction(i, ANGLES),
@@ -90,15 +81,11 @@ impl<'a> Validation<'a> {
         &self.rows
     }
 
-    /// The measured response times.
     pub fn measured(&self) -> SortedSpans {
         self.rows.iter().map(|row| row.response).collect()
     }
 
-    /// Runs one replay.
-    ///
-    /// # Errors
-    /// If the drive refuses a request.
+    /// Runs one replay. Fails if the drive refuses a request.
     pub fn replay(&self, variant: Variant) -> Result<Replayed, RejectedRequest> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
@@ -163,10 +150,7 @@ pub enum Relation {
 
 impl Relation {
     /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged
-    /// as in `layout`.
-    ///
-    /// # Panics
-    /// If the drive has no such blocks.
+    /// as in `layout`. Panics if the drive has no such blocks.
     pub fn of_rows<'r>(
         rows: &'r [Measured],
         layout: &'r Layout,
@@ -180,10 +164,7 @@ impl Relation {
     }
 
     /// The relation of a request at `start` to one that ended at `end`, on a drive whose blocks are
-    /// arranged as in `layout`.
-    ///
-    /// # Panics
-    /// If the drive has no such blocks.
+    /// arranged as in `layout`. Panics if the drive has no such blocks.
     pub fn between(layout: &Layout, end: Lbn, start: Lbn) -> Self {
         if start == end {
             return Self::Sequential;
@@ -227,7 +208,6 @@ pub struct Distances {
 pub struct Residuals {
     /// By direction, relation to the previous request, and outcome in the model's buffer.
     pub by_outcome: Vec<(Op, Relation, Outcome, Residual)>,
-    /// By direction and size.
     pub by_size: Vec<(Op, Sizes, Residual)>,
     /// The requests that waited for the media, by direction and distance from the last block
     /// of the previous request to the first block of this one.
@@ -253,7 +233,6 @@ const SIZES: [u64; 6] = [1, 5, 9, 17, 33, 65];
 /// The lower ends of ranges of distances, in cylinders.
 const CYLINDERS: [u32; 7] = [0, 1, 10, 100, 600, 1200, 2400];
 
-/// One request, measured and simulated.
 struct Pair {
     op: Op,
     sectors: SectorCount,

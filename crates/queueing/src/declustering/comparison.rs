@@ -1,20 +1,17 @@
 //! Layouts compared: loads, failures that lose data, and the mean time to data loss.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::data_loss::{approximate_time_to_data_loss, mean_time_to_data_loss};
 use super::{DiskSet, Layout, LayoutError, LayoutKind, Load, binomial, is_balanced, survived};
 
-/// The disks, their failures and the requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
-    /// The number of disks.
     pub disks: usize,
     /// The disks of a cluster; a divisor of `disks`.
     pub cluster: usize,
-    /// The failed disks, by number from 0.
+    #[serde(serialize_with = "disk_numbers")]
     pub failed: DiskSet,
-    /// The share of reads, from 0 to 1.
     pub read_share: f64,
     /// The mean time to failure of a disk, in hours.
     pub mttf_h: f64,
@@ -22,39 +19,27 @@ pub struct Parameters {
     pub mttr_h: f64,
 }
 
-/// The layouts, and all that is needed to repeat the comparison.
+fn disk_numbers<S: Serializer>(disks: &DiskSet, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(disks.iter())
+}
+
+/// The layouts that are possible with some disks, and all that is needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// The number of disks.
-    pub disks: usize,
-    /// The disks of a cluster.
-    pub cluster: usize,
-    /// The failed disks, by number from 0.
-    pub failed: Vec<usize>,
-    /// The share of reads, from 0 to 1.
-    pub read_share: f64,
-    /// The mean time to failure of a disk, in hours.
-    pub mttf_h: f64,
-    /// The mean time to its repair, in hours.
-    pub mttr_h: f64,
-    /// The layouts that are possible with these disks.
+    #[serde(flatten)]
+    pub parameters: Parameters,
     pub layouts: Vec<LayoutResult>,
-    /// The reasons why other layouts are missing.
     pub notes: Vec<String>,
 }
 
 /// The loads, failures and life of a layout.
 #[derive(Debug, Serialize)]
 pub struct LayoutResult {
-    /// The name of the layout.
     pub layout: &'static str,
-    /// True if the failed disks lose data.
     pub is_lost: bool,
-    /// True if all other disks have the same load.
     pub is_balanced: bool,
-    /// The load of each disk, in order.
     pub loads: Vec<DiskLoad>,
-    /// The results for each number of failures up to the maximum that can be survived.
+    /// For each number of failures up to the maximum that can be survived.
     pub failures: Vec<FailureCount>,
     /// The mean time to data loss of the Markov chain, in hours.
     pub mttdl_h: f64,
@@ -67,26 +52,20 @@ pub struct LayoutResult {
 /// The load of a disk, in multiples of the rates of requests to the data of one disk.
 #[derive(Debug, Serialize)]
 pub struct DiskLoad {
-    /// Its number, from 0.
     pub disk: usize,
-    /// Reads without failures.
     pub normal_reads: f64,
-    /// Writes without failures.
     pub normal_writes: f64,
-    /// Reads with these failures; `None` for a failed disk, and if data are lost.
+    /// With the failures; `None` for a failed disk, and if data are lost.
     pub degraded_reads: Option<f64>,
-    /// Writes with these failures; `None` as above.
     pub degraded_writes: Option<f64>,
-    /// All accesses with these failures, over those without; `None` as above.
+    /// All accesses with the failures, over those without.
     pub degraded_over_normal: Option<f64>,
 }
 
 /// The sets of a given number of failed disks.
 #[derive(Debug, Serialize)]
 pub struct FailureCount {
-    /// The number of failed disks.
     pub failures: usize,
-    /// The number of sets of this size.
     pub sets: u64,
     /// The number of sets that lose no data, by enumeration.
     pub survived_sets: u64,
@@ -98,22 +77,18 @@ pub struct FailureCount {
     pub survival: f64,
     /// The equation for this probability in liu05.
     pub equation: Option<&'static str>,
-    /// The probability by the equation.
     pub equation_survival: Option<f64>,
 }
 
 impl FailureCount {
-    /// Returns true if the thesis prints another probability.
     pub fn is_misprinted(&self) -> bool {
         let off = |printed: f64| (printed - self.survival).abs() > 1e-9;
         self.equation_survival.is_some_and(off)
     }
 }
 
-/// Compares all layouts that are possible with these disks.
-///
-/// # Errors
-/// If the number of disks is not a multiple of the cluster size, or no layout is possible.
+/// Compares all layouts that are possible with these disks. Fails if the number of disks is not a
+/// multiple of the cluster size, or no layout is possible.
 pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
     let cluster = parameters.cluster;
     Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;
@@ -131,30 +106,22 @@ pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
         }
     }
     Ok(Comparison {
-        disks: parameters.disks,
-        cluster,
-        failed: parameters.failed.iter().collect(),
-        read_share: parameters.read_share,
-        mttf_h: parameters.mttf_h,
-        mttr_h: parameters.mttr_h,
+        parameters: parameters.clone(),
         layouts,
         notes,
     })
 }
 
 fn layout_result(layout: &Layout, parameters: &Parameters) -> LayoutResult {
+    let (mttf, mttr) = (parameters.mttf_h, parameters.mttr_h);
     LayoutResult {
         layout: layout.kind().name(),
         is_lost: !layout.survives(parameters.failed),
         is_balanced: is_balanced(layout, parameters.failed),
         loads: loads(layout, parameters),
         failures: failures(layout, parameters),
-        mttdl_h: mean_time_to_data_loss(layout, parameters.mttf_h, parameters.mttr_h),
-        mttdl_approximate_h: approximate_time_to_data_loss(
-            layout,
-            parameters.mttf_h,
-            parameters.mttr_h,
-        ),
+        mttdl_h: mean_time_to_data_loss(layout, mttf, mttr),
+        mttdl_approximate_h: approximate_time_to_data_loss(layout, mttf, mttr),
         sharing_disks: layout.sharing(0).len(),
     }
 }

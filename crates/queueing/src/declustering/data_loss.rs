@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 
 use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 
-/// Sets of failed disks that are equivalent by a symmetry of the layout.
+/// Sets of failed disks that are equivalent by a symmetry of the layout; `failed` is one of them.
 struct State {
-    /// One of the sets.
     failed: DiskSet,
     /// The rates to other states, by their numbers; 0 beyond the end.
     rates: Vec<f64>,
-    /// The rate of failures that lose data.
     loss: f64,
-    /// The time that a unit of time in this state represents; more than 1 once other states have
-    /// been eliminated.
+    /// The time that a unit of time here represents; more than 1 once others have been eliminated.
     time: f64,
 }
 
@@ -37,9 +34,8 @@ pub fn mean_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64
 /// Returns the approximate mean time to data loss for repairs much shorter than the time to
 /// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
 ///
-/// The appendix defines G as the number of disks of a parity group. Here G - 1 is the number of
-/// disks that share data with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and
-/// group rotate.
+/// The appendix defines G as the number of disks of a parity group. Here G - 1 disks share data
+/// with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and group rotate.
 pub fn approximate_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
     let endangered = layout.sharing(0).len();
     failure * failure / (layout.disks() as f64 * endangered as f64 * repair)
@@ -83,7 +79,6 @@ fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Dis
     states[0].time / states[0].loss
 }
 
-/// Returns all states, the one without failures first.
 fn states<S: Ord>(
     layout: &Layout,
     failing: f64,
@@ -122,7 +117,6 @@ fn states<S: Ord>(
 }
 
 impl State {
-    /// Adds to the rate to another state.
     fn add(&mut self, to: usize, rate: f64) {
         if self.rates.len() <= to {
             self.rates.resize(to + 1, 0.0);
@@ -178,8 +172,7 @@ mod tests {
         }
     }
 
-    /// Two pairs, by hand, for failures at the rate f and repairs at r: T0 = 1 / 4 f + T1, and T1
-    /// and T2 by their first steps.
+    /// Two pairs, by hand, for failures at the rate f and repairs at r: T0 = 1 / 4 f + T1.
     #[test]
     fn four_disks_are_as_by_hand() {
         let (f, r) = (0.01, 0.3);
@@ -190,10 +183,8 @@ mod tests {
         // Linear in T1.
         let one = off(0.0) / (off(0.0) - off(1.0));
         let found = mean_time_to_data_loss(&layout(LayoutKind::Basic, 4), 1.0 / f, 1.0 / r);
-        assert!(
-            (found / (1.0 / (4.0 * f) + one) - 1.0).abs() < 1e-12,
-            "{found}"
-        );
+        let expected = 1.0 / (4.0 * f) + one;
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found}");
     }
 
     /// Without repairs the mean time is the sum over k of the probability that k failures survive,
@@ -204,24 +195,21 @@ mod tests {
             let found = mean_time_to_data_loss(&layout, 100.0, f64::INFINITY);
             let disks = layout.disks();
             let terms = (0..disks).map(|k| survival(&layout, k) * 100.0 / (disks - k) as f64);
-            assert!(
-                (found / terms.sum::<f64>() - 1.0).abs() < 1e-12,
-                "{layout:?}"
-            );
+            let expected: f64 = terms.sum();
+            assert!((found / expected - 1.0).abs() < 1e-12, "{layout:?}");
         }
     }
 
-    /// Uses a separate state for each set of failed disks.
     #[test]
     fn symmetric_states_are_exact() {
         for layout in all(10) {
             let found = mean_time_to_data_loss(&layout, 30.0, 7.0);
+            // A state for each set of failed disks.
             let full = solved(&layout, 30.0, 7.0, |failed| failed);
             assert!((found / full - 1.0).abs() < 1e-12, "{layout:?}");
         }
     }
 
-    /// For a chain, the number of failures is not a sufficient state.
     #[test]
     fn the_number_of_failures_is_not_a_state_of_a_chain() {
         let [_, _, chain, _] = example();
@@ -244,12 +232,9 @@ mod tests {
             for ratio in [1e-3, 1e-5, 1e-9] {
                 let found = mean_time_to_data_loss(&layout, 1.0, ratio);
                 let limit = approximate_time_to_data_loss(&layout, 1.0, ratio);
-                let disks = layout.disks() as f64;
                 assert!(found > limit * (1.0 - 1e-12), "{layout:?}");
-                assert!(
-                    found / limit - 1.0 < 3.0 * disks * ratio,
-                    "{layout:?} {ratio}"
-                );
+                let off = 3.0 * layout.disks() as f64 * ratio;
+                assert!(found / limit - 1.0 < off, "{layout:?} {ratio}");
             }
         }
         let endangered = example().map(|layout| layout.sharing(0).len());
@@ -270,11 +255,12 @@ mod tests {
                     let disk = (0..8).min_by(|a, b| next[*a].total_cmp(&next[*b])).unwrap();
                     let now = next[disk];
                     let is_up = !down.contains(disk);
-                    down = if is_up {
-                        down.with(disk)
+                    let change = if is_up {
+                        DiskSet::with
                     } else {
-                        down.without(disk)
+                        DiskSet::without
                     };
+                    down = change(down, disk);
                     if places.iter().any(|place| place.union(down) == down) {
                         return now;
                     }

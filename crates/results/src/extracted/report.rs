@@ -18,23 +18,16 @@ use crate::html::{Html, Section, figure, page, wide};
 pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let findings = &extracted.checkpoint.findings;
     let values = extracted.values();
+    let (between, unknown) = (mtbrcs(findings), undetermined(extracted));
     let mut sections: Vec<Section> = vec![
         ("drive", "The drive", basics(extracted.checkpoint)),
         ("seeks", "Seek times", seeks(findings)),
         ("times", "Overheads and other times", times(values)),
-        (
-            "mtbrc",
-            "Minimum times between completions",
-            mtbrcs(findings),
-        ),
+        ("mtbrc", "Minimum times between completions", between),
         ("buffer", "The buffer", buffer(findings)),
         ("zones", "Zones", zones(findings)),
         ("defects", "Defects", defects(findings)),
-        (
-            "unknown",
-            "Undetermined and assumed values",
-            undetermined(extracted),
-        ),
+        ("unknown", "Undetermined and assumed values", unknown),
         ("cost", "Cost", costs(extracted)),
     ];
     sections.retain(|(_, _, inside)| *inside != Html::default());
@@ -46,14 +39,10 @@ fn title(extracted: &ExtractionReport<'_>) -> String {
     format!("{}, measured over SCSI", checkpoint.identity.name())
 }
 
-/// Returns the title, the drive, and a summary of the results.
 fn head(extracted: &ExtractionReport<'_>) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let checkpoint = extracted.checkpoint;
-    let serial = match checkpoint.identity.serial.as_str() {
-        "" => String::new(),
-        serial => format!(", serial number {serial}"),
-    };
+    let serial = extracted.serial();
     let effort = checkpoint.options.effort.to_string();
     let writes = if checkpoint.options.writes {
         "with writes"
@@ -82,11 +71,8 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
         cost.commands,
         cost.time.as_s()
     );
-    let class = if failed > 0 {
-        "summary warning"
-    } else {
-        "summary"
-    };
+    let warning = if failed > 0 { " warning" } else { "" };
+    let class = &format!("summary{warning}");
     let source = format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive);
     let counts = [paragraph("count", made), paragraph("cells", summary)];
     Html::element(
@@ -99,8 +85,10 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     )
 }
 
-/// Returns a table. The first cell of a row is its heading; heads with `<` are of text columns.
-fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+/// Returns a table whose headings are separated by ` | `; those with `<` are of text columns. The
+/// first cell of a row is its heading.
+fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+    let heads: Vec<&str> = heads.split(" | ").collect();
     let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
     let class = |column: usize| {
         if has_words[column] { "words" } else { "number" }
@@ -196,17 +184,8 @@ fn zones(findings: &Findings) -> Html {
         ];
         cells.map(Html::from).to_vec()
     });
-    let heads = [
-        "Zone",
-        "Cylinders",
-        "Sectors of a track",
-        "Track skew",
-        "Cylinder skew",
-        "Reserved sectors",
-        "Spares",
-        "Slips",
-        "Reallocated",
-    ];
+    let heads = "Zone | Cylinders | Sectors of a track | Track skew | Cylinder skew | \
+                 Reserved sectors | Spares | Slips | Reallocated";
     let scheme = Key::find("geometry.sparing").and_then(|key| {
         let geometry = geometry.clone();
         let spec = Spec {
@@ -219,7 +198,7 @@ fn zones(findings: &Findings) -> Html {
         "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
         scheme.unwrap_or_default()
     );
-    Html::from([Html::element("p", about), table(&heads, rows)])
+    Html::from([Html::element("p", about), table(heads, rows)])
 }
 
 fn short(number: f64) -> String {
@@ -258,7 +237,7 @@ fn times(values: &[MeasuredValue]) -> Html {
     if rows.is_empty() {
         Html::default()
     } else {
-        table(&["<Key", "Value", "±", "Samples", "<Method"], rows)
+        table("<Key | Value | ± | Samples | <Method", rows)
     }
 }
 
@@ -314,8 +293,8 @@ fn buffer(findings: &Findings) -> Html {
     let about = "A test vector is a sequence of requests whose timing distinguishes between \
                  hypotheses about a drive. The hypothesis that predicts the drive's behaviour is \
                  accepted.";
-    let heads = ["<Fact", "Decision", "<Evidence", "<Hypothesis"];
-    Html::from([Html::element("p", about), table(&heads, rows)])
+    let heads = "<Fact | Decision | <Evidence | <Hypothesis";
+    Html::from([Html::element("p", about), table(heads, rows)])
 }
 
 /// Converts backticks around the names of keys to code elements.
@@ -382,14 +361,10 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
             measurement.summary.into(),
         ]
     });
-    let heads = [
-        "<Measurement",
-        "Commands",
-        "Time, s",
-        "<Outcome",
-        "<Measures",
-    ];
-    table(&heads, rows)
+    table(
+        "<Measurement | Commands | Time, s | <Outcome | <Measures",
+        rows,
+    )
 }
 
 /// Maximum distance in the chart of short seeks, in cylinders.
@@ -462,7 +437,6 @@ impl Line {
     }
 }
 
-/// Makes a chart with linear axes of these names.
 fn figure_of(title: &str, [x, y]: [&str; 2], note: &str, series: Vec<Series>) -> Figure {
     Figure {
         title: title.to_owned(),
@@ -476,46 +450,42 @@ fn figure_of(title: &str, [x, y]: [&str; 2], note: &str, series: Vec<Series>) ->
 
 fn lines(findings: &Findings) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut add = |label: &'static str, points: &[(u32, Estimate, Span)], is_maximum: bool| {
-        let points = points.iter().map(|&(distance, mean, maximum)| {
-            if is_maximum {
-                (distance, maximum, None)
-            } else {
-                (distance, mean.value, Some(mean.uncertainty))
-            }
-        });
+    let mut add = |label: &'static str, points: Vec<(u32, Span, Option<Span>)>| {
+        let is_reference = label.starts_with("SEEK");
         lines.push(Line {
-            is_reference: label.starts_with("SEEK"),
             label,
-            points: points.collect(),
-        })
+            points,
+            is_reference,
+        });
     };
-    let of_pairs = |seeks: &Seeks| -> Vec<_> {
-        let points = seeks.points.iter();
-        points
-            .map(|point| (point.distance, point.mean, point.maximum))
+    let mean = |distance, mean: Estimate| (distance, mean.value, Some(mean.uncertainty));
+    let means = |seeks: &Seeks| {
+        seeks
+            .points
+            .iter()
+            .map(|p| mean(p.distance, p.mean))
             .collect()
     };
     if let Some(seeks) = &findings.seeks {
-        let points = of_pairs(seeks);
-        add("reads, MTBRC: mean", &points, false);
-        add("reads, MTBRC: maximum", &points, true);
+        let maxima = seeks.points.iter().map(|p| (p.distance, p.maximum, None));
+        add("reads, MTBRC: mean", means(seeks));
+        add("reads, MTBRC: maximum", maxima.collect());
     }
     if let Some(WriteSeeks::Own(seeks)) = &findings.write_seeks {
-        add("writes, MTBRC: mean", &of_pairs(seeks), false);
+        add("writes, MTBRC: mean", means(seeks));
     }
     if let Some(curves) = &findings.seek_commands {
         let points = curves.points.iter();
-        let points: Vec<_> = points
-            .map(|point| (point.distance, point.mean, point.maximum))
-            .collect();
-        add("SEEK: mean", &points, false);
-        add("SEEK: maximum", &points, true);
+        let maxima = points.clone().map(|p| (p.distance, p.maximum, None));
+        add(
+            "SEEK: mean",
+            points.map(|p| mean(p.distance, p.mean)).collect(),
+        );
+        add("SEEK: maximum", maxima.collect());
     }
     lines
 }
 
-/// Returns the values of a seek chart as a table.
 fn numbers(lines: &[Line]) -> Html {
     let mut distances: Vec<u32> = lines
         .iter()
@@ -537,7 +507,7 @@ fn numbers(lines: &[Line]) -> Html {
     let labels = lines.iter().map(|line| line.label);
     let heads: Vec<&str> = ["Cylinders"].into_iter().chain(labels).collect();
     let summary = Html::element("summary", "Numbers, in ms");
-    Html::element("details", [summary, table(&heads, rows)])
+    Html::element("details", [summary, table(&heads.join(" | "), rows)])
 }
 
 fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
@@ -563,18 +533,12 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         ];
         cells.map(Html::from).to_vec()
     });
-    let heads = [
-        "<X, Y",
-        "Median, ms",
-        "95th percentile, ms",
-        "of which host, ms",
-        "Distance, ms",
-        "Pairs",
-    ];
+    let heads = "<X, Y | Median, ms | 95th percentile, ms | of which host, ms | Distance, ms | \
+                 Pairs";
     let about = "The time between the completions of X and Y if Y just catches its first \
                  sector: the mean of three zones, and the largest of their percentiles. The \
                  distance is from the pass of X's first sector to the pass of Y's first sector.";
-    let mut inside = vec![Html::element("p", about), table(&heads, rows)];
+    let mut inside = vec![Html::element("p", about), table(heads, rows)];
     for (number, between) in (1..).zip(all).take(SCATTERS) {
         let id = format!("pairs-{number}");
         inside.push(draw(&id, &scatter(between), Html::default()));
@@ -582,7 +546,6 @@ pub fn mtbrcs(findings: &Findings) -> Html {
     inside.into_iter().collect()
 }
 
-/// Charts all pairs of a kind and the thresholds.
 fn scatter(between: &MtbrcFinding) -> Figure {
     let (half, max) = between.mtbrc.distances;
     let times = between.pairs.iter().map(|pair| pair.between.as_ms());

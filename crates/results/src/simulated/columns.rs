@@ -4,7 +4,7 @@ use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
-use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
+use diskarm_simulate::devices::{CellFormat, PART_KINDS, PartKind, PartMetric};
 use diskarm_simulate::{Origin, Run};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -14,7 +14,6 @@ use crate::prose;
 
 const LABEL: usize = 16;
 
-/// Formats a number for a cell, or a dash.
 pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
@@ -47,7 +46,6 @@ impl Table {
         self.lines.push('\n');
     }
 
-    /// Adds text, on several lines if necessary.
     pub fn text(&mut self, label: &str, text: &str) {
         self.lines += &prose::labelled(label, text, LABEL);
     }
@@ -81,7 +79,6 @@ impl Table {
     }
 }
 
-/// Requests of one kind.
 #[derive(Serialize)]
 pub struct RequestClass {
     pub requests: u64,
@@ -110,7 +107,6 @@ impl RequestClass {
         }
     }
 
-    /// Adds a line to the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
         let service = self.service_ms.of.as_ref();
@@ -198,7 +194,6 @@ impl Load {
         load
     }
 
-    /// Adds a line with the responses of `all` requests.
     pub fn line(&self, label: &str, all: &RequestClass, t: &mut Table) {
         let load = [self.utilisation, self.queue.mean];
         load_line(label, all.requests, all.response_ms.of, load, t);
@@ -208,7 +203,6 @@ impl Load {
 /// The columns of [`load_line()`].
 pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"];
 
-/// Adds a line with responses and load of some `requests`.
 pub fn load_line(
     label: &str,
     requests: u64,
@@ -247,7 +241,7 @@ impl PartMetrics {
 
     fn new(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let name = first.work.kind();
-        let kind = part_kinds().iter().find(|kind| kind.name == name);
+        let kind = PART_KINDS.iter().find(|kind| kind.name == name);
         let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
         let mean = |metric: &PartMetric| {
             let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
@@ -372,7 +366,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
 
 /// Writes a line for each part, grouped by kinds.
 pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
-    for kind in part_kinds() {
+    for kind in PART_KINDS {
         let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
         let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
         let heads: Vec<&str> = heads.map(|(head, _)| head).collect();

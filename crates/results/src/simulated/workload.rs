@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::merged;
 use crate::prose::milliseconds;
 
-/// Arrivals as specified by options.
 #[derive(Clone, Copy)]
 pub enum OptionArrivals {
     Poisson {

@@ -15,8 +15,7 @@ use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
 
-/// Maximum number of reads that took too long and have not ended: with one more the source counts
-/// as lost.
+/// Maximum number of late reads that have not ended: with one more the source counts as lost.
 const HUNG: usize = 8;
 
 /// A [`Device`] whose reads are served by threads, one for each read under way, and whose instants
@@ -62,9 +61,7 @@ const MAX_SECTORS: u64 = 1 << 38;
 impl Live {
     /// Opens a source, for at most `depth` reads at the same time. It may take `limit` to answer.
     /// Results go to `inbox`, which serves one such device at a time, and whose clock starts now.
-    ///
-    /// # Errors
-    /// If the source cannot be opened, or is larger than 2^38 blocks.
+    /// Fails if the source cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,
@@ -297,7 +294,6 @@ impl Worker {
         let _ = self.jobs.send(job);
     }
 
-    /// Ends an idle thread.
     fn end(self) {
         drop(self.jobs);
         // A thread that panicked has ended too.

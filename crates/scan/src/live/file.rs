@@ -56,7 +56,6 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Creates a source for the file at a path.
     pub fn new(path: &Path) -> Self {
         Self { path: path.into() }
     }

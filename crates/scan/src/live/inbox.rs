@@ -97,10 +97,7 @@ impl Inbox {
         self.lock().lost.clone()
     }
 
-    /// Returns the data of blocks of the completion that was taken last.
-    ///
-    /// # Panics
-    /// If it did not read these blocks.
+    /// Returns data of the completion that was taken last. Panics if it did not read these blocks.
     pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let (from, data) = last.expect("nothing was read");

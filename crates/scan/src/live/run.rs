@@ -20,10 +20,7 @@ const WARM_UP: u32 = 40;
 
 /// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)
 /// does in virtual time, until the observer ends the run, the source is lost, or [`Inbox::stop`] is
-/// called. It does not wait for requests that are under way then.
-///
-/// # Errors
-/// If the device refuses a request.
+/// called. It does not wait for outstanding requests. Fails if the device refuses a request.
 pub fn run(
     device: &mut impl Device,
     inbox: &Inbox,
@@ -81,14 +78,9 @@ impl Scan<'_> {
     /// Runs the scan in real time, with the scheduler outside a device that [`model`](Self::model)
     /// describes, until it is complete, the device is lost or it is stopped. Writes of the
     /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored. For the
-    /// foreground without the scan see [`Self::alone_on`].
-    ///
-    /// # Errors
-    /// If the model's geometry is inconsistent.
-    ///
-    /// # Panics
-    /// If the requests or the blocks are those of another device, or the scheduler is in the
-    /// firmware.
+    /// foreground without the scan see [`Self::alone_on`]. Fails if the model's geometry is
+    /// inconsistent. Panics if the requests or the blocks are those of another device, or the
+    /// scheduler is in the firmware.
     pub fn run_on(
         &self,
         live: Live,
@@ -104,13 +96,8 @@ impl Scan<'_> {
         Ok(lock(&progress).add_to(report, sector))
     }
 
-    /// Serves the first `requests` requests of the foreground without a scan.
-    ///
-    /// # Errors
-    /// If the model's geometry is inconsistent.
-    ///
-    /// # Panics
-    /// If the requests are not for the device, or the scheduler is in the firmware.
+    /// Serves the first `requests` of the foreground without a scan. Fails if the model's geometry
+    /// is inconsistent. Panics if the requests are not for the device, or the firmware schedules.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)

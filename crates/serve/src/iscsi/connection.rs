@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use diskarm_wire::iscsi::segment::emit_sense;
 use diskarm_wire::iscsi::{
-    DataIn, Message, NopIn, Reject, Response, Serial, Tag, padded, reject_reason, response,
+    DataIn, Message, NopIn, Reject, Response, Serial, Tag, reject_reason, response,
 };
 
 use super::frame::{Digests, FrameError};
@@ -50,17 +50,13 @@ impl Connection {
         status: Serial,
         first: Option<Serial>,
     ) -> Self {
-        let digests = Digests {
-            header: true,
-            data: true,
-        };
         Self {
             member,
             address,
             first,
             session: None,
             parameters,
-            input: ByteQueue::new(digests.longest(MAX_RECEIVE)),
+            input: ByteQueue::new(Digests::max_length(MAX_RECEIVE)),
             output: ByteQueue::new(OUTPUT),
             status,
             replies: VecDeque::new(),
@@ -164,7 +160,7 @@ impl Connection {
                 numbers: SerialNumbers {
                     status: self.status,
                     max: window.announce(),
-                    expected: window.expected(),
+                    expected: window.expected,
                 },
                 output: &mut self.output,
                 parameters: &self.parameters,
@@ -236,7 +232,7 @@ pub struct SerialNumbers {
 }
 
 /// Sets the serial numbers of a message; returns true if it consumes a response number.
-fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
+pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
     macro_rules! fill {
         ($message:expr) => {{
             $message.status = numbers.status;
@@ -344,8 +340,6 @@ impl ReplyWriter<'_> {
             residual: end.residual.count,
             ..Response::default()
         };
-        let mut sense = vec![0; padded(2 + end.sense.len())];
-        let length = emit_sense(&end.sense, &mut sense);
-        self.put(&mut Message::Response(message), &sense[..length])
+        self.put(&mut Message::Response(message), &emit_sense(&end.sense))
     }
 }

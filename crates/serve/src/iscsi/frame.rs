@@ -28,13 +28,14 @@ pub enum FrameError {
 }
 
 impl Digests {
-    const fn both(self) -> usize {
-        (self.header as usize + self.data as usize) * Digest::LENGTH
-    }
+    const BOTH: Self = Self {
+        header: true,
+        data: true,
+    };
 
     /// Maximum length of a message with `data` bytes of data.
-    pub const fn longest(self, data: usize) -> usize {
-        Message::LENGTH + 4 * u8::MAX as usize + padded(data) + self.both()
+    pub const fn max_length(data: usize) -> usize {
+        4 * u8::MAX as usize + Self::BOTH.length(data)
     }
 
     /// The first message of `input`, if it is complete.
@@ -71,13 +72,15 @@ impl Digests {
 
     /// Length of a message with `data` bytes of data and no additional headers.
     pub const fn length(self, data: usize) -> usize {
-        let header = if self.header { Digest::LENGTH } else { 0 };
-        let tail = if self.data && data > 0 {
-            Digest::LENGTH
-        } else {
-            0
-        };
-        Message::LENGTH + header + padded(data) + tail
+        let digests = self.header as usize + (self.data && data > 0) as usize;
+        Message::LENGTH + padded(data) + digests * Digest::LENGTH
+    }
+
+    /// Appends a message to `output`.
+    pub fn append(self, message: &Message, data: &[u8], output: &mut Vec<u8>) {
+        let before = output.len();
+        output.resize(before + self.length(data.len()), 0);
+        self.emit(message, data, &mut output[before..]);
     }
 
     /// Writes a message to the start of `room`, which has space for it; returns its length.
@@ -138,10 +141,7 @@ mod tests {
 
     #[test]
     fn digests_detect_wrong_bytes() {
-        let digests = Digests {
-            header: true,
-            data: true,
-        };
+        let digests = Digests::BOTH;
         let mut room = [0; 80];
         let length = digests.emit(&MESSAGE, b"abcde", &mut room);
         for at in 0..length {

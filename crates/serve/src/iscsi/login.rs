@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use diskarm_wire::iscsi::text::{self, Writer};
 use diskarm_wire::iscsi::{
-    LoginRequest, LoginResponse, LogoutResponse, Lun, Message, NopIn, Serial, Tag, TextRequest,
+    LoginRequest, LoginResponse, LogoutResponse, Message, NopIn, Serial, Tag, TextRequest,
     TextResponse, login_status, logout_response, stage,
 };
 
-use super::connection::Connection;
+use super::connection::{Connection, SerialNumbers, stamp};
 use super::frame::{Digests, Frame};
-use super::parameters::{
-    Answer, MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name,
-};
+use super::parameters::{MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name};
 use super::register::{Member, SessionName, Settings};
 use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
@@ -246,9 +244,7 @@ impl Login {
                 _ => {
                     let is_of_commands = !self.is_discovery && self.joins.is_none();
                     let answer = self.parameters.negotiate(key, value, is_of_commands);
-                    if let Answer::Value(value) = answer {
-                        answers.push((key.to_owned(), value));
-                    }
+                    answers.extend(answer.map(|value| (key.to_owned(), value)));
                 }
             }
         }
@@ -256,11 +252,8 @@ impl Login {
         if current == stage::SECURITY {
             let accounts = self.settings.accounts.as_ref();
             let answer = self.security.advance(&security_keys, accounts)?;
-            answers.extend(
-                answer
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value)),
-            );
+            let answer = answer.into_iter();
+            answers.extend(answer.map(|(key, value)| (key.to_owned(), value)));
         }
         if !self.has_sent_group && !self.is_discovery {
             self.has_sent_group = true;
@@ -268,10 +261,8 @@ impl Login {
         }
         if !self.has_sent_length && current == stage::OPERATIONAL {
             self.has_sent_length = true;
-            answers.push((
-                "MaxRecvDataSegmentLength".to_owned(),
-                MAX_RECEIVE.to_string(),
-            ));
+            let length = MAX_RECEIVE.to_string();
+            answers.push(("MaxRecvDataSegmentLength".to_owned(), length));
         }
         let mut data = vec![0; MAX_DATA];
         let mut writer = Writer::new(&mut data);
@@ -332,11 +323,8 @@ impl Login {
             ..LoginResponse::default()
         };
         self.status = self.status.next();
-        let digests = Digests::default();
-        let mut room = vec![0; digests.length(reply.text.len())];
         let message = Message::LoginResponse(response);
-        let length = digests.emit(&message, &reply.text, &mut room);
-        self.output.extend_from_slice(&room[..length]);
+        Digests::default().append(&message, &reply.text, &mut self.output);
     }
 
     /// Continues after a successful login.
@@ -344,8 +332,12 @@ impl Login {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
             let parameters = self.parameters;
-            let discovery = DiscoverySession::new(parameters, self.status, request.command);
-            self.discovery = Some(discovery);
+            self.discovery = Some(DiscoverySession {
+                parameters,
+                status: self.status,
+                expected: request.command,
+                rest: Vec::new(),
+            });
             return HandshakeStep::Wait;
         };
         let Some(member) = self.member.take() else {
@@ -363,12 +355,7 @@ impl Handshake for Login {
     type Session = Connection;
 
     fn room(&self) -> usize {
-        Digests {
-            header: true,
-            data: true,
-        }
-        .longest(MAX_DATA)
-        .saturating_sub(self.input.len())
+        Digests::max_length(MAX_DATA).saturating_sub(self.input.len())
     }
 
     fn received(&mut self, data: &[u8]) {
@@ -388,10 +375,8 @@ impl Handshake for Login {
             return HandshakeStep::Wait;
         }
         let input = std::mem::take(&mut self.input);
-        let digests = self
-            .discovery
-            .as_ref()
-            .map_or(Digests::default(), DiscoverySession::digests);
+        let discovery = self.discovery.as_ref();
+        let digests = discovery.map_or(Digests::default(), |all| all.parameters.digests);
         let frame = match digests.first(&input, MAX_DATA) {
             Ok(Some(frame)) => frame,
             Ok(None) => {
@@ -426,19 +411,6 @@ struct DiscoverySession {
 const CONTINUES: Tag = Tag(1);
 
 impl DiscoverySession {
-    pub const fn new(parameters: Parameters, status: Serial, expected: Serial) -> Self {
-        Self {
-            parameters,
-            status,
-            expected,
-            rest: Vec::new(),
-        }
-    }
-
-    pub const fn digests(&self) -> Digests {
-        self.parameters.digests
-    }
-
     /// Answers a message into `output`; returns true if the session has ended.
     pub fn answer(
         &mut self,
@@ -448,7 +420,7 @@ impl DiscoverySession {
         output: &mut Vec<u8>,
     ) -> bool {
         let mut has_ended = false;
-        let (message, data) = match Message::parse(&frame.header) {
+        let (mut message, data) = match Message::parse(&frame.header) {
             Ok(Message::TextRequest(request)) => {
                 self.count(request.immediate);
                 if request.transfer == Tag::NONE {
@@ -465,9 +437,7 @@ impl DiscoverySession {
                     lun: request.lun,
                     tag: request.tag,
                     transfer: Tag::NONE,
-                    status: self.status,
-                    expected_command: self.expected,
-                    max_command: self.max(),
+                    ..NopIn::default()
                 };
                 let length = frame.data.len().min(self.parameters.max_send as usize);
                 (Message::NopIn(answer), frame.data[..length].to_vec())
@@ -478,9 +448,6 @@ impl DiscoverySession {
                 let answer = LogoutResponse {
                     response: logout_response::CLOSED,
                     tag: request.tag,
-                    status: self.status,
-                    expected_command: self.expected,
-                    max_command: self.max(),
                     ..LogoutResponse::default()
                 };
                 (Message::LogoutResponse(answer), Vec::new())
@@ -488,11 +455,14 @@ impl DiscoverySession {
             // No other message is allowed in a discovery session.
             _ => return true,
         };
+        let numbers = SerialNumbers {
+            status: self.status,
+            expected: self.expected,
+            max: self.expected.plus(WINDOW - 1),
+        };
+        stamp(&mut message, numbers);
         self.status = self.status.next();
-        let digests = self.digests();
-        let before = output.len();
-        output.resize(before + digests.length(data.len()), 0);
-        digests.emit(&message, &data, &mut output[before..]);
+        self.parameters.digests.append(&message, &data, output);
         has_ended
     }
 
@@ -500,10 +470,6 @@ impl DiscoverySession {
         if !is_immediate {
             self.expected = self.expected.next();
         }
-    }
-
-    fn max(&self) -> Serial {
-        self.expected.plus(WINDOW - 1)
     }
 
     /// The next part of the answer.
@@ -515,12 +481,9 @@ impl DiscoverySession {
         let answer = TextResponse {
             is_final,
             continues: !is_final,
-            lun: Lun(0),
             tag: request.tag,
             transfer: if is_final { Tag::NONE } else { CONTINUES },
-            status: self.status,
-            expected_command: self.expected,
-            max_command: self.max(),
+            ..TextResponse::default()
         };
         (Message::TextResponse(answer), data)
     }

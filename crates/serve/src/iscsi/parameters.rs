@@ -75,13 +75,8 @@ impl Default for Parameters {
     }
 }
 
-/// The target's answer to a key.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
-    Value(String),
-    /// The key is a declaration and needs no answer.
-    Silence,
-}
+/// The target's answer to a key; `None` for a declaration, which needs none.
+type Answer = Option<String>;
 
 impl Parameters {
     /// Negotiates a key that the initiator proposes. Some keys are irrelevant in discovery sessions
@@ -96,7 +91,7 @@ impl Parameters {
             "MaxRecvDataSegmentLength" => match number(value, 512, (1 << 24) - 1) {
                 Some(length) => {
                     self.max_send = length;
-                    Answer::Silence
+                    None
                 }
                 None => answer(text::REJECT),
             },
@@ -161,7 +156,7 @@ const IRRELEVANT: [&str; 8] = [
 ];
 
 fn answer(value: impl Display) -> Answer {
-    Answer::Value(value.to_string())
+    Some(value.to_string())
 }
 
 /// The first of the initiator's values that the target knows.
@@ -240,7 +235,7 @@ mod tests {
             );
         }
         let key = "MaxRecvDataSegmentLength";
-        assert_eq!(parameters.negotiate(key, "65536", true), Answer::Silence);
+        assert_eq!(parameters.negotiate(key, "65536", true), None);
         assert_eq!(
             parameters.negotiate(key, "16777216", true),
             answer("Reject")

@@ -82,9 +82,7 @@ impl Register {
     }
 
     /// Adds or replaces a connection of a session; also returns the session's parameters.
-    ///
-    /// # Errors
-    /// The status of a failed login.
+    /// Fails with the status of a failed login.
     pub fn join(
         &self,
         tsih: u16,
@@ -95,10 +93,8 @@ impl Register {
         let mut all = sessions.all.iter_mut();
         let known = all.find(|known| known.tsih == tsih && known.name == name);
         let known = known.ok_or(login_status::NO_SESSION)?;
-        let others = known
-            .connections
-            .iter()
-            .filter(|other| **other != connection);
+        let connections = known.connections.iter();
+        let others = connections.filter(|other| **other != connection);
         if others.count() >= known.parameters.max_connections.into() {
             return Err(login_status::TOO_MANY_CONNECTIONS);
         }

@@ -163,9 +163,7 @@ pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
     /// Answers the security keys of a request. Without accounts any initiator is accepted.
-    ///
-    /// # Errors
-    /// The status of a failed login.
+    /// Fails with the status of a failed login.
     pub fn advance(
         &mut self,
         keys: &SecurityKeys<'_>,
@@ -249,9 +247,7 @@ impl Security {
     }
 
     /// Returns true if the initiator may continue to the next stage.
-    ///
-    /// # Errors
-    /// The status of a failed login if it skips the authentication.
+    /// Fails with the status of a failed login if it skips the authentication.
     pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
             (Self::Done, _) | (Self::Open, None) => Ok(true),

@@ -75,9 +75,8 @@ impl Session {
 
     /// Returns true if the session has the connection with this number.
     pub fn has(&self, number: usize) -> bool {
-        self.connections
-            .iter()
-            .any(|connection| connection.number == number)
+        let mut connections = self.connections.iter();
+        connections.any(|connection| connection.number == number)
     }
 
     /// The number of the connection with this id.
@@ -132,11 +131,7 @@ impl Session {
 
     fn check_early(&self) -> Result<(), ConnectionError> {
         let size: usize = self.early.iter().map(EarlyMessage::size).sum();
-        if size > MAX_EARLY {
-            Err(ConnectionError)
-        } else {
-            Ok(())
-        }
+        (size <= MAX_EARLY).then_some(()).ok_or(ConnectionError)
     }
 
     /// Cancels a command that is yet to arrive or waits for its turn (RFC 7143, "Task Management
@@ -163,11 +158,9 @@ impl Session {
 
     /// Takes the message whose turn it is.
     pub fn next_early(&mut self) -> Option<EarlyMessage> {
-        let expected = self.window.expected();
-        let place = self
-            .early
-            .iter()
-            .position(|early| early.command == expected)?;
+        let expected = self.window.expected;
+        let mut early = self.early.iter();
+        let place = early.position(|early| early.command == expected)?;
         self.window.order(false, expected);
         Some(self.early.swap_remove(place))
     }
@@ -229,12 +222,8 @@ impl Session {
         let index = self.tasks.iter().position(|task| task.tag == tag)?;
         let task = self.tasks.remove(index);
         let actual = if task.writes { task.needed } else { data.len() };
-        let max = if task.reads {
-            task.expected as usize
-        } else {
-            0
-        };
-        data.truncate(max);
+        let max = if task.reads { task.expected } else { 0 };
+        data.truncate(max as usize);
         let end = End {
             tag,
             share: task.share,
@@ -242,7 +231,7 @@ impl Session {
             sense,
             data,
             residual: Residual::new(task.expected, actual),
-            messages: task.requests(),
+            messages: task.arrival.requests,
             sent: 0,
         };
         Some((task.connection, end))
@@ -472,11 +461,6 @@ impl Task {
             ..ReadyToTransfer::default()
         }
     }
-
-    /// Number of data requests so far.
-    pub fn requests(&self) -> Serial {
-        self.arrival.requests
-    }
 }
 
 /// Limit of immediate commands in progress.
@@ -489,7 +473,7 @@ pub const MAX_COST: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Window {
     /// The number of the next command.
-    expected: Serial,
+    pub expected: Serial,
     /// The last command number announced to the initiator.
     announced_max: Serial,
     /// Number of numbered commands, which fill the window.
@@ -528,10 +512,6 @@ impl Window {
             immediate: 0,
             cost: 0,
         }
-    }
-
-    pub fn expected(&self) -> Serial {
-        self.expected
     }
 
     /// Returns true if a command with this number may still arrive.

@@ -13,7 +13,7 @@ use diskarm_core::units::SectorCount;
 use diskarm_emulate::{Identity, Response, Status, Unit};
 use diskarm_wire::Sense;
 use diskarm_wire::iscsi::{Serial, Tag};
-use diskarm_wire::sense::Key;
+use diskarm_wire::sense::{Format, Key};
 use slab::Slab;
 
 use super::connection::Connection;
@@ -24,7 +24,7 @@ use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, data_path};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide};
 use crate::statistics::{Access, Statistics};
 use crate::store::FileSyncer;
 use crate::timeline::{Speed, Timeline};
@@ -75,24 +75,22 @@ impl IscsiTarget {
     pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
         let file = export.store.sync_file().map(File::try_clone).transpose()?;
         let syncer = file.as_ref().map(|file| FileSyncer::new(file, waker));
-        let speed = export
-            .timing
-            .as_ref()
-            .map_or(Speed::REAL, |timing| timing.speed);
+        let timing = export.timing.as_ref();
+        let speed = timing.map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
         let is_timed = export.timing.is_some();
         let (capacity, make_disk) = match export.power {
             Some(power) => (Some(power.capacity), power.device),
             None => (None, None),
         };
-        let data = data_path(export.store, facts.sector, capacity, is_timed);
+        let data = DataPath::new(export.store, facts.sector, capacity, is_timed);
         let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
         let disk = match export.timing {
             Some(timing) => timing.device,
             None => Disk::instant(facts.sectors, facts.sector),
         };
         let power = PowerSwitch::default();
-        let disk = disk.with_faults(power.faults().clone());
+        let disk = disk.with_faults(power.faults.clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
             serial: serial(&target_name(&facts.name)),
@@ -136,16 +134,14 @@ impl IscsiTarget {
             }
             let data = std::mem::take(&mut task.data);
             let (unit, at) = self.timeline.advance_to(now);
-            unit.submit(
-                at,
-                diskarm_emulate::Task {
-                    id: task.tag.0.into(),
-                    initiator,
-                    attribute: task.attribute,
-                    command: &task.block,
-                    data_out: &data,
-                },
-            );
+            let task = diskarm_emulate::Task {
+                id: task.tag.0.into(),
+                initiator,
+                attribute: task.attribute,
+                command: &task.block,
+                data_out: &data,
+            };
+            unit.submit(at, task);
         }
     }
 
@@ -201,7 +197,7 @@ impl IscsiTarget {
             data_in,
             ..
         } = response;
-        let number = self.end(index, Tag(id as u32), status as u8, sense, data_in, clients)?;
+        let number = self.end(index, Tag(id as u32), status, sense, data_in, clients)?;
         if let Some(due) = due {
             clients.record_due(number, due);
         }
@@ -213,13 +209,13 @@ impl IscsiTarget {
         &mut self,
         index: usize,
         tag: Tag,
-        scsi_status: u8,
+        status: Status,
         sense: Vec<u8>,
         data: Vec<u8>,
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
         let session = self.sessions.get_mut(index)?;
-        let (number, end) = session.end(tag, scsi_status, sense, data)?;
+        let (number, end) = session.end(tag, status as u8, sense, data)?;
         clients.get_mut(number)?.end(end);
         Some(number)
     }
@@ -246,7 +242,7 @@ impl IscsiTarget {
             if !is_synced {
                 let failed: Sense = diskarm_emulate::Unavailable.into();
                 syncing.response.status = Status::CheckCondition;
-                syncing.response.sense = sense_bytes(&failed);
+                syncing.response.sense = failed.emit(Format::Fixed);
             }
             touched.extend(self.answer(syncing.response, syncing.due, clients));
         }
@@ -269,10 +265,10 @@ impl IscsiTarget {
         self.timeline.advance_to(HostInstant::now());
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
         let ended: Vec<(u64, u64)> = syncing
-            .chain(self.timeline.outputs())
+            .chain(&self.timeline.outputs)
             .map(|response| (response.initiator, response.id))
             .collect();
-        let unit = self.timeline.model();
+        let unit = &self.timeline.model;
         for (_, session) in &mut self.sessions {
             let initiator = session.initiator;
             session.drop_tasks(|task| {
@@ -433,15 +429,6 @@ const NO_INITIATOR: u64 = 0;
 /// Operation code of the command that may abort other initiators' tasks.
 const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
 
-/// Sense data in fixed format.
-pub(super) fn sense_bytes(sense: &Sense) -> Vec<u8> {
-    use diskarm_wire::sense::{Format, MAX_LENGTH};
-    let mut data = vec![0; MAX_LENGTH];
-    let length = sense.emit(Format::Fixed, &mut data);
-    data.truncate(length);
-    data
-}
-
 /// A serial number for the unit of a target: a digest (FNV-1a) of its name, unique on the server
 /// and the same in each run.
 fn serial(name: &str) -> String {
@@ -532,11 +519,11 @@ impl Service for IscsiTarget {
 
     fn next_due(&self) -> Option<HostInstant> {
         let next = self.timeline.next_due().into_iter();
-        next.chain(self.power.trigger_time()).min()
+        next.chain(self.power.trigger_time).min()
     }
 
     fn is_idle(&self) -> bool {
-        self.timeline.model().tasks() == 0
+        self.timeline.model.tasks() == 0
     }
 
     fn finish(self) -> Statistics {
@@ -582,7 +569,7 @@ impl PowerControl for IscsiTarget {
             Some(make) => make(),
             None => Disk::instant(self.facts.sectors, self.facts.sector),
         };
-        let disk = disk.with_faults(self.power.faults().clone());
+        let disk = disk.with_faults(self.power.faults.clone());
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.power_cycle(at, disk);
         losses

@@ -174,7 +174,7 @@ impl Device for InstantDevice {
 pub struct UnitStore(Arc<Mutex<UnitData>>);
 
 pub(super) struct UnitData {
-    pub data: Box<dyn DataPath>,
+    pub data: DataPath,
     /// Block size, in bytes.
     sector: u64,
     /// Size of all blocks, in bytes.
@@ -198,7 +198,7 @@ enum ActiveRequest {
 }
 
 impl UnitStore {
-    pub fn new(data: Box<dyn DataPath>, sector: u64, bytes: u64) -> Self {
+    pub fn new(data: DataPath, sector: u64, bytes: u64) -> Self {
         Self(Arc::new(Mutex::new(UnitData {
             data,
             sector,
@@ -228,7 +228,7 @@ impl UnitData {
         let offset = at.0 * self.sector;
         if let Some((write, is_safe)) = self.completed.take() {
             self.data.carry_out(write)?;
-            self.acknowledge(write, is_safe);
+            self.data.mark_acknowledged(write, is_safe);
             return Ok(());
         }
         let write = self.data.open(offset, data.len() as u64);
@@ -240,62 +240,13 @@ impl UnitData {
         }
         written
     }
-
-    fn left_over(&mut self, at: Lbn, before: usize) {
-        let early = self.early.iter().enumerate();
-        let mut there = early.filter(|(_, (early, _))| *early == at);
-        if let Some((place, _)) = there.nth(before) {
-            let (_, write) = self.early.remove(place);
-            self.data.withdraw(write);
-        }
-    }
-
-    /// Marks a write that the drive has acknowledged.
-    fn acknowledge(&mut self, write: WriteId, is_safe: bool) {
-        self.data.mark_acknowledged(write);
-        if is_safe {
-            self.data.make_safe(write);
-        }
-    }
-
-    fn submitted(&mut self, request: &Request, data: &[u8]) {
-        let active = match request.op {
-            Op::Flush => ActiveRequest::Flush(self.data.flush_mark()),
-            _ if data.is_empty() => {
-                let mut early = self.early.iter();
-                let Some(place) = early.position(|(at, _)| *at == request.start) else {
-                    return;
-                };
-                let (_, write) = self.early.remove(place);
-                self.data.mark_submitted(write);
-                ActiveRequest::Early(write)
-            }
-            _ => ActiveRequest::Planned(self.data.plan(request.start.0 * self.sector, data)),
-        };
-        self.active.insert(request.id, active);
-    }
-
-    fn completed(&mut self, request: &Request, counts: bool) {
-        let is_safe = request.force_unit_access;
-        match self.active.remove(&request.id) {
-            Some(ActiveRequest::Planned(write)) if counts => {
-                self.completed = Some((write, is_safe))
-            }
-            Some(ActiveRequest::Early(write)) if counts => self.acknowledge(write, is_safe),
-            Some(ActiveRequest::Planned(write) | ActiveRequest::Early(write)) => {
-                self.data.withdraw(write)
-            }
-            Some(ActiveRequest::Flush(mark)) if counts => self.data.complete_flush(mark),
-            Some(ActiveRequest::Flush(_)) | None => {}
-        }
-    }
 }
 
 impl diskarm_emulate::Store for UnitStore {
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         let mut unit = self.lock();
         let offset = at.0 * unit.sector;
-        let read = unit.data.read(offset, data);
+        let read = unit.data.store.read(offset, data);
         read.map_err(|_| Unavailable)
     }
 
@@ -315,15 +266,49 @@ impl diskarm_emulate::Store for UnitStore {
     }
 
     fn submitted(&mut self, request: &Request, data: Vec<u8>) {
-        self.lock().submitted(request, &data);
+        let unit = &mut *self.lock();
+        let active = match request.op {
+            Op::Flush => ActiveRequest::Flush(unit.data.flush_mark()),
+            _ if data.is_empty() => {
+                let mut early = unit.early.iter();
+                let Some(place) = early.position(|(at, _)| *at == request.start) else {
+                    return;
+                };
+                let (_, write) = unit.early.remove(place);
+                unit.data.mark_submitted(write);
+                ActiveRequest::Early(write)
+            }
+            _ => ActiveRequest::Planned(unit.data.plan(request.start.0 * unit.sector, &data)),
+        };
+        unit.active.insert(request.id, active);
     }
 
     fn completed(&mut self, request: &Request, counts: bool) {
-        self.lock().completed(request, counts);
+        let unit = &mut *self.lock();
+        let is_safe = request.force_unit_access;
+        match unit.active.remove(&request.id) {
+            Some(ActiveRequest::Planned(write)) if counts => {
+                unit.completed = Some((write, is_safe));
+            }
+            Some(ActiveRequest::Early(write)) if counts => {
+                unit.data.mark_acknowledged(write, is_safe);
+            }
+            Some(ActiveRequest::Planned(write) | ActiveRequest::Early(write)) => {
+                unit.data.withdraw(write);
+            }
+            Some(ActiveRequest::Flush(mark)) if counts => unit.data.complete_flush(mark),
+            Some(ActiveRequest::Flush(_)) | None => {}
+        }
     }
 
     fn left_over(&mut self, at: Lbn, before: usize) {
-        self.lock().left_over(at, before);
+        let unit = &mut *self.lock();
+        let early = unit.early.iter().enumerate();
+        let mut there = early.filter(|(_, (early, _))| *early == at);
+        if let Some((place, _)) = there.nth(before) {
+            let (_, write) = unit.early.remove(place);
+            unit.data.withdraw(write);
+        }
     }
 
     fn persisted(&mut self, persisted: &[Persisted]) {

@@ -14,9 +14,7 @@ use super::session::{Input, NbdSession};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{
-    DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId, data_path,
-};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId};
 use crate::statistics::Statistics;
 use crate::store::FileSyncer;
 use crate::timeline::Timeline;
@@ -54,7 +52,7 @@ impl ActiveJob {
 
 pub struct NbdExport {
     facts: Facts,
-    data: Box<dyn DataPath>,
+    data: DataPath,
     /// `None` if requests take no time.
     timeline: Option<Timeline<Box<dyn Device>>>,
     /// `None` if the store has no file.
@@ -85,7 +83,7 @@ impl NbdExport {
             .timing
             .map(|timing| Timeline::new(timing.device, timing.speed));
         let mut service = Self {
-            data: data_path(export.store, export.facts.sector, capacity, is_timed),
+            data: DataPath::new(export.store, export.facts.sector, capacity, is_timed),
             facts: export.facts,
             timeline,
             syncer,
@@ -105,7 +103,7 @@ impl NbdExport {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose_writes()
         {
-            let report = timeline.model_mut().persisted(Instant::START);
+            let report = timeline.model.persisted(Instant::START);
             assert!(report.is_some(), "the device does not report persistence");
         }
     }
@@ -170,10 +168,7 @@ impl NbdExport {
     fn acknowledge(&mut self, job: &Job, write: WriteId, flush_mark: u64) {
         match job.kind {
             JobKind::Write | JobKind::Zero { .. } => {
-                self.data.mark_acknowledged(write);
-                if job.force_unit_access {
-                    self.data.make_safe(write);
-                }
+                self.data.mark_acknowledged(write, job.force_unit_access);
             }
             JobKind::Flush => self.data.complete_flush(flush_mark),
             _ => {}
@@ -186,8 +181,8 @@ impl NbdExport {
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
-            self.power
-                .pass(TriggerSide::After, active.job.kind.access());
+            let access = active.job.kind.access();
+            self.power.pass(TriggerSide::After, access);
         }
         if let Some(due) = active.due {
             clients.record_due(number, due);
@@ -272,7 +267,7 @@ impl NbdExport {
     fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
         match job.kind {
             JobKind::Refused(error, message) => {
-                self.data.make_safe(job.write);
+                self.data.withdraw(job.write);
                 Some((error, message))
             }
             JobKind::Trim => {
@@ -290,7 +285,7 @@ impl NbdExport {
         let sector = self.facts.sector.0;
         let (first, sectors) = (job.offset / sector, job.length / sector);
         let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
-        self.power.faults().first_failure(&request)?;
+        self.power.faults.first_failure(&request)?;
         Some((Error::Io, "medium error"))
     }
 
@@ -353,7 +348,7 @@ impl NbdExport {
 
     /// Writes the part of a write that arrived before its connection closed.
     fn write_partial(&mut self, job: Job) {
-        if !self.data.can_lose_writes() || !self.power.is_on() {
+        if !self.data.can_lose_writes() || !self.power.is_on {
             return;
         }
         self.data.shorten(job.write, job.length);
@@ -391,7 +386,7 @@ impl Service for NbdExport {
         if !self.power.takes_requests() {
             return Ok(false);
         }
-        if self.data.is_full() && !session.is_receiving() {
+        if self.data.is_full() && session.receiving.is_none() {
             self.is_holding = true;
             return Ok(false);
         }
@@ -446,7 +441,7 @@ impl Service for NbdExport {
     }
 
     fn fill(&mut self, session: &mut NbdSession) -> Result<(), ConnectionError> {
-        session.fill(&mut *self.data)
+        session.fill(&mut *self.data.store)
     }
 
     fn close(&mut self, number: usize, mut session: NbdSession) {
@@ -486,7 +481,7 @@ impl Service for NbdExport {
             return Some(HostInstant::now());
         }
         let next = self.timeline.as_ref().and_then(Timeline::next_due);
-        next.into_iter().chain(self.power.trigger_time()).min()
+        next.into_iter().chain(self.power.trigger_time).min()
     }
 
     fn is_idle(&self) -> bool {
@@ -495,7 +490,7 @@ impl Service for NbdExport {
 
     fn finish(self) -> Statistics {
         // Also preserve data that were written without a flush, if possible.
-        if let Some(file) = self.data.sync_file() {
+        if let Some(file) = self.data.store.sync_file() {
             let _ = file.sync_all();
         }
         self.statistics

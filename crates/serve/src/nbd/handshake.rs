@@ -7,7 +7,9 @@ use diskarm_wire::nbd::option::{
 use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
 
 use super::job::{ALLOCATION, MAX_PAYLOAD};
+use super::session::NbdSession;
 use crate::export::Facts;
+use crate::server::{Handshake, HandshakeStep};
 
 /// Longest option data that are parsed; longer ones are skipped and refused.
 const MAX_OPTION: usize = 1 << 16;
@@ -89,24 +91,6 @@ impl NbdHandshake {
             omits_zeroes: false,
             status_of: None,
         }
-    }
-
-    /// Maximum number of bytes for [`received`](Self::received) now.
-    pub fn room(&self) -> usize {
-        (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
-    }
-
-    pub fn received(&mut self, data: &[u8]) {
-        self.input.extend_from_slice(data);
-    }
-
-    pub fn output(&self) -> &[u8] {
-        &self.output
-    }
-
-    /// Drops the first `count` bytes of the output, which have been sent.
-    pub fn sent(&mut self, count: usize) {
-        self.output.drain(..count);
     }
 
     /// Answers the next option if it is complete and the previous answer has been sent. With
@@ -261,8 +245,7 @@ impl NbdHandshake {
                 name: &facts.name,
                 description: &facts.description,
             };
-            let mut data = vec![0; 4 + facts.name.len() + facts.description.len()];
-            listed.emit(&mut data);
+            let data = listed.emit();
             self.answer(code::LIST, answer::SERVER, &data);
         }
         self.answer(code::LIST, answer::ACK, b"");
@@ -356,9 +339,7 @@ impl NbdHandshake {
                 id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };
-            let mut data = [0; 4 + Context::ALLOCATION.len()];
-            context.emit(&mut data);
-            self.answer(option, answer::CONTEXT, &data);
+            self.answer(option, answer::CONTEXT, &context.emit());
             if is_choice {
                 self.status_of = Some(queries.name.to_owned());
             }
@@ -402,5 +383,38 @@ impl NbdHandshake {
         };
         self.output.extend_from_slice(&header.emit());
         self.output.extend_from_slice(data);
+    }
+}
+
+impl Handshake for NbdHandshake {
+    type Session = NbdSession;
+
+    fn room(&self) -> usize {
+        (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
+    }
+
+    fn received(&mut self, data: &[u8]) {
+        self.input.extend_from_slice(data);
+    }
+
+    fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    fn sent(&mut self, count: usize) {
+        self.output.drain(..count);
+    }
+
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<NbdSession> {
+        match Self::step(self, exports, is_full) {
+            NbdStep::Wait => HandshakeStep::Wait,
+            NbdStep::StartTls => HandshakeStep::StartTls,
+            NbdStep::Close => HandshakeStep::Close,
+            NbdStep::Negotiated(negotiated) => {
+                let facts = exports[negotiated.export].clone();
+                let session = NbdSession::new(facts, &negotiated, &self.output);
+                HandshakeStep::Chosen(negotiated.export, Box::new(session))
+            }
+        }
     }
 }

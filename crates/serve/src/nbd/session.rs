@@ -30,7 +30,7 @@ pub struct NbdSession {
     has_status: bool,
     input: ByteQueue,
     output: ByteQueue,
-    receiving: Option<ReceivingJob>,
+    pub(super) receiving: Option<ReceivingJob>,
     /// Replies that can be sent, the first of which may be partly sent.
     replies: VecDeque<Reply>,
     /// Number of requests whose replies have not been sent.
@@ -39,7 +39,7 @@ pub struct NbdSession {
 }
 
 /// A request whose data are arriving.
-struct ReceivingJob {
+pub(super) struct ReceivingJob {
     job: Job,
     /// Offset of the next data in the export.
     offset: u64,
@@ -174,11 +174,6 @@ impl NbdSession {
         }
     }
 
-    /// Returns true if the data of a request are arriving.
-    pub(super) fn is_receiving(&self) -> bool {
-        self.receiving.is_some()
-    }
-
     /// Takes the write whose data were arriving, shortened to those that have.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
@@ -304,10 +299,9 @@ impl ReplyWriter<'_> {
         if self.headers == Headers::Simple {
             return self.simple(job, error.code());
         }
-        let mut data = [0; 128];
-        let length = Failure { error, message }.emit(&mut data);
-        self.chunk(job, true, kind::ERROR, length as u64);
-        self.put(&data[..length]);
+        let data = Failure { error, message }.emit();
+        self.chunk(job, true, kind::ERROR, data.len() as u64);
+        self.put(&data);
     }
 
     fn simple(&mut self, job: &Job, error: u32) {

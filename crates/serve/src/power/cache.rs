@@ -28,41 +28,6 @@ pub struct Losses {
     pub reverted_sectors: u64,
 }
 
-/// The part of a write that survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    All,
-    Nothing,
-    /// This many sectors from the first.
-    First(u64),
-}
-
-/// Random choices, by PCG XSL 128/64 (MCG).
-struct Choice(Pcg64Mcg);
-
-impl Choice {
-    pub fn new(seed: u64) -> Self {
-        Self(Pcg64Mcg::seed_from_u64(seed))
-    }
-
-    /// A uniform number below `bound`, off by less than `bound / 2^64` in probability.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
-    }
-
-    pub fn fate(&mut self) -> Fate {
-        match self.below(2) {
-            0 => Fate::Nothing,
-            _ => Fate::All,
-        }
-    }
-
-    /// A random part of a write, possibly nothing but never all.
-    pub fn part(&mut self, sectors: u64) -> Fate {
-        Fate::First(self.below(sectors))
-    }
-}
-
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
 /// A write leaves when it is safe: a flush that arrived after its acknowledgement has completed, it
@@ -73,16 +38,16 @@ impl Choice {
 /// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
 pub struct Cache {
     /// Limit of the sectors of acknowledged writes.
-    capacity: u64,
+    pub capacity: u64,
     /// True if the caller reports what has reached the media.
     is_timed: bool,
     writes: BTreeMap<u64, CachedWrite>,
     sectors: BTreeMap<u64, Vec<Version>>,
     next: u64,
     /// Number of writes acknowledged so far.
-    acknowledged: u64,
-    /// Number of versions of all sectors.
-    versions: u64,
+    pub acknowledged: u64,
+    /// Number of versions of all sectors; sectors written twice count twice.
+    pub versions: u64,
     /// Sectors of acknowledged writes that, if `is_timed`, have reached the media.
     settled_sectors: u64,
 }
@@ -269,20 +234,11 @@ impl Cache {
         }
     }
 
-    /// The mark to pass to [`Self::complete_flush`] for a flush that arrives now.
-    pub fn flush_mark(&self) -> u64 {
-        self.acknowledged
-    }
-
     /// A flush that arrived at `mark` has completed.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
-        let safe: Vec<u64> = self
-            .writes
-            .iter()
-            .filter(|(_, written)| is_before(written))
-            .map(|(number, _)| *number)
-            .collect();
+        let safe = self.writes.iter().filter(|(_, written)| is_before(written));
+        let safe: Vec<u64> = safe.map(|(number, _)| *number).collect();
         for number in safe {
             self.make_safe(WriteId(number));
         }
@@ -341,15 +297,6 @@ impl Cache {
         }
     }
 
-    pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// Number of sector versions kept; sectors written twice count twice.
-    pub fn version_count(&self) -> u64 {
-        self.versions
-    }
-
     /// The writes that have not reached the media, in order of arrival.
     pub fn pending_writes(&self) -> Vec<PendingWrite> {
         let left = self.writes.values().filter(|written| written.left > 0);
@@ -364,28 +311,23 @@ impl Cache {
 
     /// Empties the cache; returns the content of the sectors that lose their newest data.
     pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
-        let fates = self.fates(cut);
+        let survivors = self.survivors(cut);
         let mut reverted = Vec::new();
         let mut harmed = BTreeSet::new();
         for (sector, versions) in &self.sectors {
-            let last = self.surviving_versions(*sector, versions, &fates, cut);
+            let last = self.surviving_versions(*sector, versions, &survivors, cut);
             let lost = &versions[last..];
             harmed.extend(lost.iter().filter_map(|version| version.write));
             if let Some(version) = lost.first() {
                 reverted.push((*sector, version.before.clone()));
             }
         }
-        let lost_writes = harmed
-            .iter()
-            .filter_map(|write| self.writes.get(write))
-            .filter(|written| written.acknowledged.is_some())
-            .count() as u64;
-        let unfinished = self
-            .writes
-            .values()
-            .filter(|written| written.acknowledged.is_none());
+        let harmed = harmed.iter().filter_map(|write| self.writes.get(write));
+        let lost_writes = harmed.filter(|written| written.acknowledged.is_some());
+        let writes = self.writes.values();
+        let unfinished = writes.filter(|written| written.acknowledged.is_none());
         let lost = Losses {
-            lost_writes,
+            lost_writes: lost_writes.count() as u64,
             unfinished_writes: unfinished.count() as u64,
             reverted_sectors: reverted.len() as u64,
         };
@@ -402,19 +344,26 @@ impl Cache {
         };
     }
 
-    /// The fates of the writes whose survival is random.
-    fn fates(&self, cut: &PowerCut) -> BTreeMap<u64, Fate> {
-        let mut fates = BTreeMap::new();
-        let mut choice = Choice::new(cut.seed);
+    /// For the writes whose survival is random, the number of sectors that survive, from the first:
+    /// none or all, and of a torn write possibly none but never all.
+    fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
+        let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
+        // A uniform number below `bound`, off by less than `bound / 2^64` in probability.
+        let mut below = |bound: u64| {
+            let product = u128::from(random.next_u64()) * u128::from(bound);
+            (product >> 64) as u64
+        };
+        let mut survivors = BTreeMap::new();
         if cut.worst {
-            fates.extend(self.writes.keys().map(|write| (*write, choice.fate())));
+            let all = self.writes.iter();
+            survivors.extend(all.map(|(write, written)| (*write, below(2) * written.sectors)));
         }
         let mut left = self.writes.iter().filter(|(_, written)| written.left > 0);
         let is_chosen = cut.torn && (cut.worst || !self.is_timed);
         if is_chosen && let Some((oldest, written)) = left.next() {
-            fates.insert(*oldest, choice.part(written.sectors));
+            survivors.insert(*oldest, below(written.sectors));
         }
-        fates
+        survivors
     }
 
     /// Number of versions of a sector, from the oldest, up to the last that survives.
@@ -422,26 +371,18 @@ impl Cache {
         &self,
         sector: u64,
         versions: &[Version],
-        fates: &BTreeMap<u64, Fate>,
+        survivors: &BTreeMap<u64, u64>,
         cut: &PowerCut,
     ) -> usize {
         let mut kept = 0;
         for (index, version) in versions.iter().enumerate() {
             let survives = match version.write {
                 None => kept == index,
-                Some(write) => {
-                    let written = self.writes.get(&write);
-                    match (fates.get(&write), written) {
-                        (Some(Fate::All), _) | (_, None) => true,
-                        (Some(Fate::Nothing), _) => false,
-                        (Some(Fate::First(count)), Some(written)) => {
-                            sector - written.first < *count
-                        }
-                        (None, Some(written)) => {
-                            written.left == 0 || cut.torn && version.is_persisted
-                        }
-                    }
-                }
+                Some(write) => match (survivors.get(&write), self.writes.get(&write)) {
+                    (_, None) => true,
+                    (Some(count), Some(written)) => sector - written.first < *count,
+                    (None, Some(written)) => written.left == 0 || cut.torn && version.is_persisted,
+                },
             };
             if survives {
                 kept = index + 1;

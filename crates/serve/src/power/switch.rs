@@ -14,14 +14,15 @@ use crate::statistics::Access;
 /// The power switch of a disk.
 #[derive(Clone, Debug)]
 pub struct PowerSwitch {
-    is_on: bool,
+    pub is_on: bool,
     trigger: Option<Trigger>,
-    trigger_time: Option<HostInstant>,
+    /// The time of a trigger that waits for one.
+    pub trigger_time: Option<HostInstant>,
     /// A cut that is due as soon as replies under way have left.
     due: Option<PowerCut>,
     /// The losses of the last power cut.
-    lost: Option<Losses>,
-    faults: InjectedFaults,
+    pub last_losses: Option<Losses>,
+    pub faults: InjectedFaults,
 }
 
 impl Default for PowerSwitch {
@@ -31,17 +32,13 @@ impl Default for PowerSwitch {
             trigger: None,
             trigger_time: None,
             due: None,
-            lost: None,
+            last_losses: None,
             faults: InjectedFaults::default(),
         }
     }
 }
 
 impl PowerSwitch {
-    pub fn is_on(&self) -> bool {
-        self.is_on
-    }
-
     /// Returns true if the power is on and no cut is due.
     pub fn takes_requests(&self) -> bool {
         self.is_on && self.due.is_none()
@@ -71,10 +68,6 @@ impl PowerSwitch {
         self.trigger = Some(trigger);
     }
 
-    pub fn trigger_time(&self) -> Option<HostInstant> {
-        self.trigger_time
-    }
-
     /// The cut that is due at `now`.
     pub fn take_due(&mut self, now: HostInstant) -> Option<PowerCut> {
         if self.trigger_time.is_some_and(|at| at <= now) {
@@ -92,20 +85,7 @@ impl PowerSwitch {
     pub fn record_cut(&mut self, lost: Losses) {
         self.is_on = false;
         self.disarm();
-        self.lost = Some(lost);
-    }
-
-    pub fn last_losses(&self) -> Option<Losses> {
-        self.lost
-    }
-
-    /// Switches the power on.
-    pub fn restore(&mut self) {
-        self.is_on = true;
-    }
-
-    pub fn faults(&self) -> &InjectedFaults {
-        &self.faults
+        self.last_losses = Some(lost);
     }
 }
 
@@ -288,10 +268,10 @@ mod tests {
         let ms = Duration::from_millis;
         let mut switch = PowerSwitch::default();
         switch.arm(trigger(TriggerEvent::Time(Span::from_ms(20.0)), 1), now);
-        assert_eq!(switch.trigger_time(), Some(now + ms(20)));
+        assert_eq!(switch.trigger_time, Some(now + ms(20)));
         assert_eq!(switch.take_due(now + ms(19)), None);
         let cut = switch.take_due(now + ms(20)).expect("a cut");
-        assert_eq!((cut.seed, switch.trigger_time()), (1, None));
+        assert_eq!((cut.seed, switch.trigger_time), (1, None));
         assert_eq!(switch.take_due(now + ms(21)), None);
     }
 

@@ -7,7 +7,7 @@ use diskarm_core::device::Device;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
-use diskarm_serve::power::{PowerCut, VolatileStore};
+use diskarm_serve::power::{DataPath, PowerCut};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 
@@ -42,8 +42,13 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let store = SparseStore::empty(SECTORS * SECTOR);
-        let data = VolatileStore::new(Box::new(store), Bytes(SECTOR), SectorCount(1 << 20), true);
-        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
+        let data = DataPath::new(
+            Box::new(store),
+            Bytes(SECTOR),
+            Some(SectorCount(1 << 20)),
+            true,
+        );
+        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
         let is_shut = Arc::default();
         let gated = Gated {
             drive: maker("sata-4tb-7200", "fcfs")(),

@@ -141,14 +141,13 @@ impl Client {
         // silent clients, by which what it has missed would come to light.
         client.0.set_read_timeout(Some(Duration::from_secs(25)))?;
         client.exact(Greeting::LENGTH)?;
-        let mut data = [0; 16];
-        let length = Choice::emit(&mut data, "db", &[]);
+        let data = Choice::emit("db", &[]);
         let header = OptionHeader {
             magic: Greeting::MAGIC,
             option: code::GO,
-            length: length as u32,
+            length: data.len() as u32,
         };
-        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data[..length]].concat();
+        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data].concat();
         client.0.write_all(&sent)?;
         loop {
             let header = client.exact(AnswerHeader::LENGTH)?;

@@ -7,8 +7,8 @@ use diskarm_core::device::{Device, Persisted, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::text::Edit;
-use diskarm_serve::power::{DataPath, PowerCut, VolatileStore, WriteId};
-use diskarm_serve::store::{SparseStore, Store};
+use diskarm_serve::power::{DataPath, PowerCut, WriteId};
+use diskarm_serve::store::SparseStore;
 use diskarm_serve::{ExportSpec, Pace, Speed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -66,7 +66,7 @@ fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
 struct Bench {
     make: Make,
     device: Box<dyn Device>,
-    data: VolatileStore,
+    data: DataPath,
     model: Model,
     under: BTreeMap<u64, Under>,
     now: Instant,
@@ -85,7 +85,7 @@ impl Bench {
         Self {
             make,
             device,
-            data: VolatileStore::new(store, Bytes(SECTOR), CAPACITY, true),
+            data: DataPath::new(store, Bytes(SECTOR), Some(CAPACITY), true),
             model: Model::default(),
             under: BTreeMap::new(),
             now: Instant::START,
@@ -174,13 +174,11 @@ impl Bench {
         match request.op {
             Op::Read => {}
             Op::Write => {
-                self.data.mark_acknowledged(under.write);
+                let is_safe = request.force_unit_access;
+                self.data.mark_acknowledged(under.write, is_safe);
                 let write = &mut self.model.writes[under.number];
                 write.is_acknowledged = true;
-                if request.force_unit_access {
-                    self.data.make_safe(under.write);
-                    write.is_safe = true;
-                }
+                write.is_safe |= is_safe;
             }
             Op::Flush => {
                 self.data.complete_flush(under.mark);
@@ -211,7 +209,7 @@ impl Bench {
         self.device = (self.make)();
         assert_eq!(self.device.persisted(self.now), Some(vec![]));
         let mut all = vec![0; (SECTORS * SECTOR) as usize];
-        self.data.read(0, &mut all).expect("memory");
+        self.data.store.read(0, &mut all).expect("memory");
         let sectors = all.chunks_exact(SECTOR as usize);
         let fill = |sector: &[u8]| {
             assert!(
@@ -367,7 +365,7 @@ fn what_is_flushed_is_kept_no_longer() {
 fn a_drive_keeps_no_more_than_its_buffer_holds() {
     for is_timed in [false, true] {
         let store = Box::new(SparseStore::empty(1 << 20));
-        let mut data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(10), is_timed);
+        let mut data = DataPath::new(store, Bytes(SECTOR), Some(SectorCount(10)), is_timed);
         for n in 0..100 {
             let write = data.open(n * 4 * SECTOR, 4 * SECTOR);
             let filled = vec![1; 4 * SECTOR as usize];
@@ -380,7 +378,7 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
                     sectors: SectorCount(4),
                 }]);
             }
-            data.mark_acknowledged(write);
+            data.mark_acknowledged(write, false);
             assert!(data.version_count() <= 10);
         }
         // The last two writes of four sectors.
@@ -393,18 +391,18 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
 #[test]
 fn a_trim_takes_effect_after_the_writes_before_it() {
     let store = Box::new(SparseStore::empty(1 << 20));
-    let mut data = VolatileStore::new(store, Bytes(SECTOR), CAPACITY, true);
-    let byte = |data: &mut VolatileStore| {
+    let mut data = DataPath::new(store, Bytes(SECTOR), Some(CAPACITY), true);
+    let byte = |data: &mut DataPath| {
         let mut sector = [0; SECTOR as usize];
-        data.read(0, &mut sector).expect("memory");
+        data.store.read(0, &mut sector).expect("memory");
         sector[0]
     };
-    let write = |data: &mut VolatileStore, fill: u8| {
+    let write = |data: &mut DataPath, fill: u8| {
         let write = data.open(0, SECTOR);
         data.write_part(write, 0, &[fill; SECTOR as usize])
             .expect("memory");
         data.mark_submitted(write);
-        data.mark_acknowledged(write);
+        data.mark_acknowledged(write, false);
     };
     let persisted = [Persisted {
         first: Lbn(0),

@@ -7,7 +7,7 @@ use diskarm_core::device::{Device, Persisted};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
-use diskarm_serve::power::{PowerCut, VolatileStore};
+use diskarm_serve::power::{DataPath, PowerCut};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 use rand_core::{Rng, SeedableRng};
@@ -65,8 +65,8 @@ impl Bench {
     fn new(make: &Make, seed: u64) -> Self {
         let persisted = Arc::default();
         let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
-        let data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(1 << 20), true);
-        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
+        let data = DataPath::new(store, Bytes(SECTOR), Some(SectorCount(1 << 20)), true);
+        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
         let disk = disk(make, &persisted);
         Self {
             make: make.clone(),

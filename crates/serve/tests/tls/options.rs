@@ -2,6 +2,7 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::Facts;
+use diskarm_serve::Handshake as _;
 use diskarm_serve::nbd::{Encryption, NbdHandshake, NbdStep};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, Queries, answer, code};
 use diskarm_wire::nbd::{Greeting, Headers};
@@ -28,15 +29,11 @@ pub fn option(option: u32, data: &[u8]) -> Vec<u8> {
 }
 
 pub fn choice() -> Vec<u8> {
-    let mut data = [0; 64];
-    let length = Choice::emit(&mut data, "", &[]);
-    data[..length].to_vec()
+    Choice::emit("", &[])
 }
 
 fn contexts() -> Vec<u8> {
-    let mut data = [0; 64];
-    let length = Queries::emit(&mut data, "", &["base:allocation"]);
-    data[..length].to_vec()
+    Queries::emit("", &["base:allocation"])
 }
 
 /// A handshake after its greeting and `flags`.

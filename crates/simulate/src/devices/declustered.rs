@@ -9,7 +9,7 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
-use super::members::{failures, rebuild, stripe};
+use super::members::{POLICY, failures, rebuild, stripe};
 use crate::device::{Below, Config, DRIVES, DeviceInfo, Entry, Parameters};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -47,11 +47,7 @@ pub(super) const ENTRY: Entry = Entry {
                 "stripe=64KiB",
                 "the stripe unit: what one disk has of consecutive blocks",
             ),
-            (
-                "policy=fcfs",
-                "the order in which each disk serves what waits for it: a policy of `diskarm \
-                 policies`, with its parameters",
-            ),
+            POLICY,
         ],
         needs: Knowledge::Inner,
         provides: Some(Knowledge::Blocks),
@@ -109,7 +105,6 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
     Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
 }
 
-/// The error with the parameter that does not fit.
 fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),

@@ -1,12 +1,12 @@
 //! A delay in a stack of devices.
 
+use diskarm_core::device::Work;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
 use diskarm_core::wrap::{Delay, Latency};
 
-use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
-use crate::device::{CellFormat, PartKind, PartMetric};
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters, PartKind, metrics};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -34,12 +34,10 @@ pub(super) const ENTRY: Entry = Entry {
 
 pub(super) const METRICS: PartKind = PartKind {
     name: "delay",
-    metrics: &[
-        PartMetric::new("delayed", |work| work.named_number("delayed"))
-            .cell("delayed", CellFormat::Count),
-        PartMetric::new("late_max", |work| work.named_number("late_max"))
-            .cell("late, max", CellFormat::Count),
-    ],
+    metrics: metrics! { work @ Work::Named(_) =>
+        "delayed" => work.named_number("delayed"), cell "delayed" Count;
+        "late_max" => work.named_number("late_max"), cell "late, max" Count;
+    },
 };
 
 #[derive(Debug)]

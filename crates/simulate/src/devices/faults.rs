@@ -63,7 +63,6 @@ const OUTAGE: &str = "two times of the run, the second later, up to an hour, suc
 #[derive(Debug)]
 struct FaultInjection {
     plan: FaultPlan,
-    /// The revolution time of the drive at the bottom.
     revolution: Span,
 }
 

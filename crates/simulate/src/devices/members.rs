@@ -3,17 +3,21 @@
 
 use std::ops::RangeInclusive;
 
-use diskarm_core::device::{DiskWork, Failure, RedundancyWork, Work};
-use diskarm_core::text::{InputError, nearest, quantity};
+use diskarm_core::device::{Failure, Work};
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
-use crate::device::Parameters;
-use crate::device::{CellFormat, PartKind, PartMetric};
+use crate::device::{Parameter, Parameters, PartKind, metrics};
+
+pub(super) const POLICY: Parameter = (
+    "policy=fcfs",
+    "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
+     its parameters",
+);
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
-/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step
-/// takes.
+/// The minimum share of the time for a rebuild: each pause is then 999 times as long as a step.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
@@ -58,7 +62,6 @@ pub(super) fn failures(
     }
 }
 
-/// Parses the time of a failure.
 fn instant(text: &str) -> Option<Instant> {
     let at_s = quantity::time_s(text)?;
     let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
@@ -81,7 +84,6 @@ pub(super) fn rebuild(
     Ok(rebuild)
 }
 
-/// The default stripe unit, in bytes.
 const STRIPE_BYTES: u64 = 64 << 10;
 
 /// Reads the stripe unit of an array, at most `max` sectors.
@@ -108,102 +110,49 @@ pub(super) fn sectors(
     })
 }
 
-/// Returns the error for a name that is not `known`. Suggests the nearest, and lists all.
-pub(super) fn unknown_name(field: &str, name: &str, known: &[&str]) -> InputError {
-    let near = nearest(name, known);
-    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-    InputError::new(field, name, format!("{near}one of {}", known.join(", ")))
-}
-
 /// A disk that is part of a device. In studies the mean over all disks.
 pub(super) const DISK: PartKind = PartKind {
     name: "disk",
-    metrics: &[
-        PartMetric::new("reads", |w| Some(disk(w)?.reads as f64)).cell("reads", CellFormat::Count),
-        PartMetric::new("writes", |w| Some(disk(w)?.writes as f64))
-            .cell("writes", CellFormat::Count),
-        PartMetric::new("reading", |w| Some(disk(w)?.reading_fraction))
-            .cell("reading, %", CellFormat::Percent)
-            .column("disk_reading", "Share of time a disk spends on reads"),
-        PartMetric::new("writing", |w| Some(disk(w)?.writing_fraction))
-            .cell("writing, %", CellFormat::Percent)
-            .column("disk_writing", "Share of time a disk spends on writes"),
-        PartMetric::new("in_batches", |w| Some(disk(w)?.in_batches_fraction)).column(
-            "disk_in_batches",
-            "Share of time a disk spends on batches of writes",
-        ),
-        PartMetric::new("batches", |w| Some(disk(w)?.batches as f64)),
-        PartMetric::new("batch_ms_mean", |w| disk(w)?.batch_mean.map(Span::as_ms))
-            .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
-        PartMetric::new("between_batches_ms_mean", |w| {
-            disk(w)?.between_batches_mean.map(Span::as_ms)
-        })
-        .column(
-            "between_batches_ms_mean",
-            "Mean time between batches of writes, ms",
-        ),
-        PartMetric::new("waiting_mean", |w| Some(disk(w)?.waiting_mean_count))
-            .cell("waiting", CellFormat::Decimals)
-            .column(
-                "disk_waiting_mean",
-                "Mean number of requests waiting for a disk",
-            ),
-        PartMetric::new("waiting_max", |w| Some(disk(w)?.waiting_max as f64)),
-        PartMetric::new("writes_waiting_mean", |w| {
-            Some(disk(w)?.writes_waiting_mean_count)
-        })
-        .column(
-            "disk_writes_waiting_mean",
-            "Mean number of writes waiting for a disk",
-        ),
-    ],
+    metrics: metrics! { Work::Disk(w) =>
+        "reads" => Some(w.reads as f64), cell "reads" Count;
+        "writes" => Some(w.writes as f64), cell "writes" Count;
+        "reading" => Some(w.reading_fraction), cell "reading, %" Percent,
+            column "disk_reading" "Share of time a disk spends on reads";
+        "writing" => Some(w.writing_fraction), cell "writing, %" Percent,
+            column "disk_writing" "Share of time a disk spends on writes";
+        "in_batches" => Some(w.in_batches_fraction),
+            column "disk_in_batches" "Share of time a disk spends on batches of writes";
+        "batches" => Some(w.batches as f64);
+        "batch_ms_mean" => w.batch_mean.map(Span::as_ms),
+            column "batch_ms_mean" "Mean length of a batch of writes, ms";
+        "between_batches_ms_mean" => w.between_batches_mean.map(Span::as_ms),
+            column "between_batches_ms_mean" "Mean time between batches of writes, ms";
+        "waiting_mean" => Some(w.waiting_mean_count), cell "waiting" Decimals,
+            column "disk_waiting_mean" "Mean number of requests waiting for a disk";
+        "waiting_max" => Some(w.waiting_max as f64);
+        "writes_waiting_mean" => Some(w.writes_waiting_mean_count),
+            column "disk_writes_waiting_mean" "Mean number of writes waiting for a disk";
+    },
 };
 
 /// The failures of disks of an array, and its rebuild. In studies the mean over all arrays.
 pub(super) const REDUNDANCY: PartKind = PartKind {
     name: "redundancy",
-    metrics: &[
-        PartMetric::new("failed_disks", |w| Some(redundancy(w)?.failed as f64)),
-        PartMetric::new("failed_at_s", |w| {
-            redundancy(w)?.failed_at.map(since_start_s)
-        }),
-        PartMetric::new("rebuilt", |w| redundancy(w)?.rebuilt_fraction)
-            .column("rebuilt", "Share of the failed disk that the spare has"),
-        PartMetric::new("rebuild_s", |w| redundancy(w)?.rebuild_time.map(Span::as_s))
-            .column("rebuild_s", "Time to rebuild, s"),
-        PartMetric::new("rebuild_projected_s", |w| {
-            redundancy(w)?.rebuild_projected.map(Span::as_s)
-        })
-        .column("rebuild_projected_s", "Time to rebuild under load, s"),
-        PartMetric::new("rebuild_stopped_at_block", |w| {
-            redundancy(w)?.stopped.map(|block| block.0 as f64)
-        }),
-        PartMetric::new("lost_blocks", |w| {
-            Some(redundancy(w)?.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
-        })
-        .column("lost_blocks", "Blocks lost"),
-        PartMetric::new("lost_from_block", |w| {
-            redundancy(w)?.lost.map(|lost| lost.first.0 as f64)
-        }),
-        PartMetric::new("lost_at_s", |w| {
-            redundancy(w)?.lost.map(|lost| since_start_s(lost.at))
-        }),
-    ],
+    metrics: metrics! { Work::Redundancy(w) =>
+        "failed_disks" => Some(w.failed as f64);
+        "failed_at_s" => w.failed_at.map(since_start_s);
+        "rebuilt" => w.rebuilt_fraction,
+            column "rebuilt" "Share of the failed disk that the spare has";
+        "rebuild_s" => w.rebuild_time.map(Span::as_s), column "rebuild_s" "Time to rebuild, s";
+        "rebuild_projected_s" => w.rebuild_projected.map(Span::as_s),
+            column "rebuild_projected_s" "Time to rebuild under load, s";
+        "rebuild_stopped_at_block" => w.stopped.map(|block| block.0 as f64);
+        "lost_blocks" => Some(w.lost.map_or(0.0, |lost| lost.blocks.0 as f64)),
+            column "lost_blocks" "Blocks lost";
+        "lost_from_block" => w.lost.map(|lost| lost.first.0 as f64);
+        "lost_at_s" => w.lost.map(|lost| since_start_s(lost.at));
+    },
 };
-
-fn disk(work: &Work) -> Option<&DiskWork> {
-    match work {
-        Work::Disk(work) => Some(work),
-        _ => None,
-    }
-}
-
-fn redundancy(work: &Work) -> Option<&RedundancyWork> {
-    match work {
-        Work::Redundancy(work) => Some(work),
-        _ => None,
-    }
-}
 
 fn since_start_s(at: Instant) -> f64 {
     (at - Instant::START).as_s()

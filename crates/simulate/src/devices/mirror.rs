@@ -1,15 +1,15 @@
 //! A mirrored pair in a stack of devices.
 
-use diskarm_core::device::Failure;
 use diskarm_core::mirror::{
     Mirror, MirrorConfig, ReadDispatch, RebuildConfig, Routing, WriteCompletion,
 };
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError, quantity};
+use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::units::{Lbn, SectorCount};
 
-use super::members::{failures, rebuild, sectors, unknown_name};
+use super::members::{failures, rebuild, sectors};
+use super::unknown_name;
 use crate::device::{Below, Config, Context, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 use crate::model::Model;
 
@@ -95,7 +95,6 @@ const ROUTINGS: &[&str] = &[
 ];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
-/// The size of a step of a rebuild, in bytes.
 const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -106,14 +105,12 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
 }
 
-/// Returns the size of a step of a rebuild.
 pub(super) fn rebuilt_at_once(context: Context<'_>) -> SectorCount {
     let disk = context.disk();
     SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// The parameters of the pairs of `disks` disks, which rebuild in steps of `step` blocks. The
-/// failures are those of all pairs.
+/// Reads the parameters of pairs of `disks` disks in all, which rebuild in steps of `step` blocks.
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,
@@ -168,7 +165,6 @@ pub(super) fn mirroring(
     })
 }
 
-/// The unit of a transposed layout.
 fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputError> {
     let disk = args.context.disk();
     let unit = sectors(args, "unit", 1..=disk.sectors.0, "1 MiB")?;
@@ -210,13 +206,19 @@ fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, Inp
                 relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
             }
         }
-        other => return Err(unknown_name(field, other, ROUTINGS)),
+        other => {
+            return Err(unknown_name(
+                field,
+                other,
+                nearest(other, ROUTINGS),
+                ROUTINGS,
+            ));
+        }
     };
     args.finish()?;
     Ok(routing)
 }
 
-/// The first block of the second device's part.
 fn pivot(text: &str, context: Context<'_>) -> Option<Lbn> {
     let sectors = context.disk().sectors.0;
     let share = match text {
@@ -254,8 +256,7 @@ impl Config for Mirrored {
     }
 }
 
-/// Builds pair `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks
-/// of the pairs.
+/// Builds pair `index` of `pairs`: its disks are consecutive, and its spare follows all disks.
 pub(super) fn pair(
     mirroring: &MirrorConfig,
     below: &Below<'_>,
@@ -264,13 +265,11 @@ pub(super) fn pair(
     seed: u64,
 ) -> Result<BoxedDevice, InputError> {
     let first = 2 * index as usize;
-    let failures = mirroring.failures.iter();
-    let own = failures.filter(|failure| failure.member / 2 == index as usize);
-    let own = own.map(|failure| Failure {
-        member: failure.member - first,
-        ..*failure
-    });
-    let failures: Vec<Failure> = own.collect();
+    let mut failures = mirroring.failures.clone();
+    failures.retain(|failure| failure.member / 2 == index as usize);
+    failures
+        .iter_mut()
+        .for_each(|failure| failure.member -= first);
     let mirroring = MirrorConfig {
         rebuild: mirroring.rebuild.filter(|_| !failures.is_empty()),
         failures,

@@ -1,19 +1,19 @@
 //! A non-volatile write cache in a stack of devices.
 
-use diskarm_core::device::{CacheWork, Work};
+use diskarm_core::device::Work;
 use diskarm_core::mirror::{
     BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
 };
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError};
+use diskarm_core::text::{Args, Call, InputError, nearest};
 use diskarm_core::units::{Instant, SectorCount};
 
-use super::members::{failures, rebuild, sectors, unknown_name};
+use super::members::{failures, rebuild, sectors};
 use super::mirror::rebuilt_at_once;
-use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
-use crate::device::{CellFormat, PartKind, PartMetric};
+use super::unknown_name;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters, PartKind, metrics};
 use crate::model::command_size;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -72,45 +72,29 @@ pub(super) const ENTRY: Entry = Entry {
 /// A non-volatile write cache. In studies the mean over all caches.
 pub(super) const CACHE: PartKind = PartKind {
     name: "cache",
-    metrics: &[
-        PartMetric::new("absorbed", |w| Some(cache(w)?.absorbed as f64))
-            .cell("absorbed", CellFormat::Count),
-        PartMetric::new("waited", |w| Some(cache(w)?.waited as f64))
-            .cell("waited", CellFormat::Count)
-            .column("cache_waited", "Writes that waited for room in the cache"),
-        PartMetric::new("hits", |w| Some(cache(w)?.hits as f64))
-            .cell("hits", CellFormat::Count)
-            .column("cache_hits", "Reads served from the cache"),
-        PartMetric::new("overwritten_blocks", |w| Some(cache(w)?.overwritten as f64)).column(
-            "cache_overwritten_blocks",
-            "Blocks overwritten before they were destaged",
-        ),
-        PartMetric::new("destages", |w| Some(cache(w)?.destages as f64))
-            .cell("destages", CellFormat::Count)
-            .column("cache_destages", "Destages"),
-        PartMetric::new("failed", |w| Some(cache(w)?.failed as f64)),
-        PartMetric::new("dirty_mean", |w| Some(cache(w)?.dirty_mean_count))
-            .cell("dirty, mean", CellFormat::Decimals)
-            .column("cache_dirty_mean", "Mean number of blocks in the cache"),
-        PartMetric::new("dirty_max", |w| Some(cache(w)?.dirty_max as f64))
-            .column("cache_dirty_max", "Largest number of blocks in the cache"),
-    ],
+    metrics: metrics! { Work::Cache(w) =>
+        "absorbed" => Some(w.absorbed as f64), cell "absorbed" Count;
+        "waited" => Some(w.waited as f64), cell "waited" Count,
+            column "cache_waited" "Writes that waited for room in the cache";
+        "hits" => Some(w.hits as f64), cell "hits" Count,
+            column "cache_hits" "Reads served from the cache";
+        "overwritten_blocks" => Some(w.overwritten as f64),
+            column "cache_overwritten_blocks" "Blocks overwritten before they were destaged";
+        "destages" => Some(w.destages as f64), cell "destages" Count,
+            column "cache_destages" "Destages";
+        "failed" => Some(w.failed as f64);
+        "dirty_mean" => Some(w.dirty_mean_count), cell "dirty, mean" Decimals,
+            column "cache_dirty_mean" "Mean number of blocks in the cache";
+        "dirty_max" => Some(w.dirty_max as f64),
+            column "cache_dirty_max" "Largest number of blocks in the cache";
+    },
 };
-
-fn cache(work: &Work) -> Option<&CacheWork> {
-    match work {
-        Work::Cache(work) => Some(work),
-        _ => None,
-    }
-}
 
 const DESTAGES: &[&str] = &["at-once", "adu", "ad-cp"];
 const ORDERS: &str = "ascending, satf, access-at-start or optimal";
-/// TW and TR, unless they are given.
+/// The default of TW and TR.
 const THRESHOLD: usize = 10;
-/// The largest batch that is put in optimal order.
 const MAX_OPTIMAL: usize = 10;
-/// The size of the cache, unless it is given.
 const BYTES: u64 = 8 << 20;
 
 #[derive(Debug)]
@@ -188,7 +172,14 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
             let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
             DestageScheme::Conditional { reads }
         }
-        other => return Err(unknown_name(field, other, DESTAGES)),
+        other => {
+            return Err(unknown_name(
+                field,
+                other,
+                nearest(other, DESTAGES),
+                DESTAGES,
+            ));
+        }
     };
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);

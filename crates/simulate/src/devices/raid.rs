@@ -8,7 +8,7 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
-use super::members::{self, failures, rebuild};
+use super::members::{self, POLICY, failures, rebuild};
 use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
 use crate::device::{Below, Config, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 
@@ -96,13 +96,7 @@ const STRIPE: Parameter = (
     "stripe=64KiB",
     "the stripe unit, which is what one disk or pair has of a row",
 );
-const POLICY: Parameter = (
-    "policy=fcfs",
-    "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
-     its parameters",
-);
 
-/// The maximum number of disks of an array.
 const MAX_DISKS: u64 = 1_000;
 
 /// Stripes over disks, or over pairs of them.
@@ -114,10 +108,9 @@ struct Array {
 }
 
 fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
-    let level = Level::Zero;
     Ok(Box::new(Array {
-        members: disks(level, args)?,
-        striping: striping(level, args)?,
+        members: disks(Level::Zero, args)?,
+        striping: striping(Level::Zero, args)?,
         pairs: None,
     }))
 }
@@ -156,14 +149,10 @@ fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
 
 fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, InputError> {
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    Ok(plain_stripes(
-        level,
-        stripe(args)?,
-        policy.unwrap_or_default(),
-    ))
+    let policy = policy.unwrap_or_default();
+    Ok(plain_stripes(level, stripe(args)?, policy))
 }
 
-/// Returns an array without failures.
 fn plain_stripes(level: Level, unit: SectorCount, policy: PolicyConfig) -> RaidConfig {
     RaidConfig {
         level,

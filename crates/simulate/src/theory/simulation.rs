@@ -1,12 +1,11 @@
 //! The simulations that the theory is compared with, and the compared values.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::stats::t95_factor;
+use diskarm_core::stats::half_width_95;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
@@ -17,31 +16,16 @@ use crate::{
     Error, GeneratedRequests, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
 };
 
-/// If more requests than this wait, they arrive faster than they are served. It is far more than at
-/// any load whose mean [`RUNS`] simulations can determine.
+/// If more requests wait, they arrive faster than they are served: a steady load leaves fewer.
 const MAX_WAITING: u64 = 2_000;
-
-/// Counts the simulations that have been run.
-#[derive(Clone, Copy)]
-pub struct Counter<'a> {
-    pub done: &'a AtomicU64,
-    /// Called with that number after each, on any thread.
-    pub on_each: &'a (dyn Fn(u64) + Sync),
-}
-
-impl Counter<'_> {
-    fn one_more(&self) {
-        (self.on_each)(1 + self.done.fetch_add(1, Ordering::Relaxed));
-    }
-}
 
 /// Simulates requests on one drive.
 pub struct Simulator<'a> {
     /// The drive without what the theory leaves out.
     pub system: System,
-    parameters: &'a Parameters,
-    counter: Counter<'a>,
-    /// From 0 to 1.
+    pub parameters: &'a Parameters,
+    /// Called after each simulation, on any thread.
+    on_each: &'a (dyn Fn() + Sync),
     read_share: f64,
 }
 
@@ -49,7 +33,6 @@ pub struct Simulator<'a> {
 pub struct Runs(Vec<(Run, SeekDistance)>);
 
 impl Runs {
-    /// Returns the mean over all runs of a number of each.
     pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
         SimulatedMean::new(self.0.iter().map(|(run, _)| of(run)))
     }
@@ -72,8 +55,7 @@ impl Runs {
 }
 
 impl<'a> Simulator<'a> {
-    /// The drive of `model` without what the theory leaves out.
-    pub fn new(model: &Model, parameters: &'a Parameters, counter: Counter<'a>) -> Self {
+    pub fn new(model: &Model, parameters: &'a Parameters, on_each: &'a (dyn Fn() + Sync)) -> Self {
         let spec = mechanism_alone(&model.spec);
         let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
         let model = Model {
@@ -81,12 +63,11 @@ impl<'a> Simulator<'a> {
             mechanism,
             ..model.clone()
         };
-        let read_share = parameters.read_share;
         Self {
             system: model.into(),
             parameters,
-            counter,
-            read_share,
+            on_each,
+            read_share: parameters.read_share,
         }
     }
 
@@ -98,11 +79,6 @@ impl<'a> Simulator<'a> {
             read_share,
             ..*self
         })
-    }
-
-    /// The size of each request.
-    pub fn sectors(&self) -> SectorCount {
-        self.parameters.sectors
     }
 
     /// Clients without think time, each of which always has a request at the drive.
@@ -134,11 +110,9 @@ impl<'a> Simulator<'a> {
         };
         let seeds = generated.seeds();
         let run = |number: usize| {
-            let seed = seeds[number];
-            let input = Input::Generated(GeneratedRequests {
-                seed,
-                ..generated.clone()
-            });
+            let mut generated = generated.clone();
+            generated.seed = seeds[number];
+            let input = Input::Generated(generated);
             let mut distance = SeekDistance::new(&self.system.drive);
             let run = Simulation {
                 warm_up: self.parameters.requests / 10,
@@ -147,7 +121,7 @@ impl<'a> Simulator<'a> {
             };
             Ok((run.run(&never_stop, Some(&mut distance))?, distance))
         };
-        let runs = parallel::map(seeds.len(), run, |_| self.counter.one_more());
+        let runs = parallel::map(seeds.len(), run, |_| (self.on_each)());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))
     }
 }
@@ -155,7 +129,6 @@ impl<'a> Simulator<'a> {
 /// Adds up the distances from each request to the next, in the order of service.
 struct SeekDistance {
     layout: Arc<Layout>,
-    /// The cylinder where the last request ended.
     at: Option<u32>,
     cylinders: u64,
     count: u64,
@@ -199,8 +172,7 @@ pub struct Parameters {
     pub sectors: SectorCount,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
-    /// The mean times between Poisson arrivals at which responses are computed; if empty, those of
-    /// [`LOADS`].
+    /// The mean times between Poisson arrivals to compare; if empty, those of [`LOADS`].
     pub pauses: Vec<Span>,
     /// The requests of each simulation, of which the first tenth is left out; at least 10.
     pub requests: u64,
@@ -214,7 +186,7 @@ pub const LOADS: [f64; 3] = [0.3, 0.6, 0.9];
 /// The compared values, and all that is needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// The drive's name.
+    /// The name of the drive.
     pub drive: String,
     /// The size of a request, in sectors.
     pub size_sectors: u64,
@@ -241,9 +213,19 @@ pub struct Group {
     pub name: &'static str,
     /// Its heading, which names the formula and the unit.
     #[serde(skip)]
-    pub heading: String,
-    /// The values.
+    pub heading: &'static str,
+    /// Its values, in order.
     pub values: Vec<Value>,
+}
+
+impl Group {
+    pub(super) fn new(name: &'static str, heading: &'static str, values: Vec<Value>) -> Self {
+        Self {
+            name,
+            heading,
+            values,
+        }
+    }
 }
 
 /// A value by theory, and its simulation if there is one.
@@ -254,8 +236,7 @@ pub struct Value {
     /// Its name in the table.
     #[serde(skip)]
     pub label: String,
-    /// True if the drive meets the assumptions of the formula. If not, it is an approximation and
-    /// need not lie in the interval.
+    /// True if the drive meets the assumptions of the formula; if not, it is an approximation.
     pub is_exact: bool,
     /// The rate of arrivals that it is for, in requests per second.
     pub rate_per_s: Option<f64>,
@@ -287,28 +268,22 @@ impl Value {
         }
     }
 
-    pub(super) fn approximate(self) -> Self {
-        Self {
-            is_exact: false,
-            ..self
-        }
+    pub(super) fn approximate(mut self) -> Self {
+        self.is_exact = false;
+        self
     }
 
-    pub(super) fn with_rate(self, rate_per_s: f64) -> Self {
-        Self {
-            rate_per_s: Some(rate_per_s),
-            ..self
-        }
+    pub(super) fn with_rate(mut self, rate_per_s: f64) -> Self {
+        self.rate_per_s = Some(rate_per_s);
+        self
     }
 
-    pub(super) fn with_simulation(self, found: Option<SimulatedMean>) -> Self {
+    pub(super) fn with_simulation(mut self, found: Option<SimulatedMean>) -> Self {
         let within = |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
-        Self {
-            is_within: found.and_then(within),
-            simulated: found.map(|found| found.mean),
-            ci95: found.map(|found| found.ci95),
-            ..self
-        }
+        self.is_within = found.and_then(within);
+        self.simulated = found.map(|found| found.mean);
+        self.ci95 = found.map(|found| found.ci95);
+        self
     }
 }
 
@@ -321,14 +296,11 @@ pub(super) struct SimulatedMean {
 }
 
 impl SimulatedMean {
-    /// Returns the mean over the values of all runs; `None` if one has no value.
+    /// Returns the mean over two runs or more; `None` if one has no value.
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let ci95 = t95_factor(values.len() as u64 - 1) * error;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let ci95 = half_width_95(&values)?;
         Some(Self { mean, ci95 })
     }
 }

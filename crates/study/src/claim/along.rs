@@ -39,7 +39,6 @@ impl Line {
         estimates.collect()
     }
 
-    /// Returns the counterpart of this line on `side`.
     fn counterpart(&self, side: &Selection) -> Option<Self> {
         let steps = self.steps.iter();
         let steps = steps.map(|(x, point)| Some((*x, side.counterpart(point)?)));
@@ -49,7 +48,6 @@ impl Line {
         })
     }
 
-    /// Adds a load on it to the tally.
     fn add(self, load: Option<Load>, tally: &mut Tally<'_>, along: usize) {
         let text = describe_except(tally.axes, &self.point, along);
         tally.add(load, self.point, text);
@@ -98,10 +96,9 @@ impl Crossing {
     }
 }
 
-/// Searches the means along a line with `find`, and each replication for the interval. If a
-/// replication has only a range, the result is a range: from the lower end of the interval over the
-/// lower ends to the upper end of the interval over the upper ends. `find` gets `None` for a
-/// saturated load.
+/// Searches the means along a line with `find`, which gets `None` for a saturated load, and each
+/// replication for the interval. If a replication has only a range, so has the result: from the
+/// lower end of the interval over the lower ends to the upper end of the one over the upper ends.
 fn search(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Crossing>,
@@ -112,11 +109,9 @@ fn search(
         find(&steps.collect::<Vec<_>>())
     };
     let mean = found(&|estimate| estimate.mean)?;
-    let counts = estimates.iter().filter_map(|(_, estimate)| *estimate);
-    let replications = counts
-        .map(|estimate| estimate.runs.len())
-        .min()
-        .unwrap_or(0);
+    let known = estimates.iter().filter_map(|(_, estimate)| *estimate);
+    let counts = known.map(|estimate| estimate.runs.len());
+    let replications = counts.min().unwrap_or(0);
     if replications == 0 {
         // Without paired replications, use the ends of the intervals.
         let [one, other] = [-1.0, 1.0].map(|sign| {
@@ -140,8 +135,7 @@ fn search(
     Some(load_range(mean, interval(low), interval(high)))
 }
 
-/// Returns the ends of the 95 % interval over `numbers`; if one number is infinite, so are both
-/// ends.
+/// Returns the ends of the 95 % interval over `numbers`; both are infinite if one number is.
 fn interval(numbers: Vec<f64>) -> [f64; 2] {
     if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
         return [*endless; 2];
@@ -227,9 +221,8 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     ],
     read: |keys| {
         let (subject, along) = (Subject::read(keys)?, keys.along()?);
-        let power = keys
-            .number("power")?
-            .filter(|power| (0.0..=1.0).contains(power));
+        let power = keys.number("power")?;
+        let power = power.filter(|power| (0.0..=1.0).contains(power));
         let power = power.ok_or_else(|| keys.missing("power", "a number from 0 to 1"))?;
         Ok(Check::new(false, move |results| {
             over_birth_death(results, &subject, along, power)
@@ -329,7 +322,6 @@ pub(super) const SUSTAINS: CheckInfo = CheckInfo {
     },
 };
 
-/// The level that the metric must reach.
 enum Level {
     Number(f64),
     /// The metric of this side at the same load.
@@ -347,7 +339,6 @@ impl Level {
         }
     }
 
-    /// Returns the load on `line` at which `metric` reaches it.
     fn reached(&self, results: &Results<'_>, metric: Metric, line: &Line) -> Option<Load> {
         match self {
             Self::Number(level) => {
@@ -395,15 +386,12 @@ fn overtaking(
         Some((*x, difference(sides, metric, is_endless)?))
     });
     let differences: Vec<(f64, Estimate)> = differences.collect();
-    let steps = differences
-        .iter()
-        .map(|(x, difference)| (*x, Some(difference)));
+    let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
     search(&steps.collect::<Vec<_>>(), last_above)
 }
 
 /// Returns the amount by which the first is above the second. If the metric grows without bound, a
-/// saturated cell is above one that is not saturated by `f64::MAX`; two saturated cells cannot be
-/// compared.
+/// saturated cell is above any other by `f64::MAX`, and two cannot be compared.
 fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Option<Estimate> {
     let endless = |end: f64, like: &Estimate| Estimate::new(end, None, vec![end; like.runs.len()]);
     match (of.estimate(metric), to.estimate(metric)) {
@@ -420,7 +408,7 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Opti
 }
 
 /// Returns the load at which the difference becomes positive: interpolated, or between two loads if
-/// one of them is saturated. `None` if there are no differences.
+/// one of them is saturated. `None` without differences.
 fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
     let known = steps.iter().filter_map(|(x, d)| Some((*x, (*d)?)));
     let known: Vec<(f64, f64)> = known.collect();
@@ -459,8 +447,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the limit: between the first saturated load and the load below it; unbounded if no load
-/// is saturated. `None` without loads.
+/// Returns the limit: up to the first saturated load, unbounded without one; `None` without loads.
 fn saturation(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.outcome(point).is_saturated;
     let (last, _) = line.steps.last()?;
@@ -488,8 +475,7 @@ mod tests {
         assert_eq!(exponent(&[(2.0, Some(1.0))]), None);
     }
 
-    /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8,
-    /// wherever it is measured.
+    /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8.
     #[test]
     fn a_response_time_is_followed_to_its_level() {
         let at = |loads: &[f64]| {

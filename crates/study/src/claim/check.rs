@@ -6,12 +6,11 @@ use std::sync::Arc;
 use diskarm_core::text::{InputError, quantity};
 use serde::Serialize;
 
-use crate::axis::{Axis, Point, Selection, axis_of, points};
-use crate::expression::{Location, Scalar};
-use crate::metric::{Column, Metric};
+use crate::axis::{Axis, Point, Selection, points};
+use crate::expression::Scalar;
+use crate::metric::{Column, Metric, Scope};
 use crate::results::{Estimate, Results};
 
-/// The check of a claim.
 pub(super) struct Check {
     pub(super) judge: Box<dyn Fn(&Results<'_>) -> Finding + Send + Sync>,
     /// True if its numbers are ratios of metrics, and not metrics themselves.
@@ -23,9 +22,8 @@ impl Check {
         is_of_ratios: bool,
         judge: impl Fn(&Results<'_>) -> Finding + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let judge = Box::new(judge);
         Arc::new(Self {
-            judge,
+            judge: Box::new(judge),
             is_of_ratios,
         })
     }
@@ -37,7 +35,6 @@ impl fmt::Debug for Check {
     }
 }
 
-/// The finding of a check.
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) ours: String,
@@ -91,18 +88,19 @@ pub struct Number {
     pub low: f64,
     /// The upper end; infinite, and `null` in JSON, if the cell is saturated.
     pub high: f64,
-    /// The verdict there.
+    /// The verdict on this number.
     pub verdict: Verdict,
     #[serde(skip)]
     pub(super) point: Point,
 }
 
 impl CheckInfo {
-    /// Returns the names of its keys, without their defaults.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
-        let keys = self.keys.iter();
-        keys.filter_map(|(written, _)| written.split(' ').next())
-            .collect()
+        let names = self
+            .keys
+            .iter()
+            .map(|(written, _)| written.split(' ').next());
+        names.flatten().collect()
     }
 }
 
@@ -169,34 +167,19 @@ impl Bounds {
 
 /// The keys of a claim that have not been read yet. A key left at the end is unknown.
 pub(super) struct Keys<'a> {
-    left: toml::Table,
-    axes: &'a [Axis],
-    columns: &'a [Column],
-    at: &'a Location,
+    pub(super) left: toml::Table,
+    pub(super) scope: &'a Scope<'a>,
 }
 
-impl<'a> Keys<'a> {
-    pub(super) fn new(
-        left: toml::Table,
-        axes: &'a [Axis],
-        columns: &'a [Column],
-        at: &'a Location,
-    ) -> Self {
-        Self {
-            left,
-            axes,
-            columns,
-            at,
-        }
-    }
-
+impl Keys<'_> {
     /// Checks that no key is left, which `check` does not know.
     pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         let Some(key) = self.left.keys().next() else {
             return Ok(());
         };
         let what = format!("a key of the check {:?}", check.name);
-        Err(self.at.part(key).unknown(key, &what, &check.key_names()))
+        let at = self.scope.at.part(key);
+        Err(at.unknown(key, &what, &check.key_names()))
     }
 
     pub(super) fn metric(&mut self) -> Result<Metric, InputError> {
@@ -206,8 +189,7 @@ impl<'a> Keys<'a> {
 
     pub(super) fn metric_if_any(&mut self, key: &str) -> Result<Option<Metric>, InputError> {
         let name = self.text(key)?;
-        name.map(|name| Metric::find(&name, self.columns, &self.at.part(key)))
-            .transpose()
+        name.map(|name| self.scope.metric(key, &name)).transpose()
     }
 
     /// Returns the axis that `along` names, whose values are numbers.
@@ -218,16 +200,15 @@ impl<'a> Keys<'a> {
 
     pub(super) fn along_if_any(&mut self) -> Result<Option<usize>, InputError> {
         let axis = self.axis_if_any("along")?;
-        match axis.map(|axis| &self.axes[axis]) {
+        match axis.map(|axis| &self.scope.axes[axis]) {
             Some(axis) if axis.numbers().is_none() => {
                 let found = format!("{:?}", axis.name);
-                Err(self.at.part("along").error(found, "an axis of numbers"))
+                Err(self.scope.error("along", found, "an axis of numbers"))
             }
             _ => Ok(axis),
         }
     }
 
-    /// Returns the axis that `among` names.
     pub(super) fn among(&mut self) -> Result<usize, InputError> {
         let axis = self.axis_if_any("among")?;
         axis.ok_or_else(|| self.missing("among", "an axis"))
@@ -235,8 +216,7 @@ impl<'a> Keys<'a> {
 
     pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
         let name = self.text(key)?;
-        name.map(|name| axis_of(&name, self.axes, &self.at.part(key)))
-            .transpose()
+        name.map(|name| self.scope.axis(key, &name)).transpose()
     }
 
     /// Returns the cells that `where` selects; all if it is absent.
@@ -245,14 +225,10 @@ impl<'a> Keys<'a> {
     }
 
     fn selection(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
-        let Some(value) = self.left.remove(key) else {
-            return Ok(None);
-        };
-        let at = self.at.part(key);
-        match value {
-            toml::Value::Table(table) => Selection::read(&table, self.axes, &at).map(Some),
-            other => Err(at.error(other, "a table of axes")),
-        }
+        let table = self.value(key, "a table of axes", |value| value.as_table().cloned())?;
+        table
+            .map(|table| self.scope.selection(key, &table))
+            .transpose()
     }
 
     /// Returns the selection at `key`, which is required.
@@ -265,7 +241,7 @@ impl<'a> Keys<'a> {
     /// Checks that `selection` names an axis: otherwise everything is compared with itself.
     fn check_axes(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
         if selection.is_everything() {
-            Err(self.at.part(key).error("{}", "a table with an axis"))
+            Err(self.scope.error(key, "{}", "a table with an axis"))
         } else {
             Ok(selection)
         }
@@ -282,22 +258,22 @@ impl<'a> Keys<'a> {
         if side.as_ref().is_none_or(Selection::is_single) {
             side.map(|side| self.check_axes(key, side)).transpose()
         } else {
-            let at = self.at.part(key);
-            Err(at.error("several values", "one value of each axis"))
+            Err(self
+                .scope
+                .error(key, "several values", "one value of each axis"))
         }
     }
 
-    /// Returns a list of sides.
     pub(super) fn sides(&mut self, key: &str) -> Result<Vec<Selection>, InputError> {
-        let at = self.at.part(key);
+        let scope = self.scope;
         let expected = "a list of two or more tables, each with one value of each axis";
-        let wrong = |found: String| at.error(found, expected);
+        let wrong = |found: String| scope.error(key, found, expected);
         let Some(toml::Value::Array(items)) = self.left.remove(key) else {
             return Err(wrong("no list".to_owned()));
         };
         let sides = items.iter().map(|item| {
             let table = item.as_table().ok_or_else(|| wrong(item.to_string()))?;
-            let side = Selection::read(table, self.axes, &at)?;
+            let side = scope.selection(key, table)?;
             let is_single = side.is_single().then_some(side);
             is_single.ok_or_else(|| wrong(item.to_string()))
         });
@@ -308,7 +284,6 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns true if the value of `key` is a table.
     pub(super) fn is_table(&self, key: &str) -> bool {
         self.left.get(key).is_some_and(toml::Value::is_table)
     }
@@ -323,7 +298,7 @@ impl<'a> Keys<'a> {
         let Some(value) = self.left.remove(key) else {
             return Ok(None);
         };
-        let wrong = || self.at.part(key).error(&value, expected);
+        let wrong = || self.scope.error(key, &value, expected);
         read(&value).ok_or_else(wrong).map(Some)
     }
 
@@ -336,11 +311,8 @@ impl<'a> Keys<'a> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let wrong = || {
-            self.at
-                .part(key)
-                .error(format!("{text:?}"), "a percentage: \"2 %\"")
-        };
+        let found = format!("{text:?}");
+        let wrong = || self.scope.error(key, found, "a percentage: \"2 %\"");
         quantity::fraction(&text).ok_or_else(wrong).map(Some)
     }
 
@@ -361,14 +333,14 @@ impl<'a> Keys<'a> {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(min), Some(max)) if min > max => {
                 let expected = format!("a number up to at_most, {max}");
-                Err(self.at.part("at_least").error(min, expected))
+                Err(self.scope.error("at_least", min, expected))
             }
             _ => Ok(Bounds::new(at_least, at_most, tie)),
         }
     }
 
     pub(super) fn missing(&self, key: &str, expected: &str) -> InputError {
-        self.at.part(key).error("nothing", expected)
+        self.scope.error(key, "nothing", expected)
     }
 }
 
@@ -401,7 +373,6 @@ impl Subject {
         })
     }
 
-    /// Returns the points of its cells.
     pub(super) fn points(&self, axes: &[Axis]) -> Vec<Point> {
         let mut points = points(axes);
         points.retain(|point| self.cells.has(point));
@@ -419,8 +390,7 @@ const ENDLESS: &[&str] = &[
     "waiting_",
 ];
 
-/// Returns true if `metric`, or the metric that it is a multiple of, grows without bound in
-/// saturation.
+/// Returns true if `metric`, or the one that it is a multiple of, grows without bound.
 pub(super) fn is_endless(columns: &[Column], metric: Metric) -> bool {
     let column = &columns[metric.0];
     match column.multiple(columns, |_| None) {

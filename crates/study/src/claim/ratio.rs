@@ -223,8 +223,7 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
     Some(Estimate::new(mean, half_width, runs))
 }
 
-/// Returns the metric where the other metric is `x`, by linear interpolation; `None` beyond the
-/// steps.
+/// Interpolates the metric linearly where the other one is `x`; `None` beyond the steps.
 fn interpolated(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut pairs = steps.windows(2);

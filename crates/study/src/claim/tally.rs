@@ -19,8 +19,7 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// With two digits of its interval; without one, with enough digits to differ from a bound that
-    /// it exceeds.
+    /// With two digits of its interval, or enough to differ from a bound that it exceeds.
     text: String,
 }
 
@@ -40,8 +39,7 @@ impl<'a> Tally<'a> {
         self.add(number.map(Load::At), point.clone(), at);
     }
 
-    /// Checks the number of a line or cell, which `at` describes. Its `point` is 0 on an axis along
-    /// which or over which the number is taken.
+    /// Checks the number of a line or cell `at`. `point` is 0 on an axis over which it is taken.
     pub(super) fn add(&mut self, number: Option<Load>, point: Point, at: String) {
         let Some(number) = number else {
             return self.leave_out(1);
@@ -78,7 +76,6 @@ impl<'a> Tally<'a> {
         self.entries.push(Entry { number, mean, text });
     }
 
-    /// Counts cells without a verdict.
     pub(super) fn leave_out(&mut self, cells: usize) {
         self.left_out += cells;
     }
@@ -113,13 +110,11 @@ impl<'a> Tally<'a> {
             let entries = self.entries.iter();
             let mut such = entries.filter(|entry| entry.number.verdict == verdict);
             let count = such.clone().count();
-            if let Some(Entry {
-                number,
-                text: first,
-                ..
-            }) = such.next()
-            {
-                text += &format!("; {word} in {count}, first {first} at {}", number.at);
+            if let Some(entry) = such.next() {
+                text += &format!(
+                    "; {word} in {count}, first {} at {}",
+                    entry.text, entry.number.at
+                );
             }
         }
         text
@@ -145,8 +140,7 @@ fn short(number: f64) -> String {
     digits(number, 4)
 }
 
-/// Formats a number with four digits, or as many as it needs to differ from bounds that it does not
-/// equal.
+/// Formats a number with four digits, or as many as it needs to differ from other bounds.
 fn distinct_text(number: f64, bounds: &Bounds) -> String {
     let differs = |text: &String| {
         let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
@@ -181,7 +175,6 @@ impl From<Estimate> for Load {
 }
 
 impl Load {
-    /// Returns the ends of its interval.
     fn ends(&self) -> (f64, f64) {
         match self {
             Self::At(estimate) => estimate.ends(),
@@ -189,7 +182,6 @@ impl Load {
         }
     }
 
-    /// Returns the load as a multiple of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         if let (Self::At(top), Self::At(base)) = (self, base) {
             return Self::At(quotient(top, base));
@@ -246,7 +238,6 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     Estimate::new(mean, paired.or_else(|| is_known.then(ends)), runs)
 }
 
-/// Returns the distance of the farther end from `mean`.
 pub(super) fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
     (mean - low).max(high - mean)
 }
@@ -312,9 +303,7 @@ mod tests {
             assert_eq!(Load::Within(low, high).verdict(&at_least), verdict);
         }
         let above = Load::Within(2.1, f64::INFINITY);
-        assert_eq!(
-            above.verdict(&Bounds::new(None, Some(2.0), 0.0)),
-            Verdict::Fails
-        );
+        let at_most = Bounds::new(None, Some(2.0), 0.0);
+        assert_eq!(above.verdict(&at_most), Verdict::Fails);
     }
 }

@@ -6,10 +6,10 @@ use diskarm_core::text::InputError;
 
 use super::{CHECKS, Claim, Judgement, RawClaim, Verdict};
 use crate::axis::{Axis, AxisValue, points};
-use crate::cell::{Cell, Keys, Reader};
+use crate::cell::{Cell, Keys};
 use crate::expression::{Scalar, StudyText};
 use crate::measure::Measure;
-use crate::metric::Column;
+use crate::metric::{Column, Scope};
 use crate::results::{Replicated, Results};
 
 fn axis(name: &str, values: &[Scalar]) -> Axis {
@@ -43,9 +43,8 @@ fn cells(axes: &[Axis]) -> Vec<Cell> {
         file: "t.toml",
         text,
     };
-    let keys = &keys;
-    let reader = Reader { text, axes, keys };
-    let cells = points(axes).into_iter().map(|point| reader.read(&point));
+    let points = points(axes).into_iter();
+    let cells = points.map(|point| Cell::read(text, axes, &keys, point));
     cells.collect::<Result<_, _>>().unwrap()
 }
 
@@ -56,7 +55,11 @@ fn read(claim: &str) -> Result<Claim, InputError> {
         file: "t.toml",
         text: &text,
     };
-    raw.read(&axes(), &columns(), &at.location(&(0..0), "claim[0]"))
+    raw.read(&Scope {
+        axes: &axes(),
+        columns: &columns(),
+        at: at.location(&(0..0), "claim[0]"),
+    })
 }
 
 /// Every key that any check has.

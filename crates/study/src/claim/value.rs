@@ -62,7 +62,6 @@ fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
     tally.finding()
 }
 
-/// Returns half the width of the interval as a share of the mean.
 fn relative_half_width(estimate: &Estimate) -> Option<f64> {
     Some(estimate.half_width? / estimate.mean)
 }
@@ -96,9 +95,9 @@ fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
         if seen.contains(&at(0)) {
             continue;
         }
-        let all = (0..results.axes[among].values.len()).map(at);
-        let all = all.filter(|point| subject.cells.has(point));
-        let all: Vec<&Outcome> = all.map(|point| results.outcome(&point)).collect();
+        let points = (0..results.axes[among].values.len()).map(at);
+        let selected = points.filter(|point| subject.cells.has(point));
+        let all: Vec<&Outcome> = selected.map(|point| results.outcome(&point)).collect();
         let spread = largest_over_smallest(&all, subject.metric, is_endless);
         tally.add_cell(spread, &point);
         seen.push(at(0));
@@ -144,9 +143,8 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
     },
 };
 
-/// Checks the ratios to the side `to` if it is present, otherwise the metric itself. The verdict is
-/// that of the value that comes nearest: the fewest of its cells fail, and then the fewest are
-/// unsure. The numbers are those of this value.
+/// Checks the ratios to `to` if it is present, otherwise the metric itself. Returns the finding on
+/// the value that comes nearest: the fewest of its cells fail, and then the fewest are unsure.
 fn exists(
     results: &Results<'_>,
     subject: &Subject,
@@ -184,13 +182,8 @@ fn exists(
     });
     let measured = found.filter(|found| found.verdict != Verdict::NotMeasured);
     let best = measured.min_by_key(|found| {
-        let count = |verdict| {
-            found
-                .numbers
-                .iter()
-                .filter(|n| n.verdict == verdict)
-                .count()
-        };
+        let numbers = found.numbers.iter();
+        let count = |verdict| numbers.clone().filter(|n| n.verdict == verdict).count();
         (found.verdict, count(Verdict::Fails), count(Verdict::Unsure))
     });
     best.unwrap_or_else(|| Tally::new(&subject.bounds, results.axes).finding())

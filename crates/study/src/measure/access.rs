@@ -57,10 +57,8 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     let disk = simulation.system.disk();
     let (drive, now, rest) = positioned_drive(1, simulation.system, generated)?;
     let streams = generated.workload.requests(disk, generated.seed);
-    let targets = streams
-        .skip(1)
-        .last()
-        .map_or(rest, |(_, requests)| requests);
+    let last = streams.skip(1).last();
+    let targets = last.map_or(rest, |(_, requests)| requests);
     let outlook = drive.outlook(now);
     let count = generated.requests_count();
     let [mut positioning, mut seek] = [Span::ZERO; 2];
@@ -133,9 +131,9 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figur
     let generated = generated(simulation)?;
     let streams = generated.workload.streams.len();
     if streams != 1 {
-        let expected = "one, as all requests wait at once";
+        let expected = "expected one, as all requests wait at once";
         return Err(format!(
-            "cell.workload: found {streams} streams, expected {expected}"
+            "cell.workload: found {streams} streams, {expected}"
         ));
     }
     let warm_up = simulation.warm_up;
@@ -154,10 +152,8 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figur
         now = serve(&mut drive, now, pending.request)?;
     }
     let all_ms = (now - begin).as_ms();
-    Ok(Figures::Measured(vec![
-        Some(all_ms),
-        Some(all_ms / count as f64),
-    ]))
+    let figures = vec![Some(all_ms), Some(all_ms / count as f64)];
+    Ok(Figures::Measured(figures))
 }
 
 /// Returns the generated requests of a simulation; these measures take no traces.

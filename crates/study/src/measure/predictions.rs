@@ -7,13 +7,11 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::measured::predict;
+use diskarm_simulate::measured::{RowRange, predict};
 use diskarm_simulate::{Input, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
-/// The width of a bin.
 const BIN: Span = Span::from_ns(20_000);
 
 /// Bins on each side of the one about zero.
@@ -49,7 +47,6 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     },
 };
 
-/// Returns the middles of the bins.
 fn middles() -> impl Iterator<Item = Span> {
     (-SIDE..=SIDE).map(|bin| Span::from_ns(bin * BIN.as_ns()))
 }
@@ -69,12 +66,8 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let predictions = predict(
-        model,
-        &traced.files[0],
-        &traced.reading,
-        RowRange::default(),
-    );
+    let (file, rows) = (&traced.files[0], RowRange::default());
+    let predictions = predict(model, file, &traced.reading, rows);
     let locked = predictions.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
@@ -82,7 +75,6 @@ pub(super) fn run(
     Ok(Figures::Measured(figures(errors, locked.period())))
 }
 
-/// Returns a number for each column.
 fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     errors.sort_unstable();
     let count = errors.len();

@@ -5,7 +5,7 @@ use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
-use diskarm_simulate::devices::{PartMetric, part_kinds};
+use diskarm_simulate::devices::{PART_KINDS, PartMetric};
 use diskarm_simulate::{Run, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -29,6 +29,10 @@ fn names(columns: Vec<MeasuredColumn>) -> Vec<Column> {
     columns.into_iter().map(|(column, _)| column).collect()
 }
 
+fn values(columns: Vec<MeasuredColumn>) -> Vec<Option<f64>> {
+    columns.into_iter().map(|(_, value)| value).collect()
+}
+
 /// Metrics that reads and writes have by themselves too.
 const BY_DIRECTION: [&str; 5] = [
     "response_ms_mean",
@@ -40,15 +44,13 @@ const BY_DIRECTION: [&str; 5] = [
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     run_once(simulation, stop, |run| {
-        let columns = response_columns(&run.report).into_iter();
-        columns.map(|(_, value)| value).collect()
+        values(response_columns(&run.report))
     })
 }
 
 pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     run_once(simulation, stop, |run| {
-        let columns = part_columns(&run.report, &run.parts).into_iter();
-        columns.map(|(_, value)| value).collect()
+        values(part_columns(&run.report, &run.parts))
     })
 }
 
@@ -91,7 +93,7 @@ fn response_columns(report: &Report) -> Vec<MeasuredColumn> {
 
 fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColumn> {
     let mut columns = response_columns(report);
-    for kind in part_kinds() {
+    for kind in PART_KINDS {
         let metrics = kind.metrics.iter();
         columns.extend(metrics.filter_map(|metric| mean(metric, parts)));
         if kind.name == "disk" {

@@ -21,111 +21,55 @@ use crate::metric::{Column, Figures, MeasureInfo, Stop};
 /// A column: its name, its title in charts, and its value.
 type ScanColumn = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
 
-const COLUMNS: &[ScanColumn] = &[
-    (
-        "free_80_to_20_mb_per_s",
-        "Free bandwidth while 80 to 20 % is wanted, MB/s",
-        |s| s.free_80_to_20_mb_per_s,
-    ),
-    (
-        "free_whole_mb_per_s",
-        "Free bandwidth of a whole scan, MB/s",
-        |s| s.free_whole_mb_per_s,
-    ),
-    (
-        "free_mb_per_s",
-        "Free bandwidth until the run ended, MB/s",
-        |s| Some(s.free_mb_per_s),
-    ),
-    ("read_share", "Share of the blocks that was read", |s| {
-        Some(read_share(s))
-    }),
-    ("scans_per_day", "Scans a day", |s| {
-        s.is_complete.then(|| 86_400.0 / s.time_s)
-    }),
-    (
-        "at_this_rate_per_day",
-        "Scans a day at the rate of the run",
-        |s| Some(read_share(s) * 86_400.0 / s.time_s),
-    ),
-    (
-        "free_of_streaming_share",
-        "Free bandwidth over that of a drive that reads all its blocks in order",
-        |s| Some(s.free_mb_per_s / s.streaming_mb_per_s?),
-    ),
-    (
-        "left_share_max",
-        "Most that is left of a tenth of the disk when 90 % is read",
-        |s| {
-            let mut steps = s.progress.iter();
-            let step = steps.find(|step| step.read_share > 0.89)?;
-            step.left_share.into_iter().reduce(f64::max)
-        },
-    ),
-    (
-        "foreground_mb_per_s",
-        "Bandwidth of the foreground, MB/s",
-        |s| Some(s.foreground_mb_per_s),
-    ),
-    (
-        "foreground_alone_mb_per_s",
-        "The same without the scan, MB/s",
-        |s| s.foreground_alone_mb_per_s,
-    ),
-    (
-        "utilisation_gain",
-        "Bandwidth of foreground and scan over that of the foreground alone",
-        |s| {
-            let alone = s.foreground_alone_mb_per_s?;
-            Some((s.free_mb_per_s + s.foreground_mb_per_s) / alone)
-        },
-    ),
-    ("foreground_per_s", "Foreground requests a second", |s| {
-        Some(s.foreground_requests as f64 / s.time_s)
-    }),
-    (
-        "response_ms_mean",
-        "Mean response time of the foreground, ms",
-        |s| Some(s.response_ms),
-    ),
-    (
-        "response_alone_ms_mean",
-        "The same without the scan, ms",
-        |s| s.response_alone_ms,
-    ),
-    ("slowdown_share", "Slowdown of the foreground", |s| {
-        s.slowdown_share
-    }),
-    (
-        "gap_share",
-        "Share of the requests before which something was read",
-        |s| Some(s.gaps as f64 / s.foreground_requests as f64),
-    ),
-    ("conservatism_ms", "Conservatism at the end, ms", |s| {
-        Some(s.conservatism_ms)
-    }),
-    (
-        "waited_mb",
-        "Most data that waited in memory for a spare, MB",
-        |s| s.waited_mb,
-    ),
-    ("time_h", "Time of the whole scan, h", |s| {
-        s.is_complete.then(|| s.time_s / 3600.0)
-    }),
-    (
-        "predicted_share",
-        "Share of completions within 50 us of their prediction",
-        |s| Some(s.predictions.as_ref()?.right_share),
-    ),
-    (
-        "lost_per_1000",
-        "Revolutions lost or gained, in 1000 requests",
-        |s| {
-            let seen = s.predictions.as_ref()?;
-            Some(1000.0 * seen.revolutions as f64 / seen.requests as f64)
-        },
-    ),
-];
+/// Makes a table of columns; each value is an expression of the results `$s`.
+macro_rules! columns {
+    ($s:ident: $($name:literal, $title:literal => $value:expr;)*) => {
+        &[$(($name, $title, |$s| $value)),*]
+    };
+}
+
+const COLUMNS: &[ScanColumn] = columns! { s:
+    "free_80_to_20_mb_per_s", "Free bandwidth while 80 to 20 % is wanted, MB/s"
+        => s.free_80_to_20_mb_per_s;
+    "free_whole_mb_per_s", "Free bandwidth of a whole scan, MB/s" => s.free_whole_mb_per_s;
+    "free_mb_per_s", "Free bandwidth until the run ended, MB/s" => Some(s.free_mb_per_s);
+    "read_share", "Share of the blocks that was read" => Some(read_share(s));
+    "scans_per_day", "Scans a day" => s.is_complete.then(|| 86_400.0 / s.time_s);
+    "at_this_rate_per_day", "Scans a day at the rate of the run"
+        => Some(read_share(s) * 86_400.0 / s.time_s);
+    "free_of_streaming_share",
+    "Free bandwidth over that of a drive that reads all its blocks in order"
+        => Some(s.free_mb_per_s / s.streaming_mb_per_s?);
+    "left_share_max", "Most that is left of a tenth of the disk when 90 % is read" => left_share(s);
+    "foreground_mb_per_s", "Bandwidth of the foreground, MB/s" => Some(s.foreground_mb_per_s);
+    "foreground_alone_mb_per_s", "The same without the scan, MB/s" => s.foreground_alone_mb_per_s;
+    "utilisation_gain", "Bandwidth of foreground and scan over that of the foreground alone"
+        => Some((s.free_mb_per_s + s.foreground_mb_per_s) / s.foreground_alone_mb_per_s?);
+    "foreground_per_s", "Foreground requests a second"
+        => Some(s.foreground_requests as f64 / s.time_s);
+    "response_ms_mean", "Mean response time of the foreground, ms" => Some(s.response_ms);
+    "response_alone_ms_mean", "The same without the scan, ms" => s.response_alone_ms;
+    "slowdown_share", "Slowdown of the foreground" => s.slowdown_share;
+    "gap_share", "Share of the requests before which something was read"
+        => Some(s.gaps as f64 / s.foreground_requests as f64);
+    "conservatism_ms", "Conservatism at the end, ms" => Some(s.conservatism_ms);
+    "waited_mb", "Most data that waited in memory for a spare, MB" => s.waited_mb;
+    "time_h", "Time of the whole scan, h" => s.is_complete.then(|| s.time_s / 3600.0);
+    "predicted_share", "Share of completions within 50 us of their prediction"
+        => Some(s.predictions.as_ref()?.right_share);
+    "lost_per_1000", "Revolutions lost or gained, in 1000 requests" => lost_per_1000(s);
+};
+
+fn left_share(scanned: &ScanResults) -> Option<f64> {
+    let mut steps = scanned.progress.iter();
+    let step = steps.find(|step| step.read_share > 0.89)?;
+    step.left_share.into_iter().reduce(f64::max)
+}
+
+fn lost_per_1000(scanned: &ScanResults) -> Option<f64> {
+    let seen = scanned.predictions.as_ref()?;
+    Some(1000.0 * seen.revolutions as f64 / seen.requests as f64)
+}
 
 fn read_share(scanned: &ScanResults) -> f64 {
     1.0 - scanned.blocks_left as f64 / scanned.blocks as f64
@@ -235,8 +179,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell,
-    /// in one line.
+    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));
@@ -275,8 +218,8 @@ impl ScanTable<'_> {
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
         let text = self.0.get(key).filter(|text| *text != "none");
-        text.map(|text| read(text).ok_or_else(|| wrong(key, text, expected)))
-            .transpose()
+        let value = text.map(|text| read(text).ok_or_else(|| wrong(key, text, expected)));
+        value.transpose()
     }
 
     fn time(&self, key: &str) -> Result<Option<Span>, String> {

@@ -8,8 +8,7 @@ use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
-/// Returns a table for each metric and each combination of values of the axes that a table of the
-/// study does not name.
+/// Returns a table of each metric for all values of the axes that a table does not name.
 pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
@@ -44,26 +43,20 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     }
 }
 
-/// The headings of a table's rows or columns.
 pub struct Heads<'a> {
-    /// The title of the axis.
     pub title: String,
     pub labels: Vec<&'a str>,
 }
 
 impl<'a> Heads<'a> {
-    /// Returns those of the values of an axis at these indices.
     pub fn new(axis: &'a Axis, places: &[usize]) -> Self {
-        let labels = places
-            .iter()
-            .map(|place| axis.values[*place].label.as_str());
+        let label = |place: &usize| axis.values[*place].label.as_str();
         Self {
             title: axis.with_unit(),
-            labels: labels.collect(),
+            labels: places.iter().map(label).collect(),
         }
     }
 
-    /// Returns those of the metrics of a study.
     pub fn of_metrics(
         title: &str,
         study: &'a Study,
@@ -120,10 +113,8 @@ impl<const N: usize> Plane<N> {
     /// Returns all planes along `axes` with a cell in `cells`, in the order of the study.
     pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
         let mut planes: Vec<Self> = Vec::new();
-        for point in points(study_axes)
-            .into_iter()
-            .filter(|point| cells.has(point))
-        {
+        let points = points(study_axes).into_iter();
+        for point in points.filter(|point| cells.has(point)) {
             let mut origin = point.clone();
             axes.iter().for_each(|axis| origin[*axis] = 0);
             let known = planes.iter().position(|plane| plane.origin == origin);
@@ -158,7 +149,6 @@ impl<const N: usize> Plane<N> {
         }
     }
 
-    /// Returns the cell at these indices along the axes.
     pub fn point(&self, places: [usize; N]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {

@@ -10,22 +10,18 @@ use crate::time::TimeUnit;
 /// Alibaba block CSV: `device_id,opcode,offset,length,timestamp`.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows of five fields: the device; `R` or `W`; offset and length in bytes;
 /// the arrival in microseconds since 1970. Arrivals are relative to the first record.
 ///
 /// # Origin
-///
 /// J. Li, Q. Wang, P. P. C. Lee, C. Shi: An In-Depth Analysis of Cloud Block Storage Workloads in
 /// Large-Scale Production (IISWC 2020), and the README of `alibaba/block-traces`.
 ///
 /// # When it is bad
-///
 /// No responses. A last row truncated within its time has a wrong one, which is then refused
 /// as out of order.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"419,W,8792731648,16384,1577808144360767\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.csv", None)?.next().unwrap()?;

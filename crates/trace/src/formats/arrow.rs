@@ -14,27 +14,22 @@ use crate::time::TimeUnit;
 /// Arrow IPC files (Feather 2) and streams, with the columns of [Parquet](super::parquet::Parquet).
 ///
 /// # What it does
-///
 /// Reads the record batches in order. A file is a stream between a magic and a footer, and is read
 /// as that stream, so a pipe works, too; the footer is not used, but its end must be present.
 /// Buffers may be compressed with LZ4 or zstd.
 ///
 /// # Origin
-///
 /// Apache Arrow, Columnar Format, sections IPC Streaming Format and IPC File Format.
 ///
 /// # Cost
-///
 /// One pass; memory of one record batch, whatever size its writer gave it.
 ///
 /// # When it is bad
-///
 /// A file whose dictionaries follow the batches that use them, which the format allows, is refused.
 /// A stream truncated between two batches looks complete, because its end marker is optional. The
 /// library may panic on a corrupted file, which ends the program; a truncated file is refused.
 ///
 /// # Example
-///
 /// `df.to_feather("trace.arrow")` in pandas, then `diskarm trace info trace.arrow`.
 pub struct Arrow;
 

@@ -16,7 +16,6 @@ use crate::time::TimeUnit;
 /// blkparse text: device, processor, sequence, seconds, process, action, direction, blocks.
 ///
 /// # What it does
-///
 /// Reads the default output of `blkparse`: `8,0 3 11 0.009507758 697 D W 223490 + 56 [kjournald]`,
 /// and uses the device, seconds, action, direction letters and 512-byte blocks. A request arrives
 /// when it is issued to the device (`D`) and completes with the first completion (`C`) that covers
@@ -25,20 +24,16 @@ use crate::time::TimeUnit;
 /// requests. The summary after the events, which begins with `CPU` or `Total`, ends the trace.
 ///
 /// # Origin
-///
 /// blkparse(1) of blktrace 1.2.0, "Default output" and "Trace actions".
 ///
 /// # Cost
-///
 /// One pass, no allocation per row; memory of the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
-///
 /// Output of another format (`blkparse -f`) is refused. A request whose completion was
 /// lost has no response and is counted.
 ///
 /// # Example
-///
 /// ```
 /// let text = "  8,0    3   11   0.000050000   697  D   W 64 + 8 [dd]\n\
 ///             8,0    3   12   0.000140000     0  C   W 64 + 8 [0]\n";

@@ -20,7 +20,6 @@ use crate::time::TimeUnit;
 /// blktrace, binary: the per-processor files of a trace, merged in order of time.
 ///
 /// # What it does
-///
 /// Reads records of 48 bytes, each followed by a payload, in the byte order of their magic. A
 /// request arrives when it is issued to the device (`D`) and completes with the first completion
 /// (`C`) that covers it, or when completions of its parts have covered it; optionally, it arrives
@@ -30,21 +29,17 @@ use crate::time::TimeUnit;
 /// are relative to the first request.
 ///
 /// # Origin
-///
 /// `struct blk_io_trace` and the action codes of Linux's `include/uapi/linux/blktrace_api.h`,
 /// version 7; blkparse 1.2.0 reads the same.
 ///
 /// # Cost
-///
 /// One pass; memory of the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
-///
 /// A request whose completion the kernel lost has no response and is counted. A record without the
 /// magic ends the trace, even if invalid records are skipped.
 ///
 /// # Example
-///
 /// ```
 /// let event = |action: u32, time: u64| {
 ///     let mut bytes = 0x6561_7407u32.to_le_bytes().to_vec();

@@ -8,7 +8,7 @@ use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
 };
-use crate::lines::{Field, Row, head_lines};
+use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -16,25 +16,21 @@ use crate::text::TextRows;
 /// DiskSim's ASCII: arrival in ms, device, first block, blocks, flags.
 ///
 /// # What it does
-///
 /// Reads rows of five fields, separated by spaces or tabs: arrival in milliseconds with decimals,
 /// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags,
 /// hexadecimal with or without `0x`, whose bit 0 means read. The other flags (DiskSim's time limits
 /// and mapping) do not matter but must form a number below 2^32.
 ///
 /// # Origin
-///
 /// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
 /// decimal have the same bit 0, since 10 and 16 are both even.
 ///
 /// # When it is bad
-///
 /// Rows of five numbers are hard to recognise, and traces of other simulators differ only in the
 /// unit of time. The format is detected only if an arrival has a decimal point or flags have `0x`;
 /// otherwise it must be named. A last row truncated within its flags looks complete.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"0.000001 2 64 8 0x1\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.trace", None)?.next().unwrap()?;
@@ -79,7 +75,7 @@ impl Format for DiskSim {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut previous = Instant::START;
-        Ok(TextRows::boxed(source, move |row, _| {
+        Ok(TextRows::after(Lines::new(source), move |row, _| {
             record(row, &mut previous).map(Some)
         }))
     }

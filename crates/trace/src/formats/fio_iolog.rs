@@ -19,7 +19,6 @@ use crate::time::TimeUnit;
 /// fio iolog: file name, action, byte offset, bytes; in version 3 preceded by microseconds.
 ///
 /// # What it does
-///
 /// Reads the first line, `fio version 2 iolog` or `fio version 3 iolog`, and then rows `filename
 /// action` and `filename action offset length`, which in version 3 begin with a time in
 /// microseconds since the start of the run. Offset and length are in bytes; files become devices,
@@ -28,16 +27,13 @@ use crate::time::TimeUnit;
 /// Rows that add, open or close files are skipped; flushes and trims are ignored and counted.
 ///
 /// # Origin
-///
 /// The manual of fio 3.33, "Trace file format v2" and "v3". It does not name the unit of times in
 /// version 3; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
 ///
 /// # When it is bad
-///
 /// No responses. File names with white space are refused; fio cannot read them either.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"fio version 3 iolog\n0 x.dat add\n4 x.dat open\n227 x.dat read 61440 4096\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.log", None)?.next().unwrap()?;

@@ -6,7 +6,7 @@ use diskarm_core::units::Instant;
 use crate::digits::Split;
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
-use crate::lines::{Row, head_lines, is_whole};
+use crate::lines::{Lines, Row, head_lines, is_whole};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -15,25 +15,21 @@ use crate::time::TimeUnit;
 /// fio latency log: completion in ms, latency in ns, direction, bytes, byte offset, priority.
 ///
 /// # What it does
-///
 /// Reads rows of at least six fields, separated by a comma and a space: the completion in
 /// milliseconds since the start of the run; the latency in nanoseconds; 0 for a read, 1 for a
 /// write, 2 for a trim, which is ignored and counted; size and offset in bytes; the priority.
 /// The arrival is the completion minus the latency, but not before the start.
 ///
 /// # Origin
-///
 /// The manual of fio 3.33, "Log File Formats", and logs that it wrote with `log_offset=1`. Without
 /// that option there are five fields and no offset, which is refused. Before fio 3.0 latencies were
 /// in microseconds, for which a note warns.
 ///
 /// # When it is bad
-///
 /// Completions are whole milliseconds, so arrivals are accurate to a millisecond only. A log of
 /// averages (`log_avg_msec`) looks the same but has no individual requests.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"20, 251843, 0, 4096, 880640, 0\n"[..];
 /// let record = diskarm_trace::read(bytes, "x_lat.1.log", None)?.next().unwrap()?;
@@ -73,7 +69,7 @@ impl Format for Latency {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, record))
+        Ok(TextRows::after(Lines::new(source), record))
     }
 }
 

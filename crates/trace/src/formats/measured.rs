@@ -15,7 +15,6 @@ use crate::text::TextRows;
 /// CSV of measured requests: `op,observed,lbn,sectors,response_us,think_us`.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows after a header line, which names the columns in any order. `op` is
 /// `R` or `W`; `observed`, an optional column, is empty, `hit` or `miss` for a read, or
 /// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
@@ -24,17 +23,14 @@ use crate::text::TextRows;
 /// lack. Other columns are errors: if they were ignored, a misspelt `observed` would look absent.
 ///
 /// # Origin
-///
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
 /// at a time, so a record has no arrival: if the clock is unbroken, its issue is the sum of all
 /// responses and pauses before it, which the replay decides.
 ///
 /// # When it is bad
-///
 /// No quotes, no spaces around commas. A last row truncated within its last digits looks complete.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"op,lbn,sectors,response_us,think_us\nR,64,8,1414.27,9632.52\n"[..];
 /// let mut trace = diskarm_trace::read(bytes, "one.csv", None)?;

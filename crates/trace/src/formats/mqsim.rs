@@ -11,23 +11,19 @@ use crate::time::TimeUnit;
 /// MQSim ASCII: arrival in ns, device, first block, blocks, type.
 ///
 /// # What it does
-///
 /// Reads rows of five whole numbers, separated by spaces: arrival in nanoseconds; device; first
 /// block and number of blocks, of 512 bytes; 1 for a read, 0 for a write.
 ///
 /// # Origin
-///
 /// A. Tavakkol, J. Gómez-Luna, M. Sadrosadati, S. Ghose, O. Mutlu: MQSim (FAST 2018), and the
 /// README of the simulator. The columns are those of DiskSim ASCII, with another unit of time.
 ///
 /// # When it is bad
-///
 /// Rows look like those of DiskSim. The format is detected only if arrivals are whole numbers with
 /// a mean gap of at least 10,000, which in milliseconds would be ten seconds; otherwise it must be
 /// named. A last row truncated within its numbers looks complete only if it has all five.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"11413000 0 657728 16 1\n11565000 1 31244784 64 1\n"[..];
 /// let record = diskarm_trace::read(bytes, "two.mqsim", None)?.next().unwrap()?;

@@ -17,24 +17,20 @@ use crate::time::TimeUnit;
 /// MSR Cambridge CSV: file time, host, disk, type, byte offset, bytes, response.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows of seven fields: the arrival as a Windows file time, in units of
 /// 100 ns since 1601; host and disk, which together name the device; `Read` or `Write`; offset and
 /// size in bytes; the response in units of 100 ns. Arrivals are relative to the first record.
 /// A header line that begins with `Timestamp` is skipped.
 ///
 /// # Origin
-///
 /// D. Narayanan, A. Donnelly, A. Rowstron: Write Off-Loading (FAST 2008), and the README of the
 /// traces at SNIA IOTTA. A request that does not begin and end at 512-byte block boundaries is
 /// widened to whole blocks and counted.
 ///
 /// # When it is bad
-///
 /// Times before 1970 are refused. A last row truncated within its response looks complete.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"128166372003061629,hm,1,Read,383496192,32768,413\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.csv", None)?.next().unwrap()?;

@@ -28,7 +28,6 @@ use crate::time::TimeUnit;
 /// Parquet, with one row per request and all fields of a record.
 ///
 /// # What it does
-///
 /// Writes these columns, and reads them by name in any order:
 ///
 /// | column | type | if absent | meaning |
@@ -51,22 +50,18 @@ use crate::time::TimeUnit;
 /// plain or compressed with Snappy or zstd; the writer uses Snappy.
 ///
 /// # Origin
-///
 /// Apache Parquet, format version 2; the columns are specific to Diskarm.
 ///
 /// # Cost
-///
 /// One pass, one row group at a time, and of it one page per column; memory of those pages. The
 /// writer holds one row group of 131,072 rows.
 ///
 /// # When it is bad
-///
 /// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
 /// fractions, dates and floating point numbers (which pandas makes of integers with missing values)
 /// and truncated files are refused. The library may panic on a corrupted file, ending the program.
 ///
 /// # Example
-///
 /// ```
 /// use diskarm_core::{request::Op, units::{Lbn, SectorCount}};
 /// use diskarm_trace::{Location, Record, Writer, open};

@@ -16,23 +16,19 @@ use crate::time::TimeUnit;
 /// SPC: application storage unit, first block, bytes, direction, seconds.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows `ASU,LBA,size,opcode,timestamp`: the unit, which becomes the device;
 /// the first block, of 512 bytes; the size in bytes; `R` or `W` of either case; seconds with
 /// decimals. Further fields are optional in the format and are ignored.
 ///
 /// # Origin
-///
 /// SPC Trace File Format Specification, revision 1.0.1: the OLTP (Financial1, Financial2) and
 /// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. A size that is not a
 /// multiple of the block size, which the format allows, is widened to whole blocks and counted.
 ///
 /// # When it is bad
-///
 /// No responses. A last row truncated within its time looks complete.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"0,20941264,8192,R,0.551706\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.spc", None)?.next().unwrap()?;

@@ -16,7 +16,6 @@ use crate::time::TimeUnit;
 /// HP SRT 1.3: a text header, a form feed, and big-endian records of 32-bit words.
 ///
 /// # What it does
-///
 /// Reads records of type 1 (an I/O) and 4 (a suspect one, with one more word). Word 0 is the size
 /// in bytes, so later versions with more words are read, too; word 1 has version and type; words 2
 /// and 3 are the time when the request entered the driver's queue, in seconds and microseconds
@@ -28,23 +27,19 @@ use crate::time::TimeUnit;
 /// itself. Records of other types are ignored and counted.
 ///
 /// # Origin
-///
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
 /// which worthington94 used cello and snake; the fields were checked with one week of hplajw.
 /// There, 44,482 of the 44,519 queue lengths are one more than the number of requests that had
 /// arrived and were not completed.
 ///
 /// # Cost
-///
 /// One pass, no allocation per record; memory of the header.
 ///
 /// # When it is bad
-///
 /// Disks of several sector sizes in one trace are refused. A record with an invalid size ends the
 /// trace, even if invalid records are skipped: the start of the next one is unknown.
 ///
 /// # Example
-///
 /// ```
 /// let words = [56u32, 4 << 16 | 1, 1, 500_000, 10, 35, 8192, 64, 0x0800_0108, 4, 0, 1, 0, 2];
 /// let mut bytes = b"$$TR_IOREC-1.3\nsectorsize = 256;\n\x0c".to_vec();

@@ -11,24 +11,20 @@ use crate::time::TimeUnit;
 /// SYSTOR '17 CSV: `Timestamp,Response,IOType,LUN,Offset,Size`.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows of six fields: the arrival in seconds since 1970 with decimals; the
 /// response in seconds, which may be empty; `R` or `W`; the logical unit, which becomes the device;
 /// offset and size in bytes. The header line may be missing. A row with an empty type is not a
 /// read or write and is ignored and counted. Arrivals are relative to the first record.
 ///
 /// # Origin
-///
 /// C. Lee, T. Kumano, T. Matsuki, H. Endo, N. Fukumoto, M. Sugawara: Understanding Storage Traffic
 /// Characteristics on Enterprise Virtual Desktop Infrastructure (SYSTOR 2017), and the README of
 /// the traces at SNIA IOTTA.
 ///
 /// # When it is bad
-///
 /// A file must be nearly sorted; rows that are far out of order are refused.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"1455592401.000194000,0.000512,R,3,8192,4096\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.csv", None)?.next().unwrap()?;

@@ -10,22 +10,18 @@ use crate::time::TimeUnit;
 /// Tencent block CSV: `timestamp,offset,size,iotype,volume`.
 ///
 /// # What it does
-///
 /// Reads comma-separated rows of five whole numbers: the arrival in seconds since 1970; first
 /// block and number of blocks, of 512 bytes; 0 for a read, 1 for a write; the volume, which becomes
 /// the device. Arrivals are relative to the first record.
 ///
 /// # Origin
-///
 /// Y. Zhang, P. Huang, K. Zhou, H. Wang, J. Hu, Y. Ji, B. Cheng: OSCA (USENIX ATC 2020), and the
 /// README of the traces at SNIA IOTTA.
 ///
 /// # When it is bad
-///
 /// Times are whole seconds: all requests of a second arrive together. No responses.
 ///
 /// # Example
-///
 /// ```
 /// let bytes = &b"1538323200,12910952,128,0,1063\n"[..];
 /// let record = diskarm_trace::read(bytes, "one.csv", None)?.next().unwrap()?;

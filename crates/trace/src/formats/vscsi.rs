@@ -15,7 +15,6 @@ use crate::time::TimeUnit;
 /// VMware vscsi, version 1 (32 bytes per record) and 2 (40 bytes), little-endian.
 ///
 /// # What it does
-///
 /// Reads version 1: serial number, bytes, scatter-gather entries (32 bits each), SCSI command and
 /// version (16 each), first block of 512 bytes, microseconds (64 each); and version 2: command,
 /// version, serial number, bytes, entries, first block, microseconds, response in microseconds.
@@ -23,21 +22,17 @@ use crate::time::TimeUnit;
 /// relative to the first record.
 ///
 /// # Origin
-///
 /// C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad: Efficient MRC Construction with SHARDS (FAST
 /// 2015) describes the traces; version 1 was checked with w106, version 2 follows published
 /// readers. Operation codes: SBC-4, table 33.
 ///
 /// # Cost
-///
 /// One pass, no allocation per record.
 ///
 /// # When it is bad
-///
 /// No devices. Version 1 has no responses.
 ///
 /// # Example
-///
 /// ```
 /// let mut bytes = Vec::new();
 /// bytes.extend([7u32, 4096, 1].iter().flat_map(|word| word.to_le_bytes()));

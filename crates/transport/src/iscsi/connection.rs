@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_wire::iscsi::text::{self, Hexadecimal, Writer};
 use diskarm_wire::iscsi::{
-    Digest, Lengths, LoginRequest, LoginResponse, Message, Serial, Tag, login_status, padded, stage,
+    Digest, Lengths, LoginRequest, LoginResponse, Message, Serial, login_status, padded, stage,
 };
 use md5::{Digest as _, Md5};
 
@@ -130,7 +130,7 @@ impl Connection {
         }
         self.buffer.extend(data);
         self.buffer
-            .extend(&[0; 3][..padded(data.len()) - data.len()]);
+            .resize(self.buffer.len() + padded(data.len()) - data.len(), 0);
         if self.has_data_digest && !data.is_empty() {
             self.buffer.extend(Digest::new(data).bytes());
         }
@@ -154,9 +154,8 @@ impl Connection {
             .map_err(|_| protocol_error(format!("unknown message 0x{:02x}", header[0])))?;
         let length = lengths.data_length as usize;
         if length > MAX_DATA {
-            return Err(protocol_error(format!(
-                "a message with {length} bytes of data"
-            )));
+            let reason = format!("a message with {length} bytes of data");
+            return Err(protocol_error(reason));
         }
         let mut data = vec![0; lengths.padded()];
         self.fill(&mut data, deadline)?;
@@ -189,11 +188,9 @@ impl Connection {
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(room) {
                 Ok(0) => {
-                    let (kind, why) = (
-                        io::ErrorKind::UnexpectedEof,
-                        "the target closed the connection",
-                    );
-                    return Err(Error::Io(io::Error::new(kind, why)));
+                    let why = "the target closed the connection";
+                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, why);
+                    return Err(Error::Io(error));
                 }
                 Ok(read) => room = &mut room[read..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -352,9 +349,8 @@ impl Login<'_> {
             let pairs = pairs(&answer)?;
             if response.transit {
                 if let RequestText::Part(_) = text {
-                    return Err(protocol_error(
-                        "it advanced to the next stage without being asked",
-                    ));
+                    let reason = "it advanced to the next stage without being asked";
+                    return Err(protocol_error(reason));
                 }
                 self.check_security(&pairs)?;
                 self.operational(&pairs)?;
@@ -487,21 +483,16 @@ impl Login<'_> {
         let transit = matches!(text, RequestText::Last(_));
         let request = LoginRequest {
             transit,
-            continues: false,
             current: self.stage,
             next: match self.stage {
                 _ if !transit => 0,
                 stage::SECURITY => stage::OPERATIONAL,
                 _ => stage::FULL_FEATURE,
             },
-            version_max: 0,
-            version_min: 0,
             isid: self.isid,
-            tsih: 0,
-            tag: Tag(0),
-            connection: 0,
             command: self.numbers.command,
             expected_status: self.numbers.expected_status,
+            ..LoginRequest::default()
         };
         self.connection.send(&Message::LoginRequest(request), &data)
     }

@@ -5,6 +5,7 @@
 //! task tag, `transfer` the target transfer tag, `immediate` means that a request has no number of
 //! its own, `connection` is the CID, and `offset` counts bytes of the command's data.
 
+use crate::command::Size;
 use crate::layout::{Field, FieldPosition};
 
 /// `length` bytes with their padding to words of four bytes.
@@ -501,23 +502,13 @@ impl Command {
     /// The command block without its padding: its length follows from the first bits of its code
     /// (SPC-4, "Command Descriptor Block"), except for codes of variable length and of vendors.
     pub fn unpadded(&self) -> &[u8] {
-        let length = match self.block[0] >> 5 {
-            0 => 6,
-            1 | 2 => 10,
-            4 => 16,
-            5 => 12,
-            _ => self.block.len(),
-        };
-        &self.block[..length]
+        &self.block[..Size::from_code(self.block[0]).bytes()]
     }
 }
 
 pub mod stage {
-    /// `SecurityNegotiation`.
     pub const SECURITY: u8 = 0;
-    /// `LoginOperationalNegotiation`.
     pub const OPERATIONAL: u8 = 1;
-    /// `FullFeaturePhase`.
     pub const FULL_FEATURE: u8 = 3;
 }
 

@@ -1,19 +1,16 @@
 //! Additional header segments, data segments with sense data, and digests.
 
+use alloc::vec::Vec;
+
 use super::message::padded;
 
 /// An additional header segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
+    /// 2: after a reserved byte, the length of the data that a bidirectional command reads.
     pub kind: u8,
     /// The content, without padding.
     pub data: &'a [u8],
-}
-
-/// Numbers of additional header segments.
-pub mod kind {
-    /// Length of the data that a bidirectional command reads, after a reserved byte.
-    pub const READ_LENGTH: u8 = 2;
 }
 
 /// The segments in `data`; the last one is an error if it is cut off.
@@ -48,17 +45,12 @@ fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
 }
 
 impl Segment<'_> {
-    /// Writes it with its padding to the beginning of `data`; returns its length.
-    /// Panics if there is too little room, or it has more than 65,535 bytes.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        let length = self.data.len();
-        let field = u16::try_from(length).expect("at most 65,535 bytes");
-        let data = &mut data[..padded(HEAD + length)];
-        data.fill(0);
-        data[..2].copy_from_slice(&field.to_be_bytes());
-        data[2] = self.kind;
-        data[HEAD..HEAD + length].copy_from_slice(self.data);
-        data.len()
+    /// Encodes it with its padding; panics if it has more than 65,535 bytes.
+    pub fn emit(&self) -> Vec<u8> {
+        let length = u16::try_from(self.data.len()).expect("at most 65,535 bytes");
+        let mut data = [&length.to_be_bytes()[..], &[self.kind], self.data].concat();
+        data.resize(padded(data.len()), 0);
+        data
     }
 }
 
@@ -71,16 +63,13 @@ pub fn sense(data: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
-/// Writes sense data as the data of a response; returns their length.
-/// Panics if there is too little room, or there are more than 65,535 bytes.
-pub fn emit_sense(sense: &[u8], data: &mut [u8]) -> usize {
+/// Encodes sense data as the data of a response; panics if they have more than 65,535 bytes.
+pub fn emit_sense(sense: &[u8]) -> Vec<u8> {
     if sense.is_empty() {
-        return 0;
+        return Vec::new();
     }
     let length = u16::try_from(sense.len()).expect("at most 65,535 bytes");
-    data[..2].copy_from_slice(&length.to_be_bytes());
-    data[2..2 + sense.len()].copy_from_slice(sense);
-    2 + sense.len()
+    [&length.to_be_bytes(), sense].concat()
 }
 
 /// CRC-32C (Castagnoli), as it stands after headers and data.

@@ -1,6 +1,7 @@
 //! Requests (sections "Request message" and "Request types"), and replies (sections "Simple reply
 //! message", "Structured reply chunk message" and "Error values").
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::layout::{FieldPosition, number, put};
@@ -15,6 +16,12 @@ pub enum Headers {
     Structured,
     /// Requests and chunks with lengths of 64 bits, after `NBD_OPT_EXTENDED_HEADERS`.
     Extended,
+}
+
+impl Headers {
+    const fn is_extended(self) -> bool {
+        matches!(self, Self::Extended)
+    }
 }
 
 /// The longest string, in bytes (section "Conventions").
@@ -32,33 +39,29 @@ pub(super) fn first_u16(data: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_be_bytes(*first), rest))
 }
 
-/// Splits off a string of `length` bytes from the beginning of `data`; `None` if it is too long,
-/// not UTF-8, or has a NUL.
-pub(super) fn first_text(data: &[u8], length: u32) -> Option<(&str, &[u8])> {
-    let length = usize::try_from(length).ok()?;
-    if length > MAX_STRING {
-        return None;
-    }
-    let (bytes, rest) = data.split_at_checked(length)?;
+/// Splits off a string after its length of 32 bits; `None` if it is not valid.
+pub(super) fn first_string(data: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = first_u32(data)?;
+    let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    Some((valid_text(bytes)?, rest))
+}
+
+/// Returns `bytes` as text; `None` if they are too many, not UTF-8, or have a NUL.
+pub(super) fn valid_text(bytes: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(bytes).ok()?;
-    (!text.contains('\0')).then_some((text, rest))
+    (text.len() <= MAX_STRING && !text.contains('\0')).then_some(text)
 }
 
-/// Writes `parts` one after the other to the beginning of `data`; returns their total length.
-pub(super) fn put_all(data: &mut [u8], parts: &[&[u8]]) -> usize {
-    let mut length = 0;
-    for part in parts {
-        data[length..length + part.len()].copy_from_slice(part);
-        length += part.len();
-    }
-    length
+/// Encodes a string after its length; panics if it is longer than [`MAX_STRING`].
+pub(super) fn string(text: &str) -> Vec<u8> {
+    let length = text.len() as u32;
+    [&length.to_be_bytes(), text_bytes(text)].concat()
 }
 
-/// Encodes the length of a string.
-/// Panics if it is longer than [`MAX_STRING`].
-pub(super) fn string_length(text: &str) -> [u8; 4] {
+/// Returns the bytes of a string; panics if it is longer than [`MAX_STRING`].
+pub(super) fn text_bytes(text: &str) -> &[u8] {
     assert!(text.len() <= MAX_STRING, "a string of {} bytes", text.len());
-    (text.len() as u32).to_be_bytes()
+    text.as_bytes()
 }
 
 layout! {
@@ -152,25 +155,20 @@ fn header(data: &[u8], length: usize, magic: u32) -> Result<&[u8], BadMagic> {
 }
 
 impl Request {
-    /// `NBD_REQUEST_MAGIC`.
     pub const MAGIC: u32 = 0x2560_9513;
-    /// `NBD_EXTENDED_REQUEST_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x21e4_1c71;
     /// The length of the longest header, in bytes.
     pub const MAX_LENGTH: usize = 32;
 
     /// Returns the length of a request header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
-        match headers {
-            Headers::Simple | Headers::Structured => 28,
-            Headers::Extended => 32,
-        }
+        if headers.is_extended() { 32 } else { 28 }
     }
 
     const fn magic(headers: Headers) -> u32 {
         match headers {
-            Headers::Simple | Headers::Structured => Self::MAGIC,
             Headers::Extended => Self::EXTENDED_MAGIC,
+            _ => Self::MAGIC,
         }
     }
 
@@ -271,7 +269,6 @@ layout! {
 }
 
 impl Simple {
-    /// `NBD_SIMPLE_REPLY_MAGIC`.
     pub const MAGIC: u32 = 0x6744_6698;
 }
 
@@ -303,22 +300,17 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// `NBD_STRUCTURED_REPLY_MAGIC`.
     pub const MAGIC: u32 = 0x668e_33ef;
-    /// `NBD_EXTENDED_REPLY_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
 
     pub const fn header_length(headers: Headers) -> usize {
-        match headers {
-            Headers::Simple | Headers::Structured => 20,
-            Headers::Extended => 32,
-        }
+        if headers.is_extended() { 32 } else { 20 }
     }
 
     const fn magic(headers: Headers) -> u32 {
         match headers {
-            Headers::Simple | Headers::Structured => Self::MAGIC,
             Headers::Extended => Self::EXTENDED_MAGIC,
+            _ => Self::MAGIC,
         }
     }
 
@@ -326,8 +318,8 @@ impl Chunk {
     pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
         let header = header(data, Self::header_length(headers), Self::magic(headers))?;
         // Extended headers have the offset before the length.
-        let (offset, length) =
-            header[16..].split_at(if headers < Headers::Extended { 0 } else { 8 });
+        let split = if headers.is_extended() { 8 } else { 0 };
+        let (offset, length) = header[16..].split_at(split);
         Ok(Self {
             is_last: header[5] & 0x01 != 0,
             kind: number(&header[6..8]) as u16,
@@ -383,18 +375,16 @@ impl<'a> Failure<'a> {
     pub fn parse(data: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (code, rest) = first_u32(data)?;
         let (length, rest) = first_u16(rest)?;
-        let (message, rest) = first_text(rest, u32::from(length))?;
-        let error = Error::from_code(code)?;
+        let (message, rest) = rest.split_at_checked(length.into())?;
+        let (error, message) = (Error::from_code(code)?, valid_text(message)?);
         Some((Self { error, message }, rest))
     }
 
-    /// Writes it to the beginning of `data`; returns its length.
-    /// Panics if the message is too long, or there is too little room.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        let length = self.message.len();
-        assert!(length <= MAX_STRING, "a message of {length} bytes");
-        let code = self.error.code().to_be_bytes();
-        let length = (length as u16).to_be_bytes();
-        put_all(data, &[&code, &length, self.message.as_bytes()])
+    /// Encodes it; panics if the message is too long.
+    pub fn emit(&self) -> Vec<u8> {
+        let message = text_bytes(self.message);
+        let length = message.len() as u16;
+        let code = self.error.code();
+        [&code.to_be_bytes()[..], &length.to_be_bytes(), message].concat()
     }
 }

@@ -1,7 +1,9 @@
 //! The negotiation at the start of a connection (section "Newstyle negotiation"): greetings, and
 //! the options by which a client chooses an export and features (section "Option types").
 
-use super::message::{first_text, first_u16, first_u32, put_all, string_length};
+use alloc::vec::Vec;
+
+use super::message::{first_string, first_u16, first_u32, string, text_bytes, valid_text};
 use crate::layout::FieldPosition;
 
 layout! {
@@ -190,8 +192,7 @@ pub struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
-        let (length, rest) = first_u32(data)?;
-        let (name, rest) = first_text(rest, length)?;
+        let (name, rest) = first_string(data)?;
         let (count, wanted) = first_u16(rest)?;
         (wanted.len() == 2 * usize::from(count)).then_some(Self { name, wanted })
     }
@@ -202,15 +203,13 @@ impl<'a> Choice<'a> {
         pairs.map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
     }
 
-    /// Writes the data that choose `name` and ask for the facts `wanted`; returns their length.
-    /// Panics if the name is too long, or there is too little room.
-    pub fn emit(data: &mut [u8], name: &str, wanted: &[u16]) -> usize {
-        let count = (wanted.len() as u16).to_be_bytes();
-        let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
-        for info in wanted {
-            length += put_all(&mut data[length..], &[&info.to_be_bytes()]);
-        }
-        length
+    /// Encodes the data that choose `name` and ask for the facts `wanted`.
+    /// Panics if the name is too long.
+    pub fn emit(name: &str, wanted: &[u16]) -> Vec<u8> {
+        let mut data = string(name);
+        data.extend((wanted.len() as u16).to_be_bytes());
+        data.extend(wanted.iter().flat_map(|info| info.to_be_bytes()));
+        data
     }
 }
 
@@ -225,12 +224,11 @@ pub struct Queries<'a> {
 impl<'a> Queries<'a> {
     /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
-        let (length, rest) = first_u32(data)?;
-        let (name, rest) = first_text(rest, length)?;
+        let (name, rest) = first_string(data)?;
         let (count, queries) = first_u32(rest)?;
         let mut left = queries;
         for _ in 0..count {
-            left = first_query(left)?.1;
+            left = first_string(left)?.1;
         }
         left.is_empty().then_some(Self {
             name,
@@ -243,30 +241,19 @@ impl<'a> Queries<'a> {
     pub fn queries(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut left = self.queries;
         core::iter::from_fn(move || {
-            let (query, rest) = first_query(left)?;
+            let (query, rest) = first_string(left)?;
             left = rest;
             Some(query)
         })
     }
 
-    /// Writes the data that ask `queries` of the export `name`; returns their length.
-    /// Panics if a string is too long, or there is too little room.
-    pub fn emit(data: &mut [u8], name: &str, queries: &[&str]) -> usize {
-        let count = (queries.len() as u32).to_be_bytes();
-        let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
-        for query in queries {
-            length += put_all(
-                &mut data[length..],
-                &[&string_length(query), query.as_bytes()],
-            );
-        }
-        length
+    /// Encodes the data that ask `queries` of the export `name`; panics if a string is too long.
+    pub fn emit(name: &str, queries: &[&str]) -> Vec<u8> {
+        let mut data = string(name);
+        data.extend((queries.len() as u32).to_be_bytes());
+        data.extend(queries.iter().flat_map(|query| string(query)));
+        data
     }
-}
-
-fn first_query(data: &[u8]) -> Option<(&str, &[u8])> {
-    let (length, rest) = first_u32(data)?;
-    first_text(rest, length)
 }
 
 /// The data of `NBD_REP_SERVER`: an export of the list.
@@ -279,21 +266,14 @@ pub struct ListedExport<'a> {
 impl<'a> ListedExport<'a> {
     /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
-        let (length, rest) = first_u32(data)?;
-        let (name, rest) = first_text(rest, length)?;
-        let (description, _) = first_text(rest, u32::try_from(rest.len()).ok()?)?;
+        let (name, rest) = first_string(data)?;
+        let description = valid_text(rest)?;
         Some(Self { name, description })
     }
 
-    /// Writes it; returns its length.
-    /// Panics if a string is too long, or there is too little room.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        let description = self.description.as_bytes();
-        string_length(self.description);
-        put_all(
-            data,
-            &[&string_length(self.name), self.name.as_bytes(), description],
-        )
+    /// Encodes it; panics if a string is too long.
+    pub fn emit(&self) -> Vec<u8> {
+        [&string(self.name), text_bytes(self.description)].concat()
     }
 }
 
@@ -312,14 +292,12 @@ impl<'a> Context<'a> {
     /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (id, rest) = first_u32(data)?;
-        let (name, _) = first_text(rest, u32::try_from(rest.len()).ok()?)?;
+        let name = valid_text(rest)?;
         Some(Self { id, name })
     }
 
-    /// Writes it; returns its length.
-    /// Panics if the name is too long, or there is too little room.
-    pub fn emit(&self, data: &mut [u8]) -> usize {
-        string_length(self.name);
-        put_all(data, &[&self.id.to_be_bytes(), self.name.as_bytes()])
+    /// Encodes it; panics if the name is too long.
+    pub fn emit(&self) -> Vec<u8> {
+        [&self.id.to_be_bytes(), text_bytes(self.name)].concat()
     }
 }

@@ -65,7 +65,6 @@ fn wrapped(page: &str) -> String {
     text
 }
 
-/// Runs the example, built for release.
 fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let output = program::cargo(root)
         .args([

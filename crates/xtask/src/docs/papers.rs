@@ -121,7 +121,6 @@ fn copy_figures(
     Ok(figures)
 }
 
-/// Returns the studies of a paper that were checked.
 fn sections<'a>(name: &str, studies: &'a [StudyEntry], checked: &'a [Checked]) -> Vec<Section<'a>> {
     let sections = checked.iter().filter_map(|study| {
         let listed = studies.iter().find(|listed| listed.name == study.study)?;

@@ -105,7 +105,6 @@ impl File {
         split.map_or("", |(_, extension)| extension)
     }
 
-    /// Its lines, numbered from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use crate::sched::PolicyConfig;
 use crate::spec::Key;
@@ -12,7 +12,6 @@ use crate::spec::geometry::MAX_CYLINDERS;
 use crate::text::{InputError, line_of, nearest, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
-/// The text and the name of a file, for errors that point into it.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     pub(super) file: &'a str,
@@ -24,7 +23,6 @@ impl<'a> Text<'a> {
         error.in_file(self.file, line_of(self.text, offset))
     }
 
-    /// Returns the line around a byte offset.
     pub(super) fn line_at(self, offset: usize) -> &'a str {
         let (before, after) = (self.text.split_at_checked(offset)).unwrap_or((self.text, ""));
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -47,26 +45,35 @@ impl<'a> Text<'a> {
 }
 
 /// A place in the tree, and its value if it has one.
-pub(super) struct Value<'a> {
+pub(super) struct Node<'a> {
     text: Text<'a>,
     path: String,
     span: Range<usize>,
-    node: Option<&'a DeValue<'a>>,
+    value: Option<&'a DeValue<'a>>,
 }
 
-impl<'a> Value<'a> {
-    fn new(text: Text<'a>, path: String, node: &'a Spanned<DeValue<'a>>) -> Self {
+impl<'a> Node<'a> {
+    pub(super) fn root(text: Text<'a>, tree: &'a DeValue<'a>) -> Self {
         Self {
             text,
-            path,
-            span: node.span(),
-            node: Some(node.get_ref()),
+            path: String::new(),
+            span: 0..0,
+            value: Some(tree),
         }
     }
 
-    /// Returns the error that something else was expected here.
+    fn child(&self, path: String, node: Option<&'a Spanned<DeValue<'a>>>) -> Self {
+        let start = self.span.start;
+        Self {
+            text: self.text,
+            path,
+            span: node.map_or(start..start, |node| node.span()),
+            value: node.map(|node| node.get_ref()),
+        }
+    }
+
     pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
-        let error = match self.node {
+        let error = match self.value {
             None => InputError::missing(&self.path, expected),
             Some(DeValue::Table(_)) => InputError::shown(&self.path, "a table", expected),
             Some(_) => InputError::shown(&self.path, self.text.quote(self.span.clone()), expected),
@@ -75,96 +82,61 @@ impl<'a> Value<'a> {
     }
 
     pub(super) fn is_absent(&self) -> bool {
-        self.node.is_none()
+        self.value.is_none()
     }
 
     pub(super) fn string(&self) -> Option<&'a str> {
-        self.node?.as_str()
+        self.value?.as_str()
     }
 
     /// Returns the value if it is an integer and not negative.
     pub(super) fn integer(&self) -> Option<u64> {
-        let written = self.node?.as_integer()?;
+        let written = self.value?.as_integer()?;
         u64::from_str_radix(written.as_str(), written.radix()).ok()
     }
 
-    /// Returns the value if it is a finite number.
     pub(super) fn number(&self) -> Option<f64> {
-        let number = match self.node? {
+        let number = match self.value? {
             DeValue::Float(written) => written.as_str().parse::<f64>().ok()?,
             _ => self.integer()? as f64,
         };
         number.is_finite().then_some(number)
     }
 
-    pub(super) fn elements(&self) -> Option<Vec<Value<'a>>> {
-        let array = self.node?.as_array()?.iter().enumerate();
-        let name = |index| format!("{}[{index}]", self.path);
-        let elements = array.map(|(index, node)| Value::new(self.text, name(index), node));
+    pub(super) fn elements(&self) -> Option<Vec<Self>> {
+        let array = self.value?.as_array()?.iter().enumerate();
+        let path = |index| format!("{}[{index}]", self.path);
+        let elements = array.map(|(index, node)| self.child(path(index), Some(node)));
         Some(elements.collect())
     }
 
-    /// Returns the table here; an empty one if absent, so that errors name its missing keys.
-    pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
-        let entries = match self.node {
-            None => None,
-            Some(DeValue::Table(entries)) => Some(entries),
-            Some(_) => return Err(self.error("a table")),
-        };
-        Ok(Table {
-            text: self.text,
-            path: self.path.clone(),
-            offset: self.span.start,
-            entries,
-        })
-    }
-}
-
-pub(super) struct Table<'a> {
-    text: Text<'a>,
-    path: String,
-    offset: usize,
-    entries: Option<&'a DeTable<'a>>,
-}
-
-impl<'a> Table<'a> {
-    pub(super) fn root(text: Text<'a>, entries: &'a DeTable<'a>) -> Self {
-        Self {
-            text,
-            path: String::new(),
-            offset: 0,
-            entries: Some(entries),
+    /// Checks that it is a table. An absent one is empty, so that errors name its missing keys.
+    pub(super) fn table(&self) -> Result<&Self, InputError> {
+        match self.value {
+            None | Some(DeValue::Table(_)) => Ok(self),
+            Some(_) => Err(self.error("a table")),
         }
     }
 
-    pub(super) fn value(&self, key: &str) -> Value<'a> {
-        let path = self.path_of(key);
-        match self.entries.and_then(|entries| entries.get(key)) {
-            Some(node) => Value::new(self.text, path, node),
-            None => Value {
-                text: self.text,
-                path,
-                span: self.offset..self.offset,
-                node: None,
-            },
-        }
+    pub(super) fn get(&self, key: &str) -> Self {
+        let node = self.value.and_then(|value| value.get(key));
+        self.child(self.path_of(key), node)
     }
 
-    /// Returns the value at the end of a dotted path.
-    pub(super) fn value_at(&self, path: &str) -> Result<Value<'a>, InputError> {
+    pub(super) fn get_path(&self, path: &str) -> Result<Self, InputError> {
         match path.split_once('.') {
-            Some((key, rest)) => self.value(key).table()?.value_at(rest),
-            None => Ok(self.value(path)),
+            Some((key, rest)) => self.get(key).table()?.get_path(rest),
+            None => Ok(self.get(path)),
         }
     }
 
     pub(super) fn maybe<T>(
         &self,
         key: &str,
-        read: impl FnOnce(&Value<'a>) -> Result<T, InputError>,
+        read: impl FnOnce(&Node<'a>) -> Result<T, InputError>,
     ) -> Result<Option<T>, InputError> {
-        let value = self.value(key);
-        value.node.map(|_| read(&value)).transpose()
+        let node = self.get(key);
+        node.value.map(|_| read(&node)).transpose()
     }
 
     /// Reads the value of a key that is `default` when left out.
@@ -172,21 +144,21 @@ impl<'a> Table<'a> {
         &self,
         key: &str,
         default: T,
-        read: impl FnOnce(&Value<'a>) -> Result<T, InputError>,
+        read: impl FnOnce(&Node<'a>) -> Result<T, InputError>,
     ) -> Result<T, InputError> {
         Ok(self.maybe(key, read)?.unwrap_or(default))
     }
 
     /// Reports the first key that is not one of the `known` ones.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), InputError> {
-        let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
+        let entries = self.value.and_then(DeValue::as_table).into_iter();
+        let keys = entries.flat_map(|entries| entries.keys());
         let unknown = keys
             .filter(|key| !known.contains(&key.get_ref().as_ref()))
             .min_by_key(|key| key.span().start);
         unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
-    /// Returns the error that a key is not one of the `known` ones.
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let mut all = Key::all().into_iter();
@@ -211,19 +183,19 @@ impl<'a> Table<'a> {
     }
 }
 
-pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
+pub(super) fn text(value: &Node<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
         _ => Err(value.error("text in quotes")),
     }
 }
 
-pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
-    let flag = value.node.and_then(DeValue::as_bool);
+pub(super) fn flag(value: &Node<'_>) -> Result<bool, InputError> {
+    let flag = value.value.and_then(DeValue::as_bool);
     flag.ok_or_else(|| value.error("true or false"))
 }
 
-pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
+pub(super) fn word(value: &Node<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
     let found = words.iter().find(|word| value.string() == Some(word));
     found.copied().ok_or_else(|| {
         let known: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
@@ -231,7 +203,7 @@ pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static
     })
 }
 
-pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
+pub(super) fn policy(value: &Node<'_>) -> Result<PolicyConfig, InputError> {
     let expected = "a policy, such as \"sptf\"";
     let text = value.string().ok_or_else(|| value.error(expected))?;
     text.parse().map_err(|error: InputError| {
@@ -242,7 +214,7 @@ pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
     })
 }
 
-pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, InputError> {
+pub(super) fn count(value: &Node<'_>, range: RangeInclusive<u64>) -> Result<u64, InputError> {
     match value.integer() {
         Some(number) if range.contains(&number) => Ok(number),
         _ => {
@@ -252,33 +224,33 @@ pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64
     }
 }
 
-pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
+pub(super) fn count_u32(value: &Node<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let wide = u64::from(*range.start())..=u64::from(*range.end());
     count(value, wide).map(|number| number as u32)
 }
 
 /// Returns a finite number that is not negative.
-pub(super) fn number(value: &Value<'_>) -> Result<f64, InputError> {
+pub(super) fn number(value: &Node<'_>) -> Result<f64, InputError> {
     match value.number() {
         Some(number) if number >= 0.0 => Ok(number),
         _ => Err(value.error("a number, zero or more")),
     }
 }
 
-/// The maximum of a single time, in milliseconds.
 const LONGEST_MS: f64 = 1e3;
 
 /// Returns a time from zero to a second.
-pub(super) fn time(value: &Value<'_>) -> Result<Span, InputError> {
-    time_in(value, 0.0, "a time from 0 s to 1 s")
+pub(super) fn time(value: &Node<'_>) -> Result<Span, InputError> {
+    time_in(value, false)
 }
 
-/// Returns a time that may be negative.
-pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, InputError> {
-    time_in(value, -LONGEST_MS, "a time from -1 s to 1 s")
-}
-
-fn time_in(value: &Value<'_>, min_ms: f64, range: &str) -> Result<Span, InputError> {
+/// Returns a time of at most a second, which may be negative if it is `signed`.
+pub(super) fn time_in(value: &Node<'_>, signed: bool) -> Result<Span, InputError> {
+    let (min_ms, range) = if signed {
+        (-LONGEST_MS, "a time from -1 s to 1 s")
+    } else {
+        (0.0, "a time from 0 s to 1 s")
+    };
     match value.string().and_then(quantity::nanoseconds) {
         Some(ns) if (min_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
             Ok(Span::from_ns(ns.round() as i64))
@@ -289,7 +261,7 @@ fn time_in(value: &Value<'_>, min_ms: f64, range: &str) -> Result<Span, InputErr
 }
 
 /// Returns a time written as a bare number of milliseconds, in a list whose key names the unit.
-pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, InputError> {
+pub(super) fn bare_ms(value: &Node<'_>) -> Result<Span, InputError> {
     match value.number() {
         Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
         _ => Err(value.error("a number of milliseconds from 0 to 1000")),
@@ -297,13 +269,13 @@ pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, InputError> {
 }
 
 /// Returns the time of a revolution, in nanoseconds, from a microsecond to ten seconds.
-pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, InputError> {
+pub(super) fn period_ns(value: &Node<'_>) -> Result<f64, InputError> {
     match value.string().and_then(quantity::period_ns) {
         Some(ns) if (1e3..=1e10).contains(&ns) => Ok(ns),
         Some(_) => Err(value.error("6 rpm to 60000000 rpm, or 1 us to 10 s")),
         None => {
-            Err(value
-                .error("a speed or a period with its unit, such as \"5400 rpm\" or \"11.115 ms\""))
+            let example = "such as \"5400 rpm\" or \"11.115 ms\"";
+            Err(value.error(format!("a speed or a period with its unit, {example}")))
         }
     }
 }
@@ -311,12 +283,11 @@ pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, InputError> {
 /// The maximum size: far above any buffer, and far from the end of the 64-bit range.
 const MAX_SECTORS: u64 = 1_000_000_000_000;
 
-/// Returns a size in whole sectors of `sector` bytes.
-pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
-    match value
-        .string()
-        .and_then(|text| quantity::sectors(text, sector))
-    {
+/// Returns a size in whole sectors of `sector` bytes; zero only if `min` is.
+pub(super) fn size(value: &Node<'_>, sector: Bytes, min: u64) -> Result<SectorCount, InputError> {
+    let text = value.string();
+    match text.and_then(|text| quantity::sectors(text, sector)) {
+        Some(SectorCount(0)) if min > 0 => Err(value.error("a size of at least one sector")),
         Some(size) if size.0 <= MAX_SECTORS => Ok(size),
         Some(_) => Err(value.error(format!("a size of at most {MAX_SECTORS} sectors"))),
         None => Err(value.error(format!(
@@ -327,16 +298,8 @@ pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, Inpu
     }
 }
 
-/// Returns a size of at least one sector.
-pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
-    match size(value, sector)? {
-        SectorCount(0) => Err(value.error("a size of at least one sector")),
-        size => Ok(size),
-    }
-}
-
 /// Returns a fraction from 0 to 1, as a percentage or a bare number.
-pub(super) fn fraction(value: &Value<'_>) -> Result<f64, InputError> {
+pub(super) fn fraction(value: &Node<'_>) -> Result<f64, InputError> {
     let written = value.string().and_then(quantity::fraction);
     match written.or_else(|| value.number()) {
         Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
@@ -344,8 +307,7 @@ pub(super) fn fraction(value: &Value<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// Returns a distance of at least one cylinder.
-pub(super) fn distance(value: &Value<'_>) -> Result<u32, InputError> {
+pub(super) fn distance(value: &Node<'_>) -> Result<u32, InputError> {
     let max = u64::from(MAX_CYLINDERS);
     match value.string().and_then(quantity::cylinders) {
         Some(distance) if (1..=max).contains(&distance) => Ok(distance as u32),
@@ -354,12 +316,9 @@ pub(super) fn distance(value: &Value<'_>) -> Result<u32, InputError> {
     }
 }
 
-/// Returns milliseconds per `unit`, zero or more.
-pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> {
-    match value
-        .string()
-        .and_then(|text| quantity::rate_ms(text, unit))
-    {
+pub(super) fn rate_ms(value: &Node<'_>, unit: &str) -> Result<f64, InputError> {
+    let text = value.string();
+    match text.and_then(|text| quantity::rate_ms(text, unit)) {
         Some(rate) if (0.0..=LONGEST_MS).contains(&rate) => Ok(rate),
         Some(_) => Err(value.error(format!("0 to 1000 {unit}"))),
         None => Err(value.error(format!("a number with its unit, such as \"0.4 {unit}\""))),
@@ -367,20 +326,19 @@ pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> 
 }
 
 pub(super) fn list<'a, T>(
-    value: &Value<'a>,
+    value: &Node<'a>,
     expected: &str,
-    read: impl FnMut(&Value<'a>) -> Result<T, InputError>,
+    read: impl FnMut(&Node<'a>) -> Result<T, InputError>,
 ) -> Result<Vec<T>, InputError> {
     let elements = value.elements().ok_or_else(|| value.error(expected))?;
     elements.iter().map(read).collect()
 }
 
-/// Returns a list of two, each read by its own reader.
 pub(super) fn pair<'a, A, B>(
-    value: &Value<'a>,
+    value: &Node<'a>,
     expected: &str,
-    first: impl FnOnce(&Value<'a>) -> Result<A, InputError>,
-    second: impl FnOnce(&Value<'a>) -> Result<B, InputError>,
+    first: impl FnOnce(&Node<'a>) -> Result<A, InputError>,
+    second: impl FnOnce(&Node<'a>) -> Result<B, InputError>,
 ) -> Result<(A, B), InputError> {
     match value.elements().as_deref() {
         Some([a, b]) => Ok((first(a)?, second(b)?)),

@@ -102,8 +102,7 @@ impl TimingLocator<'_, '_> {
         Ok(starts.map(|track| track * sectors).collect())
     }
 
-    /// Estimates the number of sectors slipped between a block and the next one that is not in
-    /// line, if on one track. The estimate is low, as the end of the track shows the rest.
+    /// Estimates, rather low, the sectors slipped between a block and one not in line on its track.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -117,8 +116,7 @@ impl TimingLocator<'_, '_> {
         Ok((min < FEW_SLIPS as f64).then_some(min as u64))
     }
 
-    /// Returns true if the angle between two blocks is that between their positions, rather than
-    /// `away` sectors or more off.
+    /// Returns true if blocks are as far apart as their positions rather than `away` sectors off.
     pub(super) fn are_exactly_apart(
         &mut self,
         tracks: &Tracks,
@@ -135,7 +133,6 @@ impl TimingLocator<'_, '_> {
         self.phases.noise * sectors as f64
     }
 
-    /// Fails if skews are too short to distinguish tracks.
     pub(super) fn refuse_short_skews(&self, tracks: &Tracks) -> Result<(), Error> {
         let revolution = tracks.sectors as f64;
         let min = SKEW_MIN * self.scatter(tracks.sectors);
@@ -156,7 +153,6 @@ impl TimingLocator<'_, '_> {
         Ok(())
     }
 
-    /// Returns the error for read completions that scatter too much.
     pub(in crate::layout) fn scatters_too_much(&self, sectors: u64) -> Error {
         Error::Undecided(format!(
             "read completion times scatter by {:.3} ms: it takes {:.0} reads to distinguish one of \
@@ -202,8 +198,7 @@ impl TrackPieces {
         usual.unwrap_or(0)
     }
 
-    /// Converts the pieces to tracks with this many sectors and whole jumps. Jumps within `scatter`
-    /// sectors of one another are treated as equal.
+    /// Converts the pieces to tracks with whole jumps, equal within `scatter` sectors.
     fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
         let revolution = sectors as f64;
         let begin = |piece: &TrackPiece| piece.angle * revolution - 1.0;
@@ -254,9 +249,7 @@ fn cluster_means(numbers: &[f64], scatter: f64) -> Vec<f64> {
 }
 
 impl TimingLocator<'_, '_> {
-    /// Returns the tracks of the zone that begins with block `first`, and that block's position;
-    /// `None` if its tracks are not whole. `step` is the angle of a sector, measured over `over`
-    /// sectors.
+    /// Like [`Self::seed`], given a sector's angle, `step`, measured over `over` sectors.
     pub(super) fn coarse_seed(
         &mut self,
         first: u64,
@@ -410,8 +403,7 @@ impl TimingLocator<'_, '_> {
         Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
     }
 
-    /// Measures the rotation of each cylinder against the previous one, about `turn`, in sectors.
-    /// The distance grows for as long as cylinders are where the nearer ones predict them.
+    /// Measures the turn of each cylinder, about `turn` sectors, over ever longer distances.
     fn cylinder_turn(
         &mut self,
         zone: &TrackSequence<'_>,
@@ -453,8 +445,7 @@ impl TimingLocator<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// Returns the number of reads of two blocks that determines a whole number of sectors, of
-    /// which the angle between them is a multiple.
+    /// Returns the number of reads that determines a whole number, given a multiple of it.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE).powi(2);
         reads.clamp(f64::from(FEW), READS_MAX).ceil() as u32

@@ -165,7 +165,6 @@ impl<L: BlockLocator> Walk<'_, L> {
         self.missing(begin, region_end) + further + rest == rule.spares
     }
 
-    /// Returns the rule that the last regions follow.
     pub(super) fn recurring_rule(&self) -> Option<RegionRule> {
         let tracks = &self.zone.tracks;
         let cylinder = tracks.cylinder();

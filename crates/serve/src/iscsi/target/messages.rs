@@ -11,10 +11,10 @@ use diskarm_wire::iscsi::{
     reject_reason, task_response,
 };
 use diskarm_wire::report::{Inquiry, padded};
-use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::sense::{Code, Format, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::{Clients, IscsiTarget, Origin, sense_bytes};
+use super::{Clients, IscsiTarget, Origin};
 use crate::iscsi::connection::{Connection, MAX_SEGMENT};
 use crate::iscsi::login::targets;
 use crate::iscsi::session::{
@@ -202,7 +202,7 @@ impl IscsiTarget {
             _ => (effect.bytes, 0),
         };
         self.statistics.counts.count(effect.access, read);
-        let needed = self.timeline.model().data_out_length(command.unpadded());
+        let needed = self.timeline.model.data_out_length(command.unpadded());
         // The unit refuses longer transfers.
         let longest = (Request::MAX_SECTORS.0 * sector) as usize;
         let needed = match needed {
@@ -210,7 +210,7 @@ impl IscsiTarget {
             needed if needed > longest => 0,
             needed => needed,
         };
-        let returns = match effect.returns {
+        let returns = match read as usize {
             returns if returns > longest => 0,
             returns => returns,
         };
@@ -231,7 +231,7 @@ impl IscsiTarget {
                 let sense = Sense::new(Key::IllegalRequest, Code::INVALID_FIELD);
                 return self.check(origin, command.tag, &sense, clients);
             }
-            let status = Status::TaskSetFull as u8;
+            let status = Status::TaskSetFull;
             self.end(
                 origin.session,
                 command.tag,
@@ -304,15 +304,8 @@ impl IscsiTarget {
 
     /// Ends a task with CHECK CONDITION.
     fn check(&mut self, origin: Origin, tag: Tag, sense: &Sense, clients: &mut Clients<'_>) {
-        let status = Status::CheckCondition as u8;
-        self.end(
-            origin.session,
-            tag,
-            status,
-            sense_bytes(sense),
-            Vec::new(),
-            clients,
-        );
+        let (status, sense) = (Status::CheckCondition, sense.emit(Format::Fixed));
+        self.end(origin.session, tag, status, sense, Vec::new(), clients);
     }
 
     /// Answers a command to a missing logical unit (SAM-5, "incorrect logical unit numbers").
@@ -330,13 +323,24 @@ impl IscsiTarget {
             let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
             return self.check(origin, command.tag, &sense, clients);
         };
-        let mut data = missing_unit_inquiry().emit().to_vec();
+        // There is no such unit.
+        let inquiry = Inquiry {
+            qualifier: 3,
+            device_type: 0x1f,
+            version: 6,
+            response_format: 2,
+            additional_length: Inquiry::LENGTH as u8 - 5,
+            vendor: padded(""),
+            product: padded(""),
+            revision: padded(""),
+            ..Inquiry::default()
+        };
+        let mut data = inquiry.emit().to_vec();
         data.truncate(length.into());
-        let status = Status::Good as u8;
         self.end(
             origin.session,
             command.tag,
-            status,
+            Status::Good,
             Vec::new(),
             data,
             clients,
@@ -473,46 +477,31 @@ struct CommandEffect {
     access: Access,
     /// Block data that it reads or writes, in bytes.
     bytes: u64,
-    /// Memory for the data that it returns, in bytes.
-    returns: usize,
     /// The reply waits until the store's file has been synchronised.
     syncs: bool,
 }
 
 impl CommandEffect {
     fn new(block: &[u8], sector: u64) -> Self {
-        let whole = |count: u32| u64::from(count) * sector;
-        let (access, bytes, syncs) = match Command::parse(block) {
-            Ok(Command::Read { blocks, .. }) => (Access::Read, whole(blocks.count), false),
+        let (access, count, syncs) = match Command::parse(block) {
+            Ok(Command::Read { blocks, .. }) => (Access::Read, blocks.count, false),
             Ok(
                 Command::Write {
                     blocks, caching, ..
                 }
                 | Command::OrWrite { blocks, caching },
-            ) => (
-                Access::Write,
-                whole(blocks.count),
-                caching.force_unit_access,
-            ),
-            Ok(Command::WriteAndVerify { blocks, .. }) => {
-                (Access::Write, whole(blocks.count), true)
+            ) => (Access::Write, blocks.count, caching.force_unit_access),
+            Ok(Command::WriteAndVerify { blocks, .. }) => (Access::Write, blocks.count, true),
+            Ok(Command::WriteSame { blocks, .. }) => (Access::Write, blocks.count, false),
+            Ok(Command::CompareAndWrite { count, caching, .. }) => {
+                (Access::Write, count.into(), caching.force_unit_access)
             }
-            Ok(Command::WriteSame { blocks, .. }) => (Access::Write, whole(blocks.count), false),
-            Ok(Command::CompareAndWrite { count, caching, .. }) => (
-                Access::Write,
-                whole(count.into()),
-                caching.force_unit_access,
-            ),
             Ok(Command::SynchronizeCache { .. }) => (Access::Flush, 0, true),
             _ => (Access::Other, 0, false),
         };
         Self {
             access,
-            bytes,
-            returns: match access {
-                Access::Read => bytes as usize,
-                _ => 0,
-            },
+            bytes: u64::from(count) * sector,
             syncs,
         }
     }
@@ -540,19 +529,4 @@ fn shortened(block: &[u8], max: u64) -> Option<Vec<u8>> {
 /// Returns true for REPORT LUNS, which any logical unit answers (SPC-4).
 fn reports_units(block: &[u8]) -> bool {
     matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
-}
-
-/// The INQUIRY data of a logical unit that does not exist.
-fn missing_unit_inquiry() -> Inquiry {
-    Inquiry {
-        qualifier: 3,
-        device_type: 0x1f,
-        version: 6,
-        response_format: 2,
-        additional_length: Inquiry::LENGTH as u8 - 5,
-        vendor: padded(""),
-        product: padded(""),
-        revision: padded(""),
-        ..Inquiry::default()
-    }
 }

@@ -1,7 +1,7 @@
 //! Known reasons, and counts of verdicts.
 
 use super::*;
-use crate::claim::{Count, Number, RawKnownReason, Verdicts};
+use crate::claim::{Count, KnownReason, Number, Verdicts};
 
 /// The claim that a is at most as long as b, with a reason.
 fn with_known(known: &str) -> String {
@@ -141,9 +141,9 @@ fn what_is_not_measured_needs_a_reason() {
 #[test]
 fn a_reason_is_about_its_own_trace() {
     let read = |text: &str, axes: &[Axis]| {
-        let raw: RawKnownReason = toml::from_str(text).unwrap();
+        let raw: KnownReason = toml::from_str(text).unwrap();
         let file = "t.toml";
-        raw.read(axes, &StudyText { file, text }.location(&(0..0), "known"))
+        raw.checked(axes, &StudyText { file, text }.location(&(0..0), "known"))
     };
     let text = "why = \"w\"\ncause = \"other trace\"\nevidence = \"conjecture\"\n\
                 at_least = 1\nat_most = 2\n";

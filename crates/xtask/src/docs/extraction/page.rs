@@ -15,7 +15,6 @@ struct Ways {
     way: Vec<Way>,
 }
 
-/// A way of measuring.
 #[derive(Deserialize)]
 struct Way {
     name: String,
@@ -115,7 +114,6 @@ fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
 const MISSES: &str = "no specification | failed | layout | defects | read seeks | write seeks | \
     overheads | cache | sequential | time";
 
-/// Returns the deviations, drive by drive.
 fn deviations(runs: &[&Run]) -> String {
     let mut lines = String::new();
     for run in runs {

@@ -91,7 +91,6 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
     Ok(page)
 }
 
-/// The specification of a drive's model, and the one that was found.
 struct Comparison<'a> {
     given: Spec,
     found: Spec,
@@ -366,7 +365,6 @@ impl Spec {
         }
     }
 
-    /// Returns the unit of the sparing scheme.
     fn sparing_unit(&self) -> Option<&'static str> {
         Some(match self.text("geometry.sparing")? {
             "none" => "none",

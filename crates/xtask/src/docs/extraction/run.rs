@@ -12,7 +12,6 @@ pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
     folder.join(format!("{drive}-{way}.toml"))
 }
 
-/// A run and its accuracy.
 #[derive(Deserialize)]
 pub struct Run {
     pub drive: String,
@@ -28,7 +27,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns true if `bound` is missed.
     pub fn misses(&self, bound: &str) -> bool {
         self.misses.iter().any(|miss| miss == bound)
     }

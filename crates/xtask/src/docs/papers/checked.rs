@@ -58,7 +58,6 @@ impl Claim {
         self.source.starts_with("beyond ")
     }
 
-    /// Returns true if the bounds are not the source's.
     pub fn has_our_bounds(&self) -> bool {
         self.bounds == "ours"
     }

@@ -113,19 +113,28 @@ fn summary(drive: &Drive, report: &Report) -> Vec<String> {
     let all = &report.all;
     let bound_ms = drive.bound_us / 1e3;
     let mark = if drive.published { "*" } else { "" };
-    vec![
-        format!("[{0}](#{0})", drive.name),
-        all.requests.to_string(),
-        format!("{:.3}", all.measured_mean_ms),
-        format!("{:.3}", all.simulated_mean_ms),
-        format!("{:.4} ± {:.4}", all.demerit_ms, all.demerit_sd_ms),
-        format!("{:.2}", all.demerit_percent),
+    let mut cells = vec![format!("[{0}](#{0})", drive.name)];
+    cells.extend(all.cells());
+    cells.extend([
         format!("{:.4}", all.floor_ms),
         format!("{:.4}", all.floor_phase_ms),
         format!("{bound_ms:.3}"),
         format!("{}{mark}", shortest(drive.disksim_us / 1e3)),
         verdict(all.demerit_ms, bound_ms),
-    ]
+    ]);
+    cells
+}
+
+impl Side {
+    fn cells(&self) -> [String; 5] {
+        [
+            self.requests.to_string(),
+            format!("{:.3}", self.measured_mean_ms),
+            format!("{:.3}", self.simulated_mean_ms),
+            format!("{:.4} ± {:.4}", self.demerit_ms, self.demerit_sd_ms),
+            format!("{:.2}", self.demerit_percent),
+        ]
+    }
 }
 
 /// Formats with the known digits only.
@@ -148,15 +157,10 @@ pub fn verdict(demerit_ms: f64, bound_ms: f64) -> String {
 fn of_drive(drive: &Drive, report: &Report) -> String {
     let (name, remains) = (&drive.name, &drive.remains);
     let sides = [("reads", &report.reads), ("writes", &report.writes)].map(|(side, of)| {
-        vec![
-            side.to_owned(),
-            of.requests.to_string(),
-            format!("{:.3}", of.measured_mean_ms),
-            format!("{:.3}", of.simulated_mean_ms),
-            format!("{:.4} ± {:.4}", of.demerit_ms, of.demerit_sd_ms),
-            format!("{:.2}", of.demerit_percent),
-            format!("{:.4}", of.floor_phase_ms),
-        ]
+        let mut cells = vec![side.to_owned()];
+        cells.extend(of.cells());
+        cells.push(format!("{:.4}", of.floor_phase_ms));
+        cells
     });
     let head = "type | requests | measured mean | simulated mean | demerit | % | phase floor";
     let outcome = |c: &Class| {

@@ -50,7 +50,6 @@ struct Service {
     rotation: f64,
 }
 
-/// A reference run and ours.
 struct Cell {
     run: Run,
     ours: [Estimate; QUANTITIES.len()],

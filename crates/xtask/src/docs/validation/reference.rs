@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// Figures of DiskSim 4.0.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disksim {
@@ -26,7 +25,6 @@ struct Cause {
     text: String,
 }
 
-/// One run on the random workload.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
