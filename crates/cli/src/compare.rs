@@ -56,7 +56,17 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     let mut results = Results::default();
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
-    let contenders = contenders(settings, drives, &policies)?;
+    let mut contenders = Vec::new();
+    for drive in drives {
+        let drive = settings.changes.apply_to_system(drive)?;
+        for policy in &policies {
+            contenders.push(Contender {
+                drive: drive.name.clone(),
+                policy: policy.clone(),
+                placed: PlacedPolicy::new(settings.queue, &drive, policy)?,
+            });
+        }
+    }
     let run = |number: usize| contenders[number].simulate(settings);
     let outcomes = match settings.replications {
         None => progress::parallel_map(contenders.len(), run),
@@ -112,25 +122,6 @@ pub fn run(args: Args) -> Result<(), Error> {
     let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();
     let text = table(&rows, &labels, &drives) + &conclusion + &notes(&remarks);
     results.print(&text)
-}
-
-fn contenders(
-    settings: &Settings,
-    drives: Vec<System>,
-    policies: &[PolicyConfig],
-) -> Result<Vec<Contender>, Error> {
-    let mut contenders = Vec::new();
-    for drive in drives {
-        let drive = settings.changes.apply_to_system(drive)?;
-        for policy in policies {
-            contenders.push(Contender {
-                drive: drive.name.clone(),
-                policy: policy.clone(),
-                placed: PlacedPolicy::new(settings.queue, &drive, policy)?,
-            });
-        }
-    }
-    Ok(contenders)
 }
 
 /// Draws the distributions of all contenders; `drive` is the name of a single drive.
@@ -318,11 +309,11 @@ fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
         } else {
             format!("{name:<label$}")
         };
-        let cells = cells.iter().zip(widths);
-        let cells: String = cells
-            .map(|(cell, width)| format!("{cell:>width$}"))
-            .collect();
-        text += &format!("{name}{cells}{end}\n");
+        text += &name;
+        for (cell, width) in cells.iter().zip(widths) {
+            text += &format!("{cell:>width$}");
+        }
+        text += &format!("{end}\n");
     }
     if rows.iter().any(|row| row.is_saturated) {
         text += &prose::wrapped(SATURATED, 0);

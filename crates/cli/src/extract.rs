@@ -142,7 +142,11 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     path.map_or(Ok(()), output::check_writable)?;
     let report = results.output_file(&mut files, "--report", args.report.as_deref())?;
     let fresh = fresh_checkpoint(url, &target, args)?;
-    let writes = writes(args);
+    let writes = match (&args.allow_writes, args.overwrite_data) {
+        (None, _) => Writes::Forbidden,
+        (Some(_), false) => Writes::Empty,
+        (Some(_), true) => Writes::Any,
+    };
     let mut writer = CheckpointWriter::new(file, &mut files)?;
     let mut checkpoint = writer.load_or(fresh)?;
     let identity = checkpoint.identity.clone();
@@ -179,16 +183,11 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     if described.is_ok() {
         writer.remove();
     }
-    match &extracted.failed()[..] {
-        [] => Ok(()),
-        [one] => Err(Error::BadResult(format!("a measurement failed: {one}"))),
-        all => {
-            let (count, names) = (all.len(), all.join(", "));
-            Err(Error::BadResult(format!(
-                "{count} measurements failed: {names}"
-            )))
-        }
-    }
+    Err(Error::BadResult(match &extracted.failed()[..] {
+        [] => return Ok(()),
+        [one] => format!("a measurement failed: {one}"),
+        all => format!("{} measurements failed: {}", all.len(), all.join(", ")),
+    }))
 }
 
 /// Accepts the names of HTML files, and standard output.
@@ -196,14 +195,6 @@ fn html(text: &str) -> Result<String, &'static str> {
     let is_html = text.ends_with(".html") || text == "-";
     let expected = "expected a name ending in .html";
     is_html.then(|| text.to_owned()).ok_or(expected)
-}
-
-fn writes(args: &Args) -> Writes {
-    match (&args.allow_writes, args.overwrite_data) {
-        (None, _) => Writes::Forbidden,
-        (Some(_), false) => Writes::Empty,
-        (Some(_), true) => Writes::Any,
-    }
 }
 
 /// Returns the checkpoint of a run that has measured nothing yet. Warns before data are lost.
@@ -250,13 +241,12 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
 }
 
 fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
-    let kept = match kept.filter(|path| Path::new(path).is_file()) {
-        Some(path) => {
-            format!("; {path} has the results so far: run the same command again to continue")
-        }
-        None => String::new(),
-    };
-    Error::Failed(format!("{url}: {stopped}{kept}"))
+    let mut message = format!("{url}: {stopped}");
+    if let Some(path) = kept.filter(|path| Path::new(path).is_file()) {
+        message +=
+            &format!("; {path} has the results so far: run the same command again to continue");
+    }
+    Error::Failed(message)
 }
 
 /// Writes the checkpoint and shows the progress of a run.
@@ -295,9 +285,7 @@ impl CheckpointWriter {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(fresh),
-            Err(source) => {
-                return Err(Error::io("read", path)(source));
-            }
+            Err(source) => return Err(Error::io("read", path)(source)),
         };
         let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&fresh).map(|()| kept));
         let mut kept = kept.map_err(|why| {

@@ -130,10 +130,8 @@ fn print_files(files: Vec<Value>, results: &Results) -> Result<(), Error> {
 
 fn draw(drive: &Model, compared: &Comparison) -> String {
     let all = &compared.figures.all;
-    let (demerit, percent) = (
-        all.demerit.as_ms(),
-        all.demerit_percent().unwrap_or(f64::NAN),
-    );
+    let demerit = all.demerit.as_ms();
+    let percent = all.demerit_percent().unwrap_or(f64::NAN);
     let title = format!("{}: demerit {demerit:.4} ms ({percent:.2} %)", drive.name);
     let subtitle = format!(
         "{} requests, mean response {:.3} ms measured, {:.3} ms simulated",
@@ -166,20 +164,16 @@ fn run_locked(
         return print_files(files.collect(), results);
     }
     for one in &judged {
-        warn_if_unlike(one);
+        let found = one.figures.phase_concentration_ratio;
+        if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
+            output::print_warnings(&[format!(
+                "{}: phase_concentration {found:.4}: the drive is another one, its clock is \
+                 broken, or the pauses are nominal, so results of single requests mean little",
+                one.file
+            )]);
+        }
     }
     results.print(&predicted::text(&drive.name, &judged))
-}
-
-fn warn_if_unlike(judged: &Predictions) {
-    let found = judged.figures.phase_concentration_ratio;
-    if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
-        output::print_warnings(&[format!(
-            "{}: phase_concentration {found:.4}: the drive is another one, its clock is broken, or \
-             the pauses are nominal, so results of single requests mean little",
-            judged.file
-        )]);
-    }
 }
 
 fn draw_errors(drive: &Model, judged: &Predictions) -> String {

@@ -118,10 +118,8 @@ fn compare(computed: &BTreeMap<String, String>, part: bool) -> Result<(), String
         let names = differing.join(", ");
         return Err(format!("numbers differ from their record: {names}"));
     }
-    println!(
-        "digests: {} outputs have the recorded numbers",
-        computed.len()
-    );
+    let count = computed.len();
+    println!("digests: {count} outputs have the recorded numbers");
     Ok(())
 }
 
@@ -158,20 +156,14 @@ fn compute_all(
         let fitted = folder.join("fitted.toml");
         let line = format!("calibrate --drive {drive} --rows ..600 {trace} -o");
         execute(program, &command(&line, &[&fitted.to_string_lossy()]))?;
-        digests.insert(
-            format!("calibrate {drive}"),
-            digest_of_specification(&fitted)?,
-        );
+        let name = format!("calibrate {drive}");
+        digests.insert(name, digest_of_specification(&fitted)?);
     }
     // A CSV file with a row for each request.
     let rows = folder.join("rows.csv");
     let line = "simulate --json --drive hp-c2247 --policy sptf --requests 3000";
-    let options = [
-        "--workload",
-        WORKLOADS[3],
-        "--per-request",
-        &rows.to_string_lossy(),
-    ];
+    let path = rows.to_string_lossy();
+    let options = ["--workload", WORKLOADS[3], "--per-request", &path];
     execute(program, &command(line, &options))?;
     let bytes = fs::read(&rows).map_err(|error| at(&rows, error))?;
     digests.insert("per-request".to_owned(), digest(&bytes));

@@ -5,9 +5,12 @@ mod extraction;
 mod papers;
 mod validation;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::{Error, program};
+use serde::de::DeserializeOwned;
+
+use crate::{Error, at, program};
 pub use validation::DRIVES;
 
 pub const PAGES: &str = "\
@@ -32,15 +35,9 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
 }
 
 fn reference(root: &Path) -> Result<(), String> {
-    let arguments = [
-        "run",
-        "--quiet",
-        "--package",
-        "diskarm",
-        "--example",
-        "reference",
-    ];
-    match program::cargo(root).args(arguments).status() {
+    let package = ["run", "--quiet", "--package", "diskarm"];
+    let example = ["--example", "reference"];
+    match program::cargo(root).args(package).args(example).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the example `reference`: {status}")),
         Err(error) => Err(format!("cargo: {error}")),
@@ -52,15 +49,20 @@ fn reference(root: &Path) -> Result<(), String> {
 pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     let columns = head.split(" | ").count();
     let rules = (0..columns).map(|column| if column < texts { "---" } else { "---:" });
-    let mut table = format!(
-        "| {head} |\n| {} |\n",
-        rules.collect::<Vec<_>>().join(" | ")
-    );
+    let rules = rules.collect::<Vec<_>>().join(" | ");
+    let mut table = format!("| {head} |\n| {rules} |\n");
     for row in rows {
         assert_eq!(row.len(), columns, "cells of {row:?}");
         table += &format!("| {} |\n", row.join(" | "));
     }
     table
+}
+
+/// Reads a data file, which is one array of tables.
+fn entries<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, String> {
+    let tables = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
+    let tables = tables.map_err(|error| at(name, error))?;
+    Ok(tables.into_values().flatten().collect())
 }
 
 pub const MAX_COLUMNS: usize = 100;

@@ -81,11 +81,8 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
 fn report(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for check in CHECKS {
-        findings.extend(
-            (check.run)(tree)
-                .into_iter()
-                .map(|found| (found, check.name)),
-        );
+        let of_check = (check.run)(tree).into_iter();
+        findings.extend(of_check.map(|found| (found, check.name)));
     }
     findings.sort();
     let lines = findings

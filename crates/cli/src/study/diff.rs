@@ -52,10 +52,8 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         text += &format!("titles: {:?} and {:?}\n", before.title, after.title);
     }
     let found = |cell: &Cell| before.cells.iter().find(|other| other.at == cell.at);
-    let pairs = after
-        .cells
-        .iter()
-        .filter_map(|cell| Some((found(cell)?, cell)));
+    let cells = after.cells.iter();
+    let pairs = cells.filter_map(|cell| Some((found(cell)?, cell)));
     let pairs: Vec<(&Cell, &Cell)> = pairs.collect();
     if pairs.is_empty() && before.title != after.title {
         let message = format!(

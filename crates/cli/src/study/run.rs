@@ -184,11 +184,8 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     study.write(results, folder)?;
     report.write(folder)?;
     let claims = study.judge(results);
-    let saturated = results
-        .outcomes
-        .iter()
-        .filter(|one| one.is_saturated)
-        .count();
+    let outcomes = results.outcomes.iter();
+    let saturated = outcomes.filter(|one| one.is_saturated).count();
     let mut text = format!("{}: {}\n", study.name, study.title);
     let cells = counted(study.cells.len(), "cell");
     text += &format!("  {cells}, {saturated} of them saturated");
@@ -223,8 +220,7 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     };
     let word = verdict.to_string();
     let mut text = says.replacen(&word, &on_output(&word, look), 1);
-    let is_ratio = judged_claim.is_of_ratios();
-    let ours_are = if is_ratio {
+    let ours_are = if judged_claim.is_of_ratios() {
         "ours, as a ratio,"
     } else {
         "ours"
@@ -351,16 +347,11 @@ impl Selection {
         let entries = studies::STUDIES.iter();
         let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
         let studies = entries.map(|entry| {
-            let takes_traces = entry.takes_traces();
-            let options = StudyOptions {
+            let traces = self.trace.iter().filter(|_| entry.takes_traces());
+            Ok(entry.read(StudyOptions {
                 quick: self.quick && entry.has_short_form(),
-                traces: if takes_traces {
-                    self.trace.clone()
-                } else {
-                    Vec::new()
-                },
-            };
-            Ok(entry.read(options)?)
+                traces: traces.cloned().collect(),
+            })?)
         });
         let mut studies = studies.collect::<Result<Vec<Study>, Error>>()?;
         studies.retain(|study| match missing_trace(study) {
@@ -386,14 +377,11 @@ impl Selection {
 }
 
 fn missing_trace(study: &Study) -> Option<&str> {
-    let traces = study
-        .cells
-        .iter()
-        .filter_map(|cell| match &cell.inputs.source {
-            CellInput::Traced { trace, .. } => Some(trace.as_str()),
-            CellInput::Generated { .. } => None,
-        });
-    traces.into_iter().find(|trace| !Path::new(trace).is_file())
+    let mut cells = study.cells.iter();
+    cells.find_map(|cell| match &cell.inputs.source {
+        CellInput::Traced { trace, .. } if !Path::new(trace).is_file() => Some(trace.as_str()),
+        _ => None,
+    })
 }
 
 fn stray(trace: &str, study: &str) -> Error {

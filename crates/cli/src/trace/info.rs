@@ -179,8 +179,11 @@ impl TraceSummary {
         let sequential = format!("{sequential} of requests; {reads} are sequential reads");
         line(&mut text, "sequential", &sequential);
         if let Some(bytes) = self.size_bytes_mean {
-            let mean = format!("{:.3} KiB", bytes / 1024.0);
-            line(&mut text, "size, mean", &mean);
+            line(
+                &mut text,
+                "size, mean",
+                &format!("{:.3} KiB", bytes / 1024.0),
+            );
         }
         let size = |size: &Size| {
             let kib = size.bytes as f64 / 1024.0;
@@ -192,30 +195,26 @@ impl TraceSummary {
             sizes.push(format!("others ({})", percent(1.0 - listed)));
         }
         line(&mut text, "sizes", &sizes.join(", "));
-        self.times(&mut text);
+        if let Some(mean) = self.interarrival_ms_mean {
+            let (mean, unit) = brief(mean / 1_000.0);
+            let mut shown = format!("{mean:.3} {unit}");
+            if let Some(cv) = self.interarrival_cv {
+                shown += &format!(", coefficient of variation {cv:.3}");
+            }
+            line(&mut text, "interarrival", &shown);
+        }
+        let (response, service) = (self.response_ms_mean, self.service_ms_mean);
+        for (name, mean) in [("response", response), ("service", service)] {
+            if let Some((mean, unit)) = mean.map(prose::time_of) {
+                line(&mut text, name, &format!("{mean:.3} {unit}"));
+            }
+        }
         self.queues(&mut text);
         self.charts(&mut text);
         for note in &self.notes {
             text += &format!("note: {note}\n");
         }
         text
-    }
-
-    fn times(&self, text: &mut String) {
-        if let Some(mean) = self.interarrival_ms_mean {
-            let cv = self.interarrival_cv;
-            let cv = cv.map(|cv| format!(", coefficient of variation {cv:.3}"));
-            let cv = cv.unwrap_or_default();
-            let (mean, unit) = brief(mean / 1_000.0);
-            line(text, "interarrival", &format!("{mean:.3} {unit}{cv}"));
-        }
-        let (response, service) = (self.response_ms_mean, self.service_ms_mean);
-        for (name, mean) in [("response", response), ("service", service)] {
-            if let Some(mean) = mean {
-                let (mean, unit) = prose::time_of(mean);
-                line(text, name, &format!("{mean:.3} {unit}"));
-            }
-        }
     }
 
     /// Adds a share for each short queue, then for ranges of doubling width.

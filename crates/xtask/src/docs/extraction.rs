@@ -39,10 +39,8 @@ fn page(root: &Path, names: &[String]) -> Result<String, String> {
     let runs = measured(root, &folder, names)?;
     let replays = page::replays(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;
-    Ok(wrapped(&format!(
-        "{}{replays}{papers}",
-        page::measured(&runs)?
-    )))
+    let measured = page::measured(&runs)?;
+    Ok(wrapped(&format!("{measured}{replays}{papers}")))
 }
 
 /// Wraps prose and items of lists; rows of tables stay as they are.
@@ -67,14 +65,8 @@ fn wrapped(page: &str) -> String {
 
 fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let output = program::cargo(root)
-        .args([
-            "run",
-            "--release",
-            "--quiet",
-            "--package",
-            "diskarm-extract",
-        ])
-        .args(["--example", "closed_loop", "--"])
+        .args(["run", "--release", "--quiet", "--package"])
+        .args(["diskarm-extract", "--example", "closed_loop", "--"])
         .arg(folder)
         .args(names)
         .stderr(Stdio::inherit())

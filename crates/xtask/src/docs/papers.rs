@@ -151,53 +151,41 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
     use super::*;
-    use checked::{Claim, Conclusion, KnownReason, Number};
+    use checked::{Claim, Number};
     use page::of_conclusion;
 
+    fn parsed<T: DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
     fn claim(verdict: &str, known: Option<&str>) -> Claim {
-        Claim {
-            says: "a | b".to_owned(),
-            source: "s".to_owned(),
-            theirs: "1".to_owned(),
-            ours: "2".to_owned(),
-            known: known.map(|why| KnownReason {
-                why: why.to_owned(),
-                cause: "our reading".to_owned(),
-                evidence: "tested".to_owned(),
-                command: Some("diskarm".to_owned()),
-            }),
-            verdict: verdict.to_owned(),
-            explained: known.is_some(),
-            bounds: "source".to_owned(),
-            model_check: false,
-            at_least: None,
-            at_most: None,
-            numbers: Vec::new(),
-        }
+        let known = known.map(|why| {
+            json!({
+                "why": why, "cause": "our reading", "evidence": "tested", "command": "diskarm",
+            })
+        });
+        parsed(json!({
+            "says": "a | b", "source": "s", "theirs": "1", "ours": "2", "verdict": verdict,
+            "explained": known.is_some(), "known": known, "bounds": "source",
+            "model_check": false, "numbers": [],
+        }))
     }
 
     fn listed() -> StudyEntry {
-        StudyEntry {
-            name: "one".to_owned(),
-            title: "One".to_owned(),
-            source: "paper, section 1".to_owned(),
-            cells: 3,
-            takes_traces: false,
-        }
+        let source = "paper, section 1";
+        parsed(json!({
+            "name": "one", "title": "One", "source": source, "cells": 3, "takes_traces": false,
+        }))
     }
 
     fn paper() -> Paper {
-        Paper {
-            name: "paper".to_owned(),
-            title: "A Paper".to_owned(),
-            illustrated: None,
-            conclusions: vec![Conclusion {
-                says: "So it is.".to_owned(),
-                place: "abstract".to_owned(),
-                claims: vec![("one".to_owned(), "b".to_owned())],
-            }],
-        }
+        let claims = [["one", "b"]];
+        let conclusion = json!({ "says": "So it is.", "place": "abstract", "claims": claims });
+        parsed(json!({ "name": "paper", "title": "A Paper", "conclusions": [conclusion] }))
     }
 
     #[test]

@@ -40,8 +40,7 @@ fn run(tree: &Tree) -> Vec<Finding> {
 
 fn book(tree: &Tree) -> Vec<Finding> {
     const CONTENTS: &str = "docs/SUMMARY.md";
-    let contents = tree.files().find(|file| file.path == CONTENTS);
-    let contents = contents.map_or("", |file| &file.text);
+    let contents = tree.file(CONTENTS).map_or("", |file| &file.text);
     let mut findings = Vec::new();
     for file in tree.files().filter(|file| file.extension() == "md") {
         let Some(path) = file.path.strip_prefix("docs/") else {

@@ -52,22 +52,13 @@ struct Metadata {
 fn crates(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let parse = |file: &File| toml::from_str::<Manifest>(&file.text).ok();
-    let root = tree
-        .files()
-        .find(|file| file.path == WORKSPACE)
-        .and_then(parse);
-    let layers = root
-        .and_then(|root| Some(root.workspace?.metadata?.layers))
-        .unwrap_or_default();
+    let root = tree.file(WORKSPACE).and_then(parse);
+    let listed = root.and_then(|root| Some(root.workspace?.metadata?.layers));
+    let layers = listed.unwrap_or_default();
     let layer = |name: &String| layers.iter().position(|layer| layer.contains(name));
-    for file in tree
-        .files()
-        .filter(|file| file.path.ends_with("/Cargo.toml"))
-    {
-        let Some(manifest) = parse(file) else {
-            continue;
-        };
-        let Some(Package { name }) = manifest.package else {
+    for file in tree.files().filter(|f| f.path.ends_with("/Cargo.toml")) {
+        let parsed = parse(file).and_then(|found| Some((found.package?.name, found.dependencies)));
+        let Some((name, dependencies)) = parsed else {
             continue;
         };
         let Some(own) = layer(&name) else {
@@ -75,7 +66,7 @@ fn crates(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(&file.path, 1, message));
             continue;
         };
-        for key in manifest.dependencies.keys() {
+        for key in dependencies.keys() {
             let other = key.get_ref();
             if layer(other).is_some_and(|layer| layer >= own) {
                 let line = 1 + file.text[..key.span().start].matches('\n').count();
@@ -98,11 +89,7 @@ fn modules(tree: &Tree) -> Vec<Finding> {
 fn modules_of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let root = format!("{folder}lib.rs");
-    let order = tree
-        .files()
-        .find(|file| file.path == root)
-        .map(listed)
-        .unwrap_or_default();
+    let order = tree.file(&root).map(listed).unwrap_or_default();
     let height = |module: &str| order.iter().position(|listed| *listed == module);
     for (file, rust) in tree.rust() {
         let Some(below) = file.path.strip_prefix(folder).filter(|_| file.path != root) else {

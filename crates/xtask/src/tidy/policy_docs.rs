@@ -64,16 +64,13 @@ fn headings(attributes: &[Attribute]) -> Vec<String> {
 }
 
 fn doc_text(attribute: &Attribute) -> Option<String> {
-    let Meta::NameValue(pair) = &attribute.meta else {
-        return None;
-    };
-    match &pair.value {
-        Expr::Lit(literal) if pair.path.is_ident("doc") => match &literal.lit {
-            Lit::Str(text) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
+    if let Meta::NameValue(pair) = &attribute.meta
+        && let Expr::Lit(literal) = &pair.value
+        && let Lit::Str(text) = &literal.lit
+    {
+        return pair.path.is_ident("doc").then(|| text.value());
     }
+    None
 }
 
 #[cfg(test)]

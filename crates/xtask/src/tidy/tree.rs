@@ -70,6 +70,10 @@ impl Tree {
         self.files.iter()
     }
 
+    pub fn file(&self, path: &str) -> Option<&File> {
+        self.files().find(|file| file.path == path)
+    }
+
     /// Every Rust file that parses.
     pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.files.iter().filter_map(|file| {

@@ -7,13 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::run::{BEST, Findings, Run, Verdict, specification};
-use crate::docs::table;
+use crate::docs::{entries, table};
 use crate::program::{self, MEASUREMENTS, trace};
-
-#[derive(Deserialize)]
-struct Ways {
-    way: Vec<Way>,
-}
 
 #[derive(Deserialize)]
 struct Way {
@@ -24,15 +19,12 @@ struct Way {
 
 /// Returns the page's part about all drives.
 pub fn measured(runs: &[Run]) -> Result<String, String> {
-    let Ways { way: ways } =
-        toml::from_str(include_str!("ways.toml")).map_err(|error| format!("ways.toml: {error}"))?;
+    let ways: Vec<Way> = entries("ways.toml", include_str!("ways.toml"))?;
     let of_way =
         |way: &Way| -> Vec<&Run> { runs.iter().filter(|run| run.way == way.name).collect() };
     let mut page = include_str!("head.md").to_owned();
-    let summary: Vec<_> = ways
-        .iter()
-        .map(|way| summary(&way.title, &of_way(way)))
-        .collect();
+    let summarised = ways.iter().map(|way| summary(&way.title, &of_way(way)));
+    let summary: Vec<_> = summarised.collect();
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
@@ -232,22 +224,17 @@ pub fn replays(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
             program::json(root, &["validate", "--drive", name, &trace])
         };
         let is_found = |way: &&str| {
-            let mut of_drive = runs
-                .iter()
-                .filter(|run| run.drive == drive && run.found.is_some());
-            of_drive.any(|run| run.way == *way)
+            let is_it = |run: &Run| run.drive == drive && run.way == *way && run.found.is_some();
+            runs.iter().any(is_it)
         };
-        let mut given = None;
-        for way in REPLAYED_WAYS.into_iter().filter(is_found) {
-            if given.is_none() {
-                given = Some(replay(drive)?);
-            }
+        let ways: Vec<&str> = REPLAYED_WAYS.into_iter().filter(is_found).collect();
+        if ways.is_empty() {
+            continue;
+        }
+        let given = replay(drive)?;
+        for way in ways {
             let found = replay(&specification(folder, drive, way).to_string_lossy())?;
-            rows.extend(
-                given
-                    .as_ref()
-                    .map(|given| comparison(drive, way, [given, &found])),
-            );
+            rows.push(comparison(drive, way, [&given, &found]));
         }
     }
     let head = "drive | found by | mean, given | mean, found | demerit, given | \

@@ -8,17 +8,12 @@ use serde::Deserialize;
 
 use super::run::{BEST, Findings, Run, Verdict, specification};
 use crate::at;
-use crate::docs::table;
+use crate::docs::{entries, table};
 
 const PAPER: &str = include_str!("paper.toml");
 
 /// The catalogue, from the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
-
-#[derive(Deserialize)]
-struct Tables {
-    drive: Vec<Drive>,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,9 +59,9 @@ const TOLERANCE_MS: f64 = 0.02;
 
 /// Returns the section, for the drives that were measured.
 pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, String> {
-    let tables: Tables = toml::from_str(PAPER).map_err(|error| at("paper.toml", error))?;
+    let drives: Vec<Drive> = entries("paper.toml", PAPER)?;
     let mut page = HEAD.to_owned();
-    for drive in &tables.drive {
+    for drive in &drives {
         let mut of_drive = runs.iter().filter(|run| run.drive == drive.name);
         let best = of_drive.find(|run| run.way == BEST);
         let Some(run) = best.and_then(|run| run.found.as_ref()) else {
@@ -74,9 +69,9 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
         };
         let read = |path: &Path| {
             let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
-            Ok::<_, String>(Spec(
-                toml::from_str(&text).map_err(|error| at(path, error))?,
-            ))
+            toml::from_str(&text)
+                .map(Spec)
+                .map_err(|error| at(path, error))
         };
         let comparison = Comparison {
             given: read(&root.join(CATALOGUE).join(format!("{}.toml", drive.name)))?,
@@ -100,11 +95,8 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn cells(&self, drive: &Drive) -> String {
         let rows: Vec<Vec<String>> = drive.cell.iter().map(|cell| self.row(cell)).collect();
-        table(
-            2,
-            "table | parameter | paper | model | found | verdict",
-            &rows,
-        )
+        let head = "table | parameter | paper | model | found | verdict";
+        table(2, head, &rows)
     }
 
     fn row(&self, cell: &Cell) -> Vec<String> {
@@ -190,13 +182,11 @@ fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
         return format!("none [p {}]", shown(paper));
     };
     let mut others = Vec::new();
-    if shown(paper) != found {
-        others.push(format!("p {}", shown(paper)));
-    }
-    match given.map(shown) {
-        Some(given) if given != found => others.push(format!("m {given}")),
-        Some(_) => {}
-        None => others.push("m none".to_owned()),
+    let given = given.map_or_else(|| "none".to_owned(), shown);
+    for (whose, value) in [("p", shown(paper)), ("m", given)] {
+        if value != found {
+            others.push(format!("{whose} {value}"));
+        }
     }
     if others.is_empty() {
         return found;
@@ -246,10 +236,8 @@ fn is_as_in_paper(cell: &Cell, found: &Value) -> bool {
     } else {
         half_unit(cell.decimals)
     };
-    match (paper, found.number) {
-        (Some(paper), Some(found)) => (paper - found).abs() <= allowed,
-        _ => false,
-    }
+    let numbers = paper.zip(found.number);
+    numbers.is_some_and(|(paper, found)| (paper - found).abs() <= allowed)
 }
 
 struct Spec(toml::Table);
@@ -317,10 +305,8 @@ impl Spec {
         if let Some(flag) = value.as_bool() {
             return Some(Value::flag(flag));
         }
-        match number(value) {
-            Some(number) => Some(Value::number(number, decimals)),
-            None => value.as_str().map(Value::word),
-        }
+        let number = number(value).map(|number| Value::number(number, decimals));
+        number.or_else(|| value.as_str().map(Value::word))
     }
 
     fn zone_tables(&self) -> impl Iterator<Item = &toml::Table> {
@@ -421,16 +407,16 @@ mod tests {
 
     #[test]
     fn the_papers_tables_are_read() {
-        let tables: Tables = toml::from_str(PAPER).unwrap();
+        let drives: Vec<Drive> = entries("paper.toml", PAPER).unwrap();
         let numbers = |drive: &Drive| -> Vec<u32> {
             let cells = drive.cell.iter().map(|cell| cell.table);
             cells.chain(drive.zones_table).collect()
         };
-        let mut numbers: Vec<u32> = tables.drive.iter().flat_map(numbers).collect();
+        let mut numbers: Vec<u32> = drives.iter().flat_map(numbers).collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers, (3..=22).collect::<Vec<u32>>());
-        for cell in tables.drive.iter().flat_map(|drive| &drive.cell) {
+        for cell in drives.iter().flat_map(|drive| &drive.cell) {
             let (is_visible, is_unseen) = (cell.value.is_some(), cell.unseen.is_some());
             assert_ne!(is_visible, is_unseen, "{} {}", cell.table, cell.name);
         }

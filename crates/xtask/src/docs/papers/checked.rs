@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::docs::entries;
+
 /// The used part of `diskarm study list --json`.
 #[derive(Deserialize)]
 pub struct StudyEntry {
@@ -131,13 +133,6 @@ pub struct Conclusion {
     pub claims: Vec<(String, String)>,
 }
 
-#[derive(Deserialize)]
-struct Papers {
-    paper: Vec<Paper>,
-}
-
 /// All papers, in the order of the index.
-pub static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
-    let papers: Papers = toml::from_str(include_str!("papers.toml")).expect("papers.toml");
-    papers.paper
-});
+pub static PAPERS: LazyLock<Vec<Paper>> =
+    LazyLock::new(|| entries("papers.toml", include_str!("papers.toml")).expect("a valid file"));

@@ -164,12 +164,9 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
     });
     let head = "type | requests | measured mean | simulated mean | demerit | % | phase floor";
     let outcome = |c: &Class| {
-        let [relation, outcome] = [&c.relation, &c.outcome].map(|name| name.clone());
-        vec![
-            c.op.clone(),
-            relation.unwrap_or_default(),
-            outcome.unwrap_or_default(),
-        ]
+        let names = [&c.relation, &c.outcome];
+        let [relation, outcome] = names.map(|name| name.clone().unwrap_or_default());
+        vec![c.op.clone(), relation, outcome]
     };
     let size = |c: &Class| vec![c.op.clone(), range(c.from_sectors, c.end_sectors)];
     let distance = |c: &Class| vec![c.op.clone(), range(c.from_cylinders, c.end_cylinders)];

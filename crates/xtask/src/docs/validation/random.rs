@@ -58,31 +58,20 @@ struct Cell {
 /// Compares all runs of the reference data with one of our policies.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
-    for run in in_order(DISKSIM.random.clone()) {
-        let ours = simulate(root, &run)?;
-        cells.push(Cell { run, ours });
-    }
-    let quantities = 0..QUANTITIES.len();
-    let tables: String = quantities
-        .map(|quantity| of_quantity(quantity, &cells))
-        .collect();
-    Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
-}
-
-/// Sorts by load, in order of first appearance, then in the order of [`POLICIES`].
-fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
-    let mut loads: Vec<String> = Vec::new();
-    for run in &runs {
-        if !loads.contains(&run.load) {
-            loads.push(run.load.clone());
-        }
-    }
+    let mut runs = DISKSIM.random.clone();
+    // By load, in order of first appearance, then in the order of the policies.
     runs.sort_by_key(|run| {
-        let load = loads.iter().position(|name| *name == run.load);
+        let load = DISKSIM.random.iter().position(|one| one.load == run.load);
         let policy = POLICIES.iter().position(|(name, _)| *name == run.policy);
         (load, policy)
     });
-    runs
+    for run in runs {
+        let ours = simulate(root, &run)?;
+        cells.push(Cell { run, ours });
+    }
+    let table = |quantity| of_quantity(quantity, &cells);
+    let tables: String = (0..QUANTITIES.len()).map(table).collect();
+    Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
 }
 
 fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], String> {
@@ -91,25 +80,13 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
     let (flag, value) = run.load()?;
     let mut means: [Vec<f64>; QUANTITIES.len()] = Default::default();
     for seed in SEEDS {
-        let run = [
-            "simulate",
-            "--drive",
-            DRIVE,
-            "--random",
-            "--requests",
-            REQUESTS,
-        ];
-        let options = ["--policy", policy, flag, value, "--seed", seed];
+        let run = ["simulate", "--drive", DRIVE, "--random", "--seed", seed];
+        let options = ["--requests", REQUESTS, "--policy", policy, flag, value];
         let report: Report = program::json(root, &[run, options].concat())?;
-        let (response_ms, service_ms) = (report.response_ms, report.service_ms);
+        let (response, service) = (report.response_ms.mean, report.service_ms);
         // DiskSim includes head switches and write settling in seek, which are separate here.
-        let seek_ms = service_ms.seek + service_ms.settle;
-        let found = [
-            response_ms.mean,
-            service_ms.mean,
-            seek_ms,
-            service_ms.rotation,
-        ];
+        let seek = service.seek + service.settle;
+        let found = [response, service.mean, seek, service.rotation];
         for (means, mean) in means.iter_mut().zip(found) {
             means.push(mean);
         }
@@ -211,8 +188,8 @@ fn causes(cells: &[Cell]) -> String {
     format!("### Differences over {FLAGGED_PERCENT} %\n\n{text}")
 }
 
-/// 0.975 quantiles of Student's t by number of values (one more than the degrees of freedom).
-const T95: [(usize, f64); 2] = [(5, 2.776_445), (20, 2.093_024)];
+/// The 0.975 quantile of Student's t for a value of each seed: four degrees of freedom.
+const T95: f64 = 2.776_445;
 
 /// A mean and half the width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,14 +198,12 @@ struct Estimate {
     ci95: f64,
 }
 
-/// The estimate from five or twenty independent values; for other numbers the interval is NaN.
+/// The estimate from an independent value of each seed.
 fn estimate(values: &[f64]) -> Estimate {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let quantile = T95.iter().find(|(n, _)| *n == values.len());
-    let quantile = quantile.map_or(f64::NAN, |&(_, t)| t);
-    let ci95 = quantile * (squares / (count - 1.0) / count).sqrt();
+    let ci95 = T95 * (squares / (count - 1.0) / count).sqrt();
     Estimate { mean, ci95 }
 }
 

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::docs::entries;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disksim {
@@ -104,16 +106,9 @@ impl std::fmt::Display for Bound {
     }
 }
 
-#[derive(Deserialize)]
-struct Drives {
-    drive: Vec<Drive>,
-}
-
 /// In the order of the document.
-pub static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
-    let drives: Drives = toml::from_str(include_str!("drives.toml")).expect("drives.toml");
-    drives.drive
-});
+pub static DRIVES: LazyLock<Vec<Drive>> =
+    LazyLock::new(|| entries("drives.toml", include_str!("drives.toml")).expect("a valid file"));
 
 #[cfg(test)]
 mod tests {

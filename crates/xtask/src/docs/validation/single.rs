@@ -141,33 +141,20 @@ fn listed(names: &[&str]) -> String {
 
 fn rows(one: &Predicted) -> [Vec<String>; 3] {
     let (drive, given, fitted) = (one.drive, &one.given, &one.fitted);
-    let row =
-        |name: &str, predictor: &str, concentration: Option<f64>, accuracy, ends: [String; 2]| {
-            let concentration = concentration.map_or(String::new(), |found| format!("{found:.4}"));
-            let start = [name.to_owned(), predictor.to_owned(), concentration];
-            start
-                .into_iter()
-                .chain(figures(accuracy))
-                .chain(ends)
-                .collect()
-        };
-    let required = drive
-        .single
-        .as_ref()
-        .map_or_else(Default::default, |bound| {
-            [bound.to_string(), verdict(bound, &fitted.all.model)]
-        });
+    let row = |start: [&str; 2], concentration: Option<f64>, accuracy, ends: [String; 2]| {
+        let mut cells = start.map(str::to_owned).to_vec();
+        cells.push(concentration.map_or(String::new(), |found| format!("{found:.4}")));
+        cells.extend(figures(accuracy).into_iter().chain(ends));
+        cells
+    };
+    let of_bound = |bound| [format!("{bound}"), verdict(bound, &fitted.all.model)];
+    let required = drive.single.as_ref().map(of_bound).unwrap_or_default();
     let [given_found, fitted_found] = [given, fitted].map(|report| report.phase_concentration);
+    let (given, fitted, none) = (&given.all, &fitted.all, <[String; 2]>::default);
     [
-        row(
-            &drive.name,
-            "as given",
-            given_found,
-            &given.all.model,
-            Default::default(),
-        ),
-        row("", "calibrated", fitted_found, &fitted.all.model, required),
-        row("", "trivial", None, &fitted.all.trivial, Default::default()),
+        row([&drive.name, "as given"], given_found, &given.model, none()),
+        row(["", "calibrated"], fitted_found, &fitted.model, required),
+        row(["", "trivial"], None, &fitted.trivial, none()),
     ]
 }
 
@@ -226,11 +213,8 @@ without knowing the angle):
 }
 
 fn class(class: &Class) -> Vec<String> {
-    let mut cells = vec![
-        class.op.clone(),
-        class.served.clone(),
-        class.side.requests.to_string(),
-    ];
+    let requests = class.side.requests.to_string();
+    let mut cells = vec![class.op.clone(), class.served.clone(), requests];
     cells.extend(figures(&class.side.model));
     cells
 }
