@@ -9,8 +9,10 @@ DEMO_STUDY ?= worthington94-fig3
 RESULTS := $(or $(CARGO_TARGET_DIR),target)/results
 # The model must build where there is no operating system.
 WASM := wasm32-unknown-unknown
+# The optional features that cost little to build with the rest.
+FEATURES := --features diskarm/dashboard
 # The tests that need the reference data in ../shared.
-IGNORED := $(CARGO) test --workspace --tests --quiet -- --ignored
+IGNORED := $(CARGO) test --workspace $(FEATURES) --tests --quiet -- --ignored
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
 # The Python module is built and tested in a virtual environment.
 PYTHON ?= python3
@@ -50,11 +52,9 @@ test: ## run every check that a merge requires; the last line says passed or fai
 
 merge-checks: lint
 	$(CARGO) clippy --package diskarm-trace --features parquet --all-targets -- -D warnings
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace $(FEATURES)
 	@if [ -d ../shared ]; then echo "$(IGNORED)"; $(IGNORED); fi
 	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
-	$(CARGO) clippy --package diskarm --features dashboard --lib --tests -- -D warnings
-	$(CARGO) test --package diskarm --features dashboard --lib -- dashboard
 	# Each crate can be packaged from its own folder.
 	$(CARGO) package --quiet --workspace --exclude xtask --exclude diskarm-python \
 		--no-verify --allow-dirty --offline
@@ -70,11 +70,11 @@ merge-checks: lint
 	$(CARGO) xtask digests
 
 check: lint ## the answer for most changes, in under three minutes if all is built
-	$(CARGO) test --workspace --lib --bins
+	$(CARGO) test --workspace $(FEATURES) --lib --bins
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace $(FEATURES) --all-targets -- -D warnings
 	$(CARGO) xtask tidy
 
 studies: ## run the short form of every study; fail on a claim that fails without a known reason

@@ -8,7 +8,9 @@ mod tests;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::engine::Observer;
 use crate::request::{Op, Request};
-use crate::stats::{BatchMeans, OverTime, ResponseStats, ResponseSummary, half_width_95};
+use crate::stats::{
+    BatchMeans, OverTime, ResponseStats, ResponseSummary, half_width_95_of_numbers,
+};
 use crate::units::{Instant, Span};
 
 /// Results of a run on one device.
@@ -289,7 +291,7 @@ impl<'r> Replications<'r> {
 
     /// Returns half the width of the confidence interval of [`Self::mean_number`].
     pub fn half_width_number(&self, number: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
-        half_width_95(&self.each(number))
+        half_width_95_of_numbers(&self.each(number))
     }
 
     /// Returns the largest number of requests waiting in any run.
@@ -338,7 +340,7 @@ impl ReplicatedTotals {
     /// Returns half the width of the confidence interval of the mean service time.
     pub fn service_ci95_ms(&self) -> Option<f64> {
         let means = self.runs.iter().filter_map(RequestTotals::mean_service);
-        half_width_95(&means.map(Span::as_ms).collect::<Vec<f64>>())
+        half_width_95_of_numbers(&means.map(Span::as_ms).collect::<Vec<f64>>())
     }
 }
 

@@ -8,7 +8,7 @@ mod confidence;
 mod histogram;
 mod over_time;
 
-pub use confidence::{BatchMeans, half_width_95, t95_factor};
+pub use confidence::{BatchMeans, half_width_95_of_numbers, t95_factor};
 pub use histogram::Histogram;
 pub use over_time::{DiskMeter, OverTime};
 
@@ -75,7 +75,7 @@ impl ResponseStats {
             means_ms.extend(run.moments.mean().map(Span::as_ms));
         }
         Some(Self {
-            ci95_ms: half_width_95(&means_ms),
+            ci95_ms: half_width_95_of_numbers(&means_ms),
             ..all.figures()?
         })
     }

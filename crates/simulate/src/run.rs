@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::report::{Report, RequestTotals, Window};
-use diskarm_core::stats::half_width_95;
+use diskarm_core::stats::half_width_95_of_numbers;
 use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
@@ -172,7 +172,7 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
     let ratios: Option<Vec<f64>> = ratios.map(|(f, s)| Some(mean(s)? / mean(f)?)).collect();
     let ratios = ratios.filter(|ratios| ratios.len() > 1)?;
     let times = ratios.iter().sum::<f64>() / ratios.len() as f64;
-    let half_width = half_width_95(&ratios);
+    let half_width = half_width_95_of_numbers(&ratios);
     Some(Speedup { times, half_width })
 }
 

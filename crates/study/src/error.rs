@@ -75,7 +75,7 @@ impl fmt::Display for StudyError {
             Self::Stopped => f.write_str("stopped; the same command continues from there"),
             Self::Busy(path) => write!(
                 f,
-                "{}: another run is using this folder: wait until it ends, or choose another folder",
+                "{}: another run uses this folder: wait until it ends, or choose another folder",
                 path.display()
             ),
             Self::OtherVersion { path, found } => write!(

@@ -1,6 +1,6 @@
 //! The results of a study: a mean with its interval for each cell and metric.
 
-use diskarm_core::stats::half_width_95;
+use diskarm_core::stats::half_width_95_of_numbers;
 use serde::Serialize;
 
 use crate::axis::{Axis, Point, names};
@@ -30,7 +30,7 @@ impl Estimate {
     /// Returns the mean of `runs`; `None` without any.
     pub fn from_runs(runs: Vec<f64>) -> Option<Self> {
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-        (!runs.is_empty()).then(|| Self::new(mean, half_width_95(&runs), runs))
+        (!runs.is_empty()).then(|| Self::new(mean, half_width_95_of_numbers(&runs), runs))
     }
 
     pub(crate) fn exact(mean: f64) -> Self {

@@ -401,7 +401,8 @@ fn traces_that_make_no_sense_are_refused() {
         ),
         (
             format!("{trace}\nmeasure = \"scan\"\noutstanding = 2"),
-            "outstanding: found \"2\", expected it to be absent, as requests are issued at their arrivals",
+            "outstanding: found \"2\", expected it to be absent, as requests are issued at their \
+             arrivals",
         ),
         (
             format!("{trace}\nmeasure = \"scan\""),

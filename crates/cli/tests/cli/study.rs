@@ -415,7 +415,7 @@ fn a_folder_has_one_run_at_a_time() {
         .read_to_string(&mut stderr)
         .unwrap();
     assert_eq!(stderr, "");
-    assert!(text.contains("another run is using this folder"), "{text}");
+    assert!(text.contains("another run uses this folder"), "{text}");
 }
 
 #[test]

@@ -129,8 +129,8 @@ pub(super) struct Goal {
 }
 
 impl Reading {
-    /// Creates a pass that has located the runs of a request. The last of them is `piece`, for which
-    /// the head is in place at `in_place`.
+    /// Creates a pass that has located the runs of a request. The last of them is `piece`, for
+    /// which the head is in place at `in_place`.
     #[inline]
     pub fn new(
         segment: SegmentId,
@@ -201,8 +201,8 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass ended there and read it all by `at`, to
-    /// which it has advanced, and the rules keep it.
+    /// Returns the first block of the last track, if the pass ended there and read it all by `at`,
+    /// to which it has advanced, and the rules keep it.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,

@@ -186,15 +186,15 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the mean's 95 % interval of normal values; `None` below two.
-pub fn half_width_95(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
+/// Returns half the width of the mean's 95 % interval of normal numbers; `None` below two.
+pub fn half_width_95_of_numbers(numbers: &[f64]) -> Option<f64> {
+    if numbers.len() < 2 {
         return None;
     }
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let degrees = values.len() as u64 - 1;
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+    let degrees = numbers.len() as u64 - 1;
     Some(t95_factor(degrees) * (squares / degrees as f64 / count).sqrt())
 }
 
@@ -308,12 +308,12 @@ mod tests {
             (5, 0.389_395_807_366),
             (10, 0.222_292_034_848_195_5),
         ] {
-            let found = half_width_95(&values[..count]).unwrap();
+            let found = half_width_95_of_numbers(&values[..count]).unwrap();
             let error = found / half_width - 1.0;
             assert!(error.abs() < 1e-6, "{found} {half_width}");
         }
-        assert_eq!(half_width_95(&values[..1]), None);
-        assert_eq!(half_width_95(&[]), None);
+        assert_eq!(half_width_95_of_numbers(&values[..1]), None);
+        assert_eq!(half_width_95_of_numbers(&[]), None);
     }
 
     /// Returns the probability of `-t..t`: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).

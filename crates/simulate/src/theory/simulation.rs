@@ -5,7 +5,7 @@ use std::sync::Arc;
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::stats::half_width_95;
+use diskarm_core::stats::half_width_95_of_numbers;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
@@ -300,7 +300,7 @@ impl SimulatedMean {
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let ci95 = half_width_95(&values)?;
+        let ci95 = half_width_95_of_numbers(&values)?;
         Some(Self { mean, ci95 })
     }
 }

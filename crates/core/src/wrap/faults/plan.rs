@@ -163,7 +163,7 @@ impl FaultPlan {
                 return Err(InputError::shown("outages", found, expected));
             }
             if let Some(before) = before.filter(|before| outage.from < before.until) {
-                let expected = format!("one that begins when {} has ended", shown(before));
+                let expected = format!("an outage after that of {}", shown(before));
                 return Err(InputError::shown("outages", found, expected));
             }
             before = Some(outage);
@@ -229,7 +229,10 @@ mod tests {
             ..FaultPlan::default()
         };
         let error = plan.check().expect_err("they overlap").to_string();
-        assert!(error.contains("when 1 s to 3 s has ended"), "{error}");
+        assert!(
+            error.contains("expected an outage after that of 1 s to 3 s"),
+            "{error}"
+        );
         check(None, &|plan| {
             plan.outages = vec![outage(1.0, 2.0), outage(2.0, 4.0)];
             plan.random_medium_errors = errors(1.0, 0);
