@@ -31,8 +31,8 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn new(context: &'a Context<'_>, values: Values) -> Self {
         let page = stored(context, values, Notch::CODE);
-        let notch = page.and_then(|page| Notch::parse(page).ok());
-        let notch = notch.unwrap_or_default();
+        let parsed = page.and_then(|page| Notch::parse(page).ok());
+        let notch = parsed.unwrap_or_default();
         Self {
             drive: context.state.given.as_ref().zip(context.device.layout()),
             notch: notch.active,

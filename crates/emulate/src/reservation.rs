@@ -248,8 +248,8 @@ impl Reservations {
             return None;
         }
         let others = self.registered.iter();
-        let removed = others.filter(|r| r.nexus != nexus && is_victim(r));
-        let removed: Vec<usize> = removed.map(|r| r.nexus).collect();
+        let victims = others.filter(|r| r.nexus != nexus && is_victim(r));
+        let removed: Vec<usize> = victims.map(|r| r.nexus).collect();
         self.registered.retain(|r| !removed.contains(&r.nexus));
         self.generation = self.generation.wrapping_add(1);
         for index in &removed {

@@ -42,7 +42,6 @@ pub use objective::Class;
 use objective::Objective;
 use search::Search;
 
-/// The result of fitting a drive to a trace.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// Its name and its source are those of the given one.
@@ -69,7 +68,6 @@ pub struct Calibration {
     pub evaluations: u64,
 }
 
-/// The clock of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Clock {
     /// The times between requests were measured: the platter's angle can be followed.
@@ -322,7 +320,6 @@ pub struct Held {
     pub kept: Kept,
 }
 
-/// The part of a fit that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// All of it: it makes the held-back rows more likely than the given drive.

@@ -42,7 +42,6 @@ use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::Span;
 use replay::{mean, moments};
 
-/// All results of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
     pub all: Comparison,

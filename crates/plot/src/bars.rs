@@ -23,7 +23,6 @@ pub struct Bars {
     pub series: Vec<BarSeries>,
 }
 
-/// The name and the remark of a group of bars.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarGroup {
     /// Its name below the axis. If there is not enough room, some names are left out.

@@ -33,7 +33,6 @@ pub struct Series {
     pub is_reference: bool,
 }
 
-/// A value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -86,11 +85,18 @@ impl Figure {
     /// Makes a figure of cumulative distributions of response times: for each series, the fraction
     /// of requests over milliseconds.
     pub fn of_responses(title: &str, note: &str, series: Vec<Series>) -> Self {
+        let x = Axis::linear("Response time (ms)");
+        let y = Axis::linear("Cumulative fraction of requests").with_max(1.0);
+        Self::new(title, note, [x, y], series)
+    }
+
+    /// Makes a figure without a heading above its legend.
+    pub fn new(title: &str, note: &str, [x, y]: [Axis; 2], series: Vec<Series>) -> Self {
         Self {
             title: title.to_owned(),
             note: note.to_owned(),
-            x: Axis::linear("Response time (ms)"),
-            y: Axis::linear("Cumulative fraction of requests").with_max(1.0),
+            x,
+            y,
             lines: String::new(),
             series,
         }
@@ -144,15 +150,10 @@ impl Figure {
 
     /// Each line with its style; references first, as the others are drawn on top.
     fn styled(&self) -> impl Iterator<Item = (&Series, LineStyle)> {
-        let of = |is_reference: bool| {
-            let series = self.series.iter();
-            series
-                .filter(move |s| s.is_reference == is_reference)
-                .enumerate()
-        };
-        let references = of(true).map(|(i, s)| (s, LineStyle::of_reference(i)));
-        let others = of(false).map(|(i, s)| (s, LineStyle::new(i)));
-        references.chain(others)
+        let references = self.series.iter().filter(|series| series.is_reference);
+        let others = self.series.iter().filter(|series| !series.is_reference);
+        let broad = references.zip((0..).map(LineStyle::of_reference));
+        broad.chain(others.zip((0..).map(LineStyle::new)))
     }
 
     fn legend(&self) -> Legend {
@@ -319,11 +320,8 @@ impl Marked {
 fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
     let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(is_inside);
     let visible: Vec<&Point> = series.points.iter().filter(visible).collect();
-    let distance = if visible.len() > MAX_MARKS {
-        MARK_DISTANCE
-    } else {
-        0.0
-    };
+    let is_dense = visible.len() > MAX_MARKS;
+    let distance = if is_dense { MARK_DISTANCE } else { 0.0 };
     // Offsets the marks of lines that coincide.
     let mut until_next = distance * ((2 * number + 1) % 5) as f64 / 5.0;
     let mut before = None;
@@ -475,10 +473,8 @@ mod tests {
         ];
         assert_eq!(pieces, expected);
         assert!(clip_line(&[(0.0, 1.5), (1.0, 1.5)]).is_empty());
-        assert_eq!(
-            clip_line(&[(-1.0, -1.0), (2.0, 2.0)]),
-            [[(0.0, 0.0), (1.0, 1.0)]]
-        );
+        let diagonal = [[(0.0, 0.0), (1.0, 1.0)]];
+        assert_eq!(clip_line(&[(-1.0, -1.0), (2.0, 2.0)]), diagonal);
     }
 
     /// At 1e12 neighbouring numbers are 1.2e-4 apart.

@@ -3,6 +3,7 @@
 use plotters::style::RGBColor;
 
 use crate::frame::{Frame, Key, Layout, Legend, Plot, filled};
+use crate::mark::rgb;
 use crate::page::{DrawResult, Page, drawing};
 use crate::ruler::{Ruler, rounded};
 
@@ -47,13 +48,7 @@ impl MapAxis {
 
 /// From the smallest to the largest value, with decreasing lightness, so that the order is visible
 /// in grey, too. From "viridis" by van der Walt and Smith (2015), which is in the public domain.
-const COLOURS: [[u8; 3]; 5] = [
-    [0xfd, 0xe7, 0x25],
-    [0x5e, 0xc9, 0x62],
-    [0x21, 0x91, 0x8c],
-    [0x3b, 0x52, 0x8b],
-    [0x44, 0x01, 0x54],
-];
+const COLOURS: [u32; 5] = [0xfde725, 0x5ec962, 0x21918c, 0x3b528b, 0x440154];
 
 /// As a fraction of an axis: about half a pixel.
 const OVERLAP: f64 = 0.001;
@@ -104,11 +99,13 @@ impl Map {
         let steps = COLOURS.len() - 1;
         let position = (band * steps) as f64 / (self.bands() - 1).max(1) as f64;
         let from = (position as usize).min(steps - 1);
-        let channel = |i: usize| {
-            let [low, high] = [0, 1].map(|k| f64::from(COLOURS[from + k][i]));
+        let [low, high] = [0, 1].map(|k| rgb(COLOURS[from + k]));
+        let channel = |low: u8, high: u8| {
+            let (low, high) = (f64::from(low), f64::from(high));
             (low + (position - from as f64) * (high - low)).round() as u8
         };
-        RGBColor(channel(0), channel(1), channel(2))
+        let [red, green] = [channel(low.0, high.0), channel(low.1, high.1)];
+        RGBColor(red, green, channel(low.2, high.2))
     }
 
     fn legend(&self) -> Legend {

@@ -8,36 +8,22 @@ use crate::page::{Area, DrawResult, GREY, GRID, pixels, units};
 /// Distinguishable with colour blindness; adjacent ones differ in lightness. The first seven except
 /// black are from Okabe and Ito, "Color Universal Design" (2008), without their yellow, which is
 /// hard to see on white; the rest are from Tol's "muted" scheme.
-const COLOURS: [RGBColor; 12] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0x1a, 0x1a, 0x1a),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x56, 0xb4, 0xe9),
-    RGBColor(0x88, 0x22, 0x55),
-    RGBColor(0x99, 0x99, 0x33),
-    RGBColor(0x33, 0x22, 0x88),
-    RGBColor(0x88, 0x5a, 0x36),
-    RGBColor(0x7d, 0x7d, 0x7d),
+const COLOURS: [u32; 12] = [
+    0x0072b2, 0xd55e00, 0x009e73, 0x1a1a1a, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x882255, 0x999933,
+    0x332288, 0x885a36, 0x7d7d7d,
 ];
 
-/// The line colours for a dark page.
-const DARK_COLOURS: [RGBColor; 12] = [
-    RGBColor(0x4d, 0xa6, 0xe0),
-    RGBColor(0xff, 0x8a, 0x3d),
-    RGBColor(0x2f, 0xc7, 0x9a),
-    RGBColor(0xe8, 0xe6, 0xe3),
-    RGBColor(0xe3, 0x9c, 0xc4),
-    RGBColor(0xf0, 0xb4, 0x29),
-    RGBColor(0xa5, 0xdc, 0xff),
-    RGBColor(0xc9, 0x4f, 0x86),
-    RGBColor(0xbd, 0xbd, 0x55),
-    RGBColor(0x8f, 0x7f, 0xe8),
-    RGBColor(0xc0, 0x8a, 0x5e),
-    RGBColor(0x9a, 0x9a, 0x9a),
+/// The line colours for a dark page, in the same order.
+const DARK_COLOURS: [u32; 12] = [
+    0x4da6e0, 0xff8a3d, 0x2fc79a, 0xe8e6e3, 0xe39cc4, 0xf0b429, 0xa5dcff, 0xc94f86, 0xbdbd55,
+    0x8f7fe8, 0xc08a5e, 0x9a9a9a,
 ];
+
+/// The colour `0xRRGGBB`.
+pub const fn rgb(hex: u32) -> RGBColor {
+    let [_, red, green, blue] = hex.to_be_bytes();
+    RGBColor(red, green, blue)
+}
 
 /// Paper, ink and other colours that lines do not use, with their variants for a dark page.
 const DARK_PAPER: RGBColor = RGBColor(0x17, 0x18, 0x1a);
@@ -99,7 +85,7 @@ impl LineStyle {
     pub fn new(number: usize) -> Self {
         let round = number / COLOURS.len();
         Self {
-            colour: COLOURS[number % COLOURS.len()],
+            colour: rgb(COLOURS[number % COLOURS.len()]),
             width: 1.6,
             shape: Some((number + round) % SHAPES.len()),
         }
@@ -108,7 +94,7 @@ impl LineStyle {
     /// The style of a reference line: broad and light, so that it is visible below another line.
     pub fn of_reference(number: usize) -> Self {
         Self {
-            colour: faint(COLOURS[number % COLOURS.len()], WHITE),
+            colour: faint(rgb(COLOURS[number % COLOURS.len()]), WHITE),
             width: 5.0,
             shape: None,
         }
@@ -165,10 +151,10 @@ fn faint(colour: RGBColor, paper: RGBColor) -> RGBColor {
 
 /// Style rules that give the drawings of a CSS selector the colours of a dark page.
 pub fn dark_style(selector: &str) -> String {
-    let lines = COLOURS.into_iter().zip(DARK_COLOURS);
-    let references = lines
-        .clone()
-        .map(|(light, dark)| (faint(light, WHITE), faint(dark, DARK_PAPER)));
+    let both = |(light, dark)| (rgb(light), rgb(dark));
+    let lines = COLOURS.into_iter().zip(DARK_COLOURS).map(both);
+    let fainter = |(light, dark)| (faint(light, WHITE), faint(dark, DARK_PAPER));
+    let references = lines.clone().map(fainter);
     let all = lines.chain(references).chain(DARK_OTHERS);
     let rules = all.flat_map(|(light, dark)| {
         let [light, dark] =
@@ -261,12 +247,10 @@ pub fn shifts(
             let is_apart = |other: (f64, f64), room: f64| {
                 (other.0 - x).abs() >= HEAD.0 + room || (other.1 - y).abs() >= HEAD.1 / 2.0 + room
             };
-            let others = marks.iter().filter(|mark| mark.line != arrow.line);
+            let mut others = marks.iter().filter(|mark| mark.line != arrow.line);
             (shift.1 == 0.0 || y - HEAD.1 / 2.0 >= top)
                 && (shift.0 == 0.0 || (left + HEAD.0..=right - HEAD.0).contains(&x))
-                && others
-                    .map(|mark| (mark.x, mark.y))
-                    .all(|at| is_apart(at, MARK))
+                && others.all(|mark| is_apart((mark.x, mark.y), MARK))
                 && heads.iter().all(|other| is_apart(*other, HEAD.0))
         };
         let shift = SHIFTS.iter().find(is_free).copied().unwrap_or_default();
@@ -295,10 +279,8 @@ mod tests {
     fn the_first_twelve_lines_differ_in_colour_and_shape() {
         let styles: Vec<LineStyle> = (0..12).map(LineStyle::new).collect();
         let shapes: BTreeSet<_> = styles.iter().map(|style| style.shape).collect();
-        let colours: BTreeSet<_> = styles
-            .iter()
-            .map(|s| (s.colour.0, s.colour.1, s.colour.2))
-            .collect();
+        let parts = |LineStyle { colour: c, .. }: &LineStyle| (c.0, c.1, c.2);
+        let colours: BTreeSet<_> = styles.iter().map(parts).collect();
         assert_eq!((shapes.len(), colours.len()), (12, 12));
     }
 

@@ -85,9 +85,8 @@ impl Ruler {
             Scale::Linear => [0.0, 1.0],
             Scale::Log2 | Scale::Log10 => [1.0, 2.0],
         });
-        let end = axis
-            .max
-            .filter(|&max| is_visible(axis.scale, max) && max > min);
+        let ends = |max: &f64| is_visible(axis.scale, *max) && *max > min;
+        let end = axis.max.filter(ends);
         let largest = end.map_or(largest, |end| largest.min(end));
         let intervals = max_ticks.max(2) - 1;
         let mut ruler = match axis.scale {
@@ -141,13 +140,11 @@ impl Ruler {
             let position = old_from + tick.fraction * (old_to - old_from);
             let fraction = (position - from) / (to - from);
             // Rounding must not lose the tick at an end.
-            let end = [0.0, 1.0]
-                .into_iter()
-                .find(|end: &f64| (fraction - end).abs() < 1e-9);
-            tick.fraction = end.unwrap_or(fraction);
+            let is_near = |end: &f64| (fraction - end).abs() < 1e-9;
+            tick.fraction = [0.0, 1.0].into_iter().find(is_near).unwrap_or(fraction);
         }
-        self.ticks
-            .retain(|tick| (0.0..=1.0).contains(&tick.fraction));
+        let is_within = |tick: &Tick| (0.0..=1.0).contains(&tick.fraction);
+        self.ticks.retain(is_within);
     }
 }
 
@@ -289,13 +286,10 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
         |rung: i32| f64::from(rung.div_euclid(3)) + POSITIONS[rung.rem_euclid(3) as usize];
     let around = |value: f64| 3 * log10(value).floor() as i32;
     let (low, high) = (log10(min) + 1e-12, log10(largest) - 1e-12);
-    let first = (0..3)
-        .rev()
-        .map(|k| around(min) + k)
-        .find(|&rung| position(rung) <= low);
-    let last = (0..4)
-        .map(|k| around(largest) + k)
-        .find(|&rung| position(rung) >= high);
+    let mut downwards = (0..3).rev().map(|k| around(min) + k);
+    let first = downwards.find(|&rung| position(rung) <= low);
+    let mut upwards = (0..4).map(|k| around(largest) + k);
+    let last = upwards.find(|&rung| position(rung) >= high);
     let first = first.unwrap_or_else(|| around(min));
     let (first, last) = separate(first, last.unwrap_or_else(|| around(largest) + 3));
     let ends = [position(first), position(last)];

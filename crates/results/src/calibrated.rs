@@ -236,11 +236,8 @@ fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usi
     let (mut others, mut of) = (not_explained, rows as u64);
     for class in stand_out {
         let (op, relation) = (op_name(class.op), relation_name(class.relation));
-        let (outcome, count, not) = (
-            outcome_name(class.outcome),
-            class.count,
-            class.unexplained(),
-        );
+        let (outcome, not) = (outcome_name(class.outcome), class.unexplained());
+        let count = class.count;
         others -= not;
         of -= count;
         let _ = writeln!(
@@ -409,10 +406,8 @@ classes of requests that the drive does not explain, in requests
         assert_eq!(of(5.0, 0.2, Kept::All), "The fit is better: it is kept.");
         let worse = of(5.0, 0.4, Kept::All);
         let decides = "by log likelihood, which decides, although";
-        assert_eq!(
-            worse,
-            format!("The fit is better {decides} worse by demerit: it is kept.")
-        );
+        let expected = format!("The fit is better {decides} worse by demerit: it is kept.");
+        assert_eq!(worse, expected);
         let nothing = "nothing of the fit is kept.";
         let worse = of(-5.0, 0.4, Kept::Nothing);
         assert_eq!(worse, format!("The fit is worse: {nothing}"));

@@ -48,26 +48,18 @@ fn side(c: &ResponseComparison) -> Value {
 }
 
 fn tables(residuals: &Residuals) -> Value {
-    let by_outcome = residuals
-        .by_outcome
-        .iter()
-        .map(|(op, relation, outcome, found)| {
-            let (relation, outcome) = (relation_name(*relation), outcome_name(*outcome));
-            class(
-                *op,
-                json!({ "relation": relation, "outcome": outcome }),
-                found,
-            )
-        });
+    let outcomes = residuals.by_outcome.iter();
+    let by_outcome = outcomes.map(|(op, relation, outcome, found)| {
+        let (relation, outcome) = (relation_name(*relation), outcome_name(*outcome));
+        let keys = json!({ "relation": relation, "outcome": outcome });
+        class(*op, keys, found)
+    });
     let by_size = residuals.by_size.iter();
     let by_size = by_size.map(|(op, sizes, found)| class(*op, size_range(sizes), found));
     let by_distance = residuals.by_distance.iter().map(|(op, distances, found)| {
         let (from, end) = (distances.from_cylinders, distances.end_cylinders);
-        class(
-            *op,
-            json!({ "from_cylinders": from, "end_cylinders": end }),
-            found,
-        )
+        let keys = json!({ "from_cylinders": from, "end_cylinders": end });
+        class(*op, keys, found)
     });
     json!({
         "by_outcome": by_outcome.collect::<Value>(),
@@ -132,10 +124,8 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
         let figures = &one.figures;
         text += &line("all", &figures.all);
         for (name, side) in [("reads", &figures.reads), ("writes", &figures.writes)] {
-            text += &side
-                .as_ref()
-                .map(|side| line(name, side))
-                .unwrap_or_default();
+            let line = side.as_ref().map(|side| line(name, side));
+            text += &line.unwrap_or_default();
         }
         text += &classes(&figures.residuals);
         text.push('\n');

@@ -14,16 +14,13 @@ const YEAR_H: f64 = 8_766.0;
 
 pub fn table(compared: &Comparison) -> String {
     let parameters = &compared.parameters;
-    let failed: Vec<String> = parameters
-        .failed
-        .iter()
-        .map(|disk| disk.to_string())
-        .collect();
+    let failed = parameters.failed.iter().map(|disk| disk.to_string());
+    let names: Vec<String> = failed.collect();
     let disks = format!(
         "{}, numbered from 0; clusters of {}; failed: {}",
         parameters.disks,
         parameters.cluster,
-        failed.join(", ")
+        names.join(", ")
     );
     let reads = (1_000.0 * parameters.read_share).round() / 10.0;
     let life = format!(

@@ -264,11 +264,8 @@ fn zone_table(spec: &Spec) -> String {
     let numbers = (0..zones.len()).map(|number| number.to_string());
     append(&mut lines, ["", "zone"], numbers.collect());
     let range = |zone: &ZoneSpec| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
-    append(
-        &mut lines,
-        ["", "cylinders"],
-        zones.iter().map(range).collect(),
-    );
+    let ranges = zones.iter().map(range).collect();
+    append(&mut lines, ["", "cylinders"], ranges);
     for (heading, cell) in ZONE_COLUMNS {
         let cells: Vec<String> = zones.iter().map(|zone| cell(spec, zone)).collect();
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"0.".contains(&byte));
@@ -305,9 +302,8 @@ fn draw_seek_curve(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> Stri
         let share = column as f64 / (DOT_COLUMNS - 1) as f64;
         1 + (share * f64::from(longest_cylinders - 1)).round() as u32
     };
-    let times: Vec<f64> = (0..DOT_COLUMNS)
-        .map(|column| seek_ms(distance(column)))
-        .collect();
+    let time = |column| seek_ms(distance(column));
+    let times: Vec<f64> = (0..DOT_COLUMNS).map(time).collect();
     let top = times.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let height = |ms: f64| (ms / top * (DOT_ROWS - 1) as f64).round() as usize;
 
@@ -338,10 +334,8 @@ fn draw_seek_curve(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> Stri
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{label:>8} │{}", line.trim_end());
     }
-    let (middle, longest) = (
-        distance(DOT_COLUMNS / 2),
-        format!("{longest_cylinders} cylinders"),
-    );
+    let middle = distance(DOT_COLUMNS / 2);
+    let longest = format!("{longest_cylinders} cylinders");
     let half = PLOT_COLUMNS / 2 - 1;
     let _ = writeln!(text, "{:>8} └{}", "ms", "─".repeat(PLOT_COLUMNS));
     let _ = writeln!(text, "{:10}1{middle:>half$}{longest:>half$}", "");

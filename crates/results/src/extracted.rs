@@ -46,11 +46,11 @@ impl<'a> ExtractionReport<'a> {
     }
 
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.measurements()
-            .filter_map(|(measurement, record)| match &record.outcome {
-                Outcome::Failed(why) => Some((measurement.name, why.as_str())),
-                _ => None,
-            })
+        let all = self.measurements();
+        all.filter_map(|(measurement, record)| match &record.outcome {
+            Outcome::Failed(why) => Some((measurement.name, why.as_str())),
+            _ => None,
+        })
     }
 
     fn values(&self) -> &'a [MeasuredValue] {
@@ -165,12 +165,10 @@ impl<'a> ExtractionReport<'a> {
     fn measured_values(&self, text: &mut String) {
         let mut is_first = true;
         for found in self.values() {
-            let (
-                Some(value),
-                Provenance::Measured {
-                    spread, samples, ..
-                },
-            ) = (&found.value, &found.provenance)
+            let Some(value) = &found.value else { continue };
+            let Provenance::Measured {
+                spread, samples, ..
+            } = &found.provenance
             else {
                 continue;
             };
@@ -332,16 +330,14 @@ impl ComparisonReport {
         let layout = &comparison.layout;
         // Different geometries may describe the same locations.
         let same_places = layout.is_equal_up_to_numbering();
-        let sums = comparison
-            .sums
-            .iter()
-            .map(|(name, [first, second])| SumRow {
-                name,
-                first_ms: first.as_ms(),
-                second_ms: second.as_ms(),
-                is_equal: is_near(*first, *second),
-            });
-        let sums: Vec<SumRow> = sums.collect();
+        let all = comparison.sums.iter();
+        let rows = all.map(|(name, [first, second])| SumRow {
+            name,
+            first_ms: first.as_ms(),
+            second_ms: second.as_ms(),
+            is_equal: is_near(*first, *second),
+        });
+        let sums: Vec<SumRow> = rows.collect();
         // Different parts may have the same sums.
         let same_sums = sums.iter().all(|sum| sum.is_equal);
         let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(SeekRow::new);
@@ -438,12 +434,9 @@ impl SeekRow {
         let (most, relative) = (&self.largest, &self.largest_relative);
         for (what, distance) in [("most", most), ("most in proportion", relative)] {
             if distance.cylinders > 0 {
-                let (cylinders, first, second) =
-                    (distance.cylinders, distance.first_ms, distance.second_ms);
-                let _ = writeln!(
-                    text,
-                    "  {what}: {cylinders} cylinders, {first:.4} and {second:.4} ms"
-                );
+                let (first, second) = (distance.first_ms, distance.second_ms);
+                let cylinders = format!("{} cylinders", distance.cylinders);
+                let _ = writeln!(text, "  {what}: {cylinders}, {first:.4} and {second:.4} ms");
             }
         }
         text

@@ -82,11 +82,8 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
         .map(|(id, heading, _)| Html::with("a", &[("href", &format!("#{id}"))], *heading));
     let links = Html::element("nav", links.collect::<Html>());
     let sections = sections.into_iter().map(|(id, heading, inside)| {
-        Html::with(
-            "section",
-            &[("id", id)],
-            [Html::element("h2", heading), inside],
-        )
+        let parts = [Html::element("h2", heading), inside];
+        Html::with("section", &[("id", id)], parts)
     });
     let head_of_page = Html::from([
         Html::raw(
@@ -97,14 +94,11 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
         Html::element("style", Html::raw(&style())),
     ]);
     let body = Html::from([head, links, sections.collect()]);
-    let page = Html::with(
-        "html",
-        &[("lang", "en")],
-        [
-            Html::element("head", head_of_page),
-            Html::element("body", [Html::element("main", body), script()]),
-        ],
-    );
+    let parts = [
+        Html::element("head", head_of_page),
+        Html::element("body", [Html::element("main", body), script()]),
+    ];
+    let page = Html::with("html", &[("lang", "en")], parts);
     format!("<!DOCTYPE html>\n{}\n", page.into_string())
 }
 
@@ -132,11 +126,8 @@ pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> 
         let class = format!("drawn {class}");
         Html::with("div", &[("class", &class)], Html::raw(svg))
     });
-    Html::with(
-        "figure",
-        &[("id", id)],
-        [Html::from(drawn), Html::element("figcaption", caption)],
-    )
+    let parts = [drawn.into(), Html::element("figcaption", caption)];
+    Html::with("figure", &[("id", id)], parts)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ type Response = Metric<ResponseStats>;
 type Service = Metric<RequestTotals>;
 type Load = Metric<Report>;
 
-/// Response times of a class of requests.
 pub const RESPONSE: &[Response] = &[
     Response::new("mean", |r| Some(r.mean_ms))
         .line("response, mean", "ms")
@@ -52,7 +51,6 @@ pub const RESPONSE: &[Response] = &[
         .column("response_ms_max", "Longest response time, ms"),
 ];
 
-/// Service times of a class of requests.
 pub const SERVICE: &[Service] = &[
     Service::new("", |s| part(s, |b| b.queue)).column("queue_ms_mean", "Mean wait in queues, ms"),
     Service::new("mean", |s| s.mean_service().map(Span::as_ms))

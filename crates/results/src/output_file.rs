@@ -108,9 +108,11 @@ impl Files {
         path: impl AsRef<Path>,
     ) -> Result<OutputFile, OutputError> {
         let path = path.as_ref();
+        let refused = |expected: &str| {
+            OutputError::Refused(InputError::new(field, &path.to_string_lossy(), expected))
+        };
         if ["", "-"].map(Path::new).contains(&path) {
-            let error = InputError::new(field, &path.to_string_lossy(), "the path of a file");
-            return Err(OutputError::Refused(error));
+            return Err(refused("the path of a file"));
         }
         if let Some(taken) = self.named.iter().find(|named| named.is_at(path)) {
             let why = if taken.is_output {
@@ -120,8 +122,7 @@ impl Files {
             };
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
-            let error = InputError::new(field, &path.to_string_lossy(), expected);
-            return Err(OutputError::Refused(error));
+            return Err(refused(&expected));
         }
         let files = self.clone();
         let path = path.to_owned();

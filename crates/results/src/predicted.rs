@@ -24,17 +24,12 @@ pub fn json(drive: &str, judged: &Predictions) -> Value {
             Served::Hit => "hit",
             Served::Miss => "miss",
         };
-        merged([
-            json!({ "op": op_name(*op), "served": served }),
-            side(judged),
-        ])
+        let class = json!({ "op": op_name(*op), "served": served });
+        merged([class, side(judged)])
     });
     let by_size = figures.by_size.iter().map(|(op, sizes, judged)| {
-        merged([
-            json!({ "op": op_name(*op) }),
-            size_range(sizes),
-            side(judged),
-        ])
+        let op = json!({ "op": op_name(*op) });
+        merged([op, size_range(sizes), side(judged)])
     });
     merged([
         json!({
@@ -83,13 +78,8 @@ pub fn text(drive: &str, judged: &[Predictions]) -> String {
     let mut text = String::new();
     for one in judged {
         let figures = &one.figures;
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "{drive}, {}\n\n{}\n{HEAD}",
-            one.file,
-            about(one.range.start, figures)
-        );
+        let above = about(one.range.start, figures);
+        text += &format!("{drive}, {}\n\n{above}\n{HEAD}", one.file);
         text += &line("all", &figures.all);
         for (op, judged) in &figures.by_op {
             text += &line(&format!("{}s", op_name(*op)), judged);

@@ -6,19 +6,15 @@ const COLUMNS: usize = 80;
 /// `indent` columns. Blank lines separate paragraphs.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    let paragraphs = text
-        .trim()
-        .split("\n\n")
-        .map(|words| paragraph(words, &margin));
+    let parts = text.trim().split("\n\n");
+    let paragraphs = parts.map(|words| paragraph(words, &margin));
     paragraphs.collect::<Vec<_>>().join("\n")
 }
 
 /// Puts each paragraph of `text` on one line, for callers that wrap text themselves.
 pub fn flowing(text: &str) -> String {
-    let paragraphs: Vec<String> = text
-        .split("\n\n")
-        .map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
+    let joined = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraphs: Vec<String> = text.split("\n\n").map(joined).collect();
     paragraphs.join("\n\n")
 }
 

@@ -127,7 +127,6 @@ pub struct ScanProgress {
     pub left_share: [f64; PARTS],
 }
 
-/// The names of what was scanned.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanNames<'a> {
     pub drive: &'a str,
@@ -158,13 +157,12 @@ impl ScanResults {
             let bytes = (foreground.sectors * ran.sector.0) as f64;
             mb(bytes / foreground.end.as_s())
         };
-        let progress = (1..)
-            .zip(&ran.by_part)
-            .map(|(tenth, left_share)| ScanProgress {
-                read_share: f64::from(tenth) / 10.0,
-                time_s: ran.percents[10 * tenth as usize].as_s(),
-                left_share: *left_share,
-            });
+        let tenths = (1..).zip(&ran.by_part);
+        let progress = tenths.map(|(tenth, left_share)| ScanProgress {
+            read_share: f64::from(tenth) / 10.0,
+            time_s: ran.percents[10 * tenth as usize].as_s(),
+            left_share: *left_share,
+        });
         let ci95_ms = |served: &ForegroundReport| served.batches.half_width_95().map(Span::as_ms);
         let time_s = foreground.end.as_s();
         Self {
@@ -250,10 +248,8 @@ impl ScanResults {
             text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
         }
         for step in &self.progress {
-            let left = step
-                .left_share
-                .map(|share| format!("{:4.0}", 100.0 * share));
-            let (read, left) = (100.0 * step.read_share, left.concat());
+            let share = |share: f64| format!("{:4.0}", 100.0 * share);
+            let (read, left) = (100.0 * step.read_share, step.left_share.map(share).concat());
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
         text += &list_unreadable(&self.unreadable);
@@ -392,13 +388,11 @@ impl DeviceScan {
 }
 
 fn list_unreadable(unreadable: &[Unreadable]) -> String {
+    if unreadable.is_empty() {
+        return String::new();
+    }
     let lines = unreadable.iter().map(|run| run.text() + "\n");
-    let heading = if unreadable.is_empty() {
-        ""
-    } else {
-        "\ncannot be read\n"
-    };
-    heading.to_owned() + &lines.collect::<String>()
+    "\ncannot be read\n".to_owned() + &lines.collect::<String>()
 }
 
 /// Formats the checksums of a complete scan: a line for each chunk.

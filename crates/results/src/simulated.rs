@@ -108,9 +108,13 @@ impl SimulationMetrics {
         let stream = |n: usize| RequestClass::new(&totals(runs, |run| run.streams[n].clone()));
         let streams: Vec<RequestClass> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
-        let disks = first.disks.iter().enumerate();
-        let disks = disks.map(|(disk, (origin, report))| Disk::new(disk, *origin, report));
-        let disks: Vec<Disk> = disks.collect();
+        let numbered = first.disks.iter().enumerate();
+        let each = numbered.map(|(disk, (origin, report))| Disk {
+            disk,
+            origin: *origin,
+            figures: RunFigures::new(report),
+        });
+        let disks: Vec<Disk> = each.collect();
         let parts = PartMetrics::all(runs);
         let is_one = runs.len() == 1;
         let replication = |run: &Run| Replication {
@@ -291,10 +295,8 @@ impl SimulationMetrics {
     }
 
     fn kinds(&self, t: &mut Table) {
-        t.cells(
-            "",
-            ["requests", "mean, ms", "95 %, ms", "cv2", "service, ms"],
-        );
+        let heads = ["requests", "mean, ms", "95 %, ms", "cv2", "service, ms"];
+        t.cells("", heads);
         self.reads.line("reads", t);
         self.writes.line("writes", t);
         for (number, stream) in self.streams.iter().flatten().enumerate() {
@@ -306,23 +308,10 @@ impl SimulationMetrics {
 #[derive(Serialize)]
 struct Disk {
     disk: usize,
-    trace: u32,
-    device: u32,
-    part: u32,
+    #[serde(flatten)]
+    origin: Origin,
     #[serde(flatten)]
     figures: RunFigures,
-}
-
-impl Disk {
-    fn new(disk: usize, origin: Origin, report: &Report) -> Self {
-        Self {
-            disk,
-            trace: origin.trace,
-            device: origin.device,
-            part: origin.part,
-            figures: RunFigures::new(report),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -344,8 +333,8 @@ impl RunFigures {
 
 /// Adds a line for each disk, named after the trace and device that it holds.
 fn disk_lines(disks: &[Disk], t: &mut Table) {
-    let has_traces = disks.iter().any(|disk| disk.trace > 0);
-    let has_parts = disks.iter().any(|disk| disk.part > 0);
+    let has_traces = disks.iter().any(|disk| disk.origin.trace > 0);
+    let has_parts = disks.iter().any(|disk| disk.origin.part > 0);
     let name = |trace: &str, device: &str, part: &str| match (has_traces, has_parts) {
         (false, false) => device.to_owned(),
         (true, false) => format!("{trace}:{device}"),
@@ -354,7 +343,8 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
     };
     t.cells(&name("file", "device", "part"), LOAD_HEADINGS);
     for disk in disks {
-        let [trace, device, part] = [disk.trace, disk.device, disk.part].map(|n| n.to_string());
+        let of = disk.origin;
+        let [trace, device, part] = [of.trace, of.device, of.part].map(|n| n.to_string());
         let label = name(&trace, &device, &part);
         disk.figures.load.line(&label, &disk.figures.all, t);
     }

@@ -161,7 +161,6 @@ impl Background {
         self.tasks.deliver(&claim);
     }
 
-    /// Returns the limits of a search in the gap of a request.
     pub(crate) fn limits(&self, op: Op) -> SearchLimits {
         let settings = &self.settings;
         SearchLimits {
@@ -177,7 +176,6 @@ impl Background {
         }
     }
 
-    /// Records the turn after the reads in the gap of a request.
     pub(crate) fn record_turn(&mut self, op: Op, turn: Span) {
         self.turn[usize::from(!op.is_read())] = turn;
     }
@@ -305,7 +303,6 @@ impl Background {
         self.idle_from(now + AFTER_FAILURE)
     }
 
-    /// Returns the next read in the order of blocks.
     pub(crate) fn next_in_order(&mut self) -> Option<FreeRead> {
         let all = Lbn(self.tasks.sectors().0);
         let next = self.tasks.first_wanted(self.next, all);

@@ -45,7 +45,6 @@ pub struct ExternalScheduler<D> {
     depth: usize,
     /// Commands to send next, in this order.
     planned: VecDeque<Command>,
-    /// Commands inside the device.
     children: Children<Command>,
     /// The child that is an ordered request: until it completes, nothing else is sent.
     fence: Option<u64>,
@@ -147,7 +146,6 @@ impl<D: Device> ExternalScheduler<D> {
         self.background.as_mut()
     }
 
-    /// Returns the model that follows the device.
     pub(crate) fn predictor(&self) -> &Predictor {
         &self.watch.predictor
     }
@@ -156,7 +154,6 @@ impl<D: Device> ExternalScheduler<D> {
         self.children.len() < self.depth && self.device.has_room()
     }
 
-    /// Sends commands while the device has room.
     fn feed(&mut self, now: Instant) {
         while self.has_room() {
             if let Some(next) = self.planned.pop_front() {
@@ -316,7 +313,6 @@ impl<D: Device> ExternalScheduler<D> {
         Some(completion)
     }
 
-    /// Delivers the blocks of a background read.
     fn settle(&mut self, claim: Claim, completion: &Completion) {
         let Some(background) = &mut self.background else {
             return;

@@ -53,7 +53,6 @@ impl ScanRecord {
         self.sums.as_ref()
     }
 
-    /// Returns the number of unreadable blocks in `first..end`.
     pub fn unreadable_in(&self, first: Lbn, end: Lbn) -> u64 {
         self.unreadable.count_in(first, end)
     }
@@ -242,7 +241,6 @@ fn shifted(register: u32, zeroes: u64) -> u32 {
     before.finalize()
 }
 
-/// Returns the checksum of `bytes` bytes of zero.
 fn of_zeroes(bytes: u64) -> u32 {
     !shifted(u32::MAX, bytes)
 }

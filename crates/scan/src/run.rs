@@ -28,14 +28,12 @@ pub const PARTS: usize = 10;
 /// Depth of the queue of a drive that schedules commands itself.
 const QUEUE: u32 = 256;
 
-/// A scan of a drive.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     pub spec: &'a Spec,
     /// The scheduler's model of the drive.
     pub model: &'a Spec,
     pub requests: Requests<'a>,
-    /// The policy of the foreground.
     pub policy: &'a PolicyConfig,
     pub location: SchedulerLocation,
     pub settings: BackgroundSettings,
@@ -43,7 +41,6 @@ pub struct Scan<'a> {
     pub seed: u64,
     /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
-    /// Called with the progress of the run.
     pub on_progress: OnProgress<'a>,
     /// Called with each command during a scan of one drive from outside, but not by
     /// [`run_array`](Self::run_array), and not for the foreground without the scan.
@@ -55,7 +52,6 @@ pub struct Scan<'a> {
 #[derive(Clone, Copy, Default)]
 pub struct OnProgress<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 
-/// Number of requests between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 10;
 
 impl fmt::Debug for OnProgress<'_> {
@@ -84,12 +80,9 @@ impl SchedulerLocation {
     }
 }
 
-/// The result of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct ScanReport {
-    /// Size of a block.
     pub sector: Bytes,
-    /// Number of blocks of the drive.
     pub sectors: SectorCount,
     /// Number of blocks left when the run ended.
     pub left: SectorCount,
@@ -112,12 +105,9 @@ pub struct ScanReport {
     pub waited: Option<SectorCount>,
 }
 
-/// The result of a foreground.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForegroundReport {
-    /// Number of requests that completed.
     pub requests: u64,
-    /// Number of blocks that they transferred.
     pub sectors: u64,
     /// The completion of the last request.
     pub end: Instant,
@@ -152,7 +142,6 @@ impl ScanReport {
         Some(bytes / (*end - *begin).as_s())
     }
 
-    /// Creates a report from an external scheduler.
     pub(crate) fn new<D: Device>(
         external: &ExternalScheduler<D>,
         foreground: ForegroundReport,
@@ -230,7 +219,6 @@ impl Scan<'_> {
         Ok(self.with_progress(report, &progress))
     }
 
-    /// Returns a report with the progress of a run on the drive.
     pub(crate) fn with_progress(
         &self,
         report: ScanReport,
@@ -240,7 +228,6 @@ impl Scan<'_> {
         lock(progress).add_to(report, sector)
     }
 
-    /// Returns the tasks of a scan of these blocks, and their progress.
     pub(crate) fn tasks(&self, wanted: BlockSet) -> Result<(Tasks, SharedProgress), InputError> {
         let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(Arc::new(Layout::new(&self.model.geometry)?));
@@ -248,7 +235,6 @@ impl Scan<'_> {
         Ok((tasks, progress))
     }
 
-    /// Returns the background of a scan of these blocks, and its progress.
     pub(crate) fn background(
         &self,
         wanted: BlockSet,
@@ -321,7 +307,6 @@ impl Scan<'_> {
     }
 }
 
-/// The requests of a foreground.
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
     /// Generated requests, without end.
@@ -332,7 +317,6 @@ pub enum Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    /// Returns a load of the requests to `disk`.
     pub(crate) fn load(self, disk: Disk, seed: u64) -> Box<dyn Load + 'a> {
         match self {
             Self::Generated(workload) => Box::new(Streams::new(workload, disk, seed, u64::MAX)),

@@ -53,7 +53,6 @@ impl Model {
     }
 }
 
-/// Observations of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observations {
     /// Requests whose predictions were relied on.
@@ -134,7 +133,6 @@ impl Watch {
         self.outstanding.len() == inside
     }
 
-    /// Records that a request is sent.
     pub fn record_sent(&mut self, now: Instant, request: Request) {
         self.outstanding.push_back((request.id, now));
         self.predictor.predict(now + self.lag.mean(), request);

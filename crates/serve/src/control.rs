@@ -31,9 +31,7 @@ use crate::statistics::{Access, ExportStatistics, Statistics};
 pub enum Reply {
     Done,
     PowerCut(Losses),
-    /// The result of `pending`.
     Pending(PendingReport),
-    /// The result of `errors`.
     Errors(Vec<InjectedFault>),
     Statistics(Box<Statistics>),
 }
@@ -47,7 +45,6 @@ pub struct PendingReport {
     pub last_cut: Option<Losses>,
 }
 
-/// An export whose power can be controlled.
 pub trait PowerControl {
     fn switch(&mut self) -> &mut PowerSwitch;
 
@@ -131,8 +128,7 @@ pub trait PowerControl {
 fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
     let (first, end) = (injected.blocks.first.0, injected.blocks.end);
     let sectors = facts.sectors.0;
-    let within = |last: u64| last < sectors;
-    if within(first) && (end == InjectedFault::ALL || within(end.0 - 1)) {
+    if first < sectors && (end == InjectedFault::ALL || end.0 <= sectors) {
         return Ok(());
     }
     let last = match end {
@@ -223,8 +219,8 @@ impl ControlServer {
             if count == 0 || !line.ends_with('\n') {
                 return Ok(());
             }
-            let answer = self.answer(&line);
-            let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+            let result = self.answer(&line);
+            let answer = result.unwrap_or_else(|error| json!({ "error": error }));
             let mut stream = stream;
             stream.write_all(format!("{answer}\n").as_bytes())?;
         }
@@ -234,8 +230,8 @@ impl ControlServer {
         let ExportCommand { export, command } =
             ExportCommand::parse(line).map_err(|error| error.to_string())?;
         let mut handles = self.handles.iter();
-        let number = handles.position(|remote| remote.name == export);
-        let number = number.ok_or_else(|| format!("there is no export {export:?}"))?;
+        let position = handles.position(|remote| remote.name == export);
+        let number = position.ok_or_else(|| format!("there is no export {export:?}"))?;
         Ok(match self.handles[number].ask(command)? {
             Reply::Done => json!({}),
             Reply::PowerCut(lost) => json!(lost),
@@ -261,7 +257,6 @@ pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     Ok(line)
 }
 
-/// A command to an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `power-cut(torn=yes, worst=yes, seed=N)`
@@ -287,7 +282,6 @@ pub enum Command {
     Statistics,
 }
 
-/// A command with the name of its export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportCommand {
     /// Empty for the unnamed export.
@@ -315,8 +309,8 @@ impl ExportCommand {
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
-                let affected = args.maybe("affects", "reads, writes or both", affected)?;
-                let affected = affected.unwrap_or(AffectedOps::Reads);
+                let given = args.maybe("affects", "reads, writes or both", affected)?;
+                let affected = given.unwrap_or(AffectedOps::Reads);
                 let left = args.maybe_count("times", 1..=u64::MAX)?;
                 let blocks = BadBlocks {
                     first,
@@ -519,15 +513,15 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_argument() {
         let cases = r#"
-            cut => command: found "cut", expected one of power-cut
-            trigger => trigger: found "neither", expected before or
-            trigger(before=read) => trigger.before: found "read", expected flush or write
-            trigger(after=-1s) => trigger.after: found "-1s", expected flush, write, or a time up
-            trigger(after=1s, nth=2) => trigger.nth: found "2", expected a request to count, not a time
-            power-cut(torn=maybe) => power-cut.torn: found "maybe", expected yes or no
-            inject(first=0, sectors=0) => inject.sectors: found "0", expected a whole number from 1
-            inject(times=3) => inject.first: found nothing, expected a whole number from 0
-            inject(first=0, times=0) => inject.times: found "0", expected a whole number from 1
+        cut => command: found "cut", expected one of power-cut
+        trigger => trigger: found "neither", expected before or
+        trigger(before=read) => trigger.before: found "read", expected flush or write
+        trigger(after=-1s) => trigger.after: found "-1s", expected flush, write, or a time up
+        trigger(after=1s, nth=2) => trigger.nth: found "2", expected a request to count, not a time
+        power-cut(torn=maybe) => power-cut.torn: found "maybe", expected yes or no
+        inject(first=0, sectors=0) => inject.sectors: found "0", expected a whole number from 1
+        inject(times=3) => inject.first: found nothing, expected a whole number from 0
+        inject(first=0, times=0) => inject.times: found "0", expected a whole number from 1
         "#;
         for case in cases.trim().lines() {
             let (line, expected) = case.trim().split_once(" => ").expect("a case");

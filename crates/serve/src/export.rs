@@ -38,7 +38,6 @@ impl Facts {
     }
 }
 
-/// The timing of an export.
 pub struct Timing<D = Box<dyn Device>> {
     /// The device that serves the requests. It always has room.
     pub device: D,

@@ -20,7 +20,6 @@ pub struct ExportSpec {
     pub name: String,
     /// The drive, or the device stack.
     pub drive: String,
-    /// Changes to the drive's specification.
     pub changes: Vec<Edit>,
     /// Policy of the queue in front of the device.
     pub policy: String,
@@ -168,8 +167,8 @@ impl ExportSpec {
                 })
             }
         };
-        let store = self.store.open(facts.bytes().0, self.is_read_only);
-        let store = store.map_err(|source| self.unread(source))?;
+        let opened = self.store.open(facts.bytes().0, self.is_read_only);
+        let store = opened.map_err(|source| self.unread(source))?;
         Ok(Export {
             facts,
             store,
@@ -280,10 +279,9 @@ mod tests {
         setting.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
         let statistics = setting.statistics(PACE, Bytes(512), &Statistics::default());
         assert_eq!(statistics.drive, "hp-c2247 with queue.depth = 1");
-        let error = physical("geometry.physical_sector=3 KiB")
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("geometry.physical_sector"), "{error}");
+        let error = physical("geometry.physical_sector=3 KiB").unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("geometry.physical_sector"), "{message}");
     }
 
     #[test]
@@ -307,24 +305,24 @@ mod tests {
             speed: None,
             ..PACE
         };
-        let error = setting.expect("a setting").build(pace, 1).err();
+        let refused = setting.expect("a setting").build(pace, 1).err();
         let expected = "max-lateness: found \"1000 us\", expected the bound without --instant, ";
-        let error = error.expect("nothing is late").to_string();
+        let error = refused.expect("nothing is late").to_string();
         assert!(error.starts_with(expected), "{error}");
     }
 
     #[test]
     fn errors_name_the_invalid_argument() {
         let cases = r#"
-            x => x.drive: found nothing, expected a drive or a tower
-            x(drive=none) => drive: found "none", expected a drive in
-            x(drive=hp-c2247, size=2 TiB) => size: found "2 TiB", expected 1 to
-            x(drive=hp-c2247, size=100 GiB) => size: found "100 GiB", expected 1 to
-            x(drive=hp-c2247, store=disk) => x.store: found "disk", expected memory,
-            x(drive=hp-c2247, policy=none) => policy: found "none", expected one of fcfs
-            x(drive=hp-c2247, store=snapshot:/no/file) => /no/file: cannot read:
-            x(drive=hp-c2247, max-lateness=0 us) => x.max-lateness: found "0 us", expected a time above
-            x(drive=hp-c2247, color=red) => x: found "color", expected a known parameter
+        x => x.drive: found nothing, expected a drive or a tower
+        x(drive=none) => drive: found "none", expected a drive in
+        x(drive=hp-c2247, size=2 TiB) => size: found "2 TiB", expected 1 to
+        x(drive=hp-c2247, size=100 GiB) => size: found "100 GiB", expected 1 to
+        x(drive=hp-c2247, store=disk) => x.store: found "disk", expected memory,
+        x(drive=hp-c2247, policy=none) => policy: found "none", expected one of fcfs
+        x(drive=hp-c2247, store=snapshot:/no/file) => /no/file: cannot read:
+        x(drive=hp-c2247, max-lateness=0 us) => x.max-lateness: found "0 us", expected a time above
+        x(drive=hp-c2247, color=red) => x: found "color", expected a known parameter
         "#;
         for case in cases.trim().lines() {
             let (text, expected) = case.trim().split_once(" => ").expect("a case");

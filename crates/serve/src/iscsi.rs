@@ -30,7 +30,6 @@ pub use session::MAX_COST;
 pub use target::IscsiTarget;
 pub use unit::{Disk, InstantDevice, UnitStore};
 
-/// The iSCSI protocol of a server.
 pub struct Iscsi {
     settings: Arc<Settings>,
 }

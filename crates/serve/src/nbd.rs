@@ -19,7 +19,6 @@ pub use handshake::{Encryption, NbdHandshake, NbdStep, NegotiatedExport};
 pub use job::{Job, JobKind, MAX_PAYLOAD, Refusal};
 pub use session::{Input, MAX_OUTSTANDING, NbdSession};
 
-/// The NBD protocol of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Nbd {
     /// The TLS configuration, if clients may encrypt.

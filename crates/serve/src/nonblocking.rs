@@ -53,9 +53,9 @@ impl AsFd for WakeReceiver {
 /// Panics if the operating system is out of memory.
 pub fn wait(sockets: &mut [PollFd<'_>], until: Option<Instant>) {
     let timeout = until.map(|until| {
-        let left = until.saturating_duration_since(Instant::now());
+        let remaining = until.saturating_duration_since(Instant::now());
         // Far below the largest timeout that a `Timespec` can hold.
-        let left = left.min(Duration::from_secs(3600));
+        let left = remaining.min(Duration::from_secs(3600));
         Timespec {
             tv_sec: left.as_secs() as i64,
             tv_nsec: i64::from(left.subsec_nanos()),
@@ -83,7 +83,6 @@ impl ByteQueue {
         }
     }
 
-    /// All bytes, the oldest first.
     pub fn bytes(&self) -> &[u8] {
         &self.data[self.start..self.end]
     }
@@ -95,7 +94,6 @@ impl ByteQueue {
         &self.data[start..start + count]
     }
 
-    /// Removes the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
         assert!(self.start <= self.end, "more bytes leave than there are");

@@ -28,7 +28,6 @@ const MAX_WAITING: usize = 1 << 14;
 #[derive(Clone)]
 pub struct Tap(Arc<Mutex<Observations>>);
 
-/// The requests that a tap has observed.
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     passed: VecDeque<RecordedRequest>,

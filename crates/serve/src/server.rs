@@ -21,20 +21,16 @@ use crate::worker::{Connection, Permit, Service, Session};
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
 /// Maximum number of handshakes in progress; one more evicts the oldest.
 const HANDSHAKES: usize = 64;
-/// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// A protocol that serves exports.
 pub trait Protocol: Send + 'static {
     type Device;
-    /// The start of a connection.
     type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
     type Service: Service;
 
     /// Starts the handshake of a connection that was just accepted.
     fn accept(&self, stream: &Stream) -> Self::Handshake;
 
-    /// The TLS configuration for connections that ask for encryption.
     fn tls(&self) -> Option<&Tls> {
         None
     }
@@ -135,8 +131,8 @@ impl Server {
             connection_count: Arc::default(),
             max,
         };
-        let thread = thread::Builder::new().name("accept".to_owned());
-        let thread = thread.spawn(move || acceptor.run())?;
+        let builder = thread::Builder::new().name("accept".to_owned());
+        let thread = builder.spawn(move || acceptor.run())?;
         Ok(Self {
             stopper: Stopper { waker },
             handles,
@@ -250,8 +246,8 @@ impl<P: Protocol> Acceptor<P> {
         let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
         let first = 1 + self.listeners.len();
         let ready: Vec<bool> = sockets.iter().map(is_ready).collect();
-        let pending = ready[first..].iter().zip(&self.handshakes);
-        let pending = pending.map(|(is_ready, pending)| *is_ready || has_more(pending));
+        let handshakes = ready[first..].iter().zip(&self.handshakes);
+        let pending = handshakes.map(|(is_ready, pending)| *is_ready || has_more(pending));
         let numbers = |ready: &mut dyn Iterator<Item = bool>| {
             let numbered = ready.enumerate().filter(|(_, is_ready)| *is_ready);
             numbered.map(|(number, _)| number).collect()
@@ -330,7 +326,6 @@ impl<P: Protocol> Acceptor<P> {
     }
 }
 
-/// Sockets that are ready.
 struct Ready {
     is_stopped: bool,
     listeners: Vec<usize>,

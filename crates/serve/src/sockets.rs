@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::nonblocking::is_retryable;
 use crate::tls::{Tls, TlsSession};
 
-/// An address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// The addresses of `HOST:PORT`.
@@ -157,8 +156,8 @@ impl Listener {
             ListeningSocket::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
-                let address = stream.local_addr();
-                let address = address.map_or_else(|_| String::new(), |address| address.to_string());
+                let local = stream.local_addr();
+                let address = local.map_or_else(|_| String::new(), |address| address.to_string());
                 Ok(Stream::new(Box::new(stream), address))
             }),
             ListeningSocket::Unix(socket) => socket.accept().and_then(|(stream, _)| {
@@ -316,17 +315,11 @@ mod tests {
 
     #[test]
     fn addresses_are_parsed() {
-        let local = Address::parse("127.0.0.1:0").expect("an address");
-        assert!(!local.is_public());
-        assert!(
-            Address::parse("[::]:10809")
-                .expect("an address")
-                .is_public()
-        );
-        assert!(Address::parse("0.0.0.0:1").expect("an address").is_public());
-        let unix = Address::parse("unix:/a b").expect("an address");
-        assert_eq!(unix, Address::Unix("/a b".into()));
-        assert!(!unix.is_public());
+        let is_public = |text| Address::parse(text).expect("an address").is_public();
+        assert!(is_public("[::]:10809") && is_public("0.0.0.0:1"));
+        assert!(!is_public("127.0.0.1:0") && !is_public("unix:/a b"));
+        let unix = Address::Unix("/a b".into());
+        assert_eq!(Address::parse("unix:/a b"), Some(unix));
         for wrong in ["", "unix:", "10809", "127.0.0.1"] {
             assert_eq!(Address::parse(wrong), None, "{wrong}");
         }
@@ -340,11 +333,8 @@ mod tests {
         drop(UnixListener::bind(&path).expect("a socket"));
         let address = Address::Unix(path.clone());
         let listener = Listener::bind(&address).expect("a socket");
-        assert!(
-            listener
-                .uri("a/b c", false)
-                .starts_with("nbd+unix:///a/b%20c?socket=/")
-        );
+        let uri = listener.uri("a/b c", false);
+        assert!(uri.starts_with("nbd+unix:///a/b%20c?socket=/"));
         assert!(listener.uri("", true).starts_with("nbds+unix:///?socket="));
         assert!(listener.uri("", true).ends_with("%20socket"));
         assert!(Listener::bind(&address).is_err());

@@ -200,7 +200,6 @@ impl ExportStatistics {
     }
 }
 
-/// The content of a recorded trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordingSummary {
     pub file: String,
@@ -230,7 +229,6 @@ impl RecordingSummary {
         }
     }
 
-    /// The file and its content as one line of text.
     pub fn line(&self) -> String {
         let mut line = format!("{}: {} requests recorded", self.file, self.requests);
         let left_out = [

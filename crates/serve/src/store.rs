@@ -38,7 +38,6 @@ pub struct Extent {
     pub is_hole: bool,
 }
 
-/// The specification of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreSpec {
     /// `memory`: the data are lost when the server ends.
@@ -137,7 +136,6 @@ impl FileStore {
     }
 }
 
-/// Explains the failure to lock a file.
 fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::other("another program serves or locks it"),
@@ -315,7 +313,6 @@ impl SparseStore {
         }
     }
 
-    /// Makes whole chunks zero.
     fn zero_chunks(&mut self, first: u64, end: u64) -> io::Result<()> {
         let mut removed = self.chunks.split_off(&first);
         self.chunks.append(&mut removed.split_off(&end));
@@ -423,7 +420,6 @@ impl Store for SparseStore {
     }
 }
 
-/// Synchronises a file on request.
 pub struct FileSyncer {
     asked: Option<Sender<usize>>,
     answered: Receiver<(usize, bool)>,

@@ -24,7 +24,6 @@ pub struct Tls {
     pub is_required: bool,
 }
 
-/// Certificates that cannot be used.
 #[derive(Debug)]
 pub enum TlsError {
     Unreadable {
@@ -66,17 +65,17 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
         let path = folder.join(Self::KEY);
-        let key = PrivateKeyDer::from_pem_slice(&read(&path)?);
-        let key = key.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
+        let parsed = PrivateKeyDer::from_pem_slice(&read(&path)?);
+        let key = parsed.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let builder = builder.with_safe_default_protocol_versions();
-        let builder = builder.unwrap_or_else(|error| panic!("ring has these versions: {error}"));
-        let builder = if verifies_clients {
-            builder.with_client_cert_verifier(verifier(folder, provider)?)
+        let versioned = builder.with_safe_default_protocol_versions();
+        let base = versioned.unwrap_or_else(|error| panic!("ring has these versions: {error}"));
+        let authenticated = if verifies_clients {
+            base.with_client_cert_verifier(verifier(folder, provider)?)
         } else {
-            builder.with_no_client_auth()
+            base.with_no_client_auth()
         };
-        let config = builder.with_single_cert(certificates, key);
+        let config = authenticated.with_single_cert(certificates, key);
         let expected = "the key of the certificate next to it";
         let mut config = config.map_err(|error| invalid(&path, error, expected))?;
         // Connections are too rare for resumed sessions to be worth their memory.
@@ -100,8 +99,8 @@ fn verifier(
         let added = roots.add(certificate);
         added.map_err(|error| invalid(&path, error, expected))?;
     }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-    let verifier = verifier.build();
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    let verifier = builder.build();
     verifier.map_err(|error| invalid(&path, error, expected))
 }
 
@@ -207,12 +206,10 @@ impl TlsSession {
         Ok(true)
     }
 
-    /// Returns true if decrypted input is waiting, which poll(2) does not see.
     pub fn has_input(&self) -> bool {
         self.unread > 0
     }
 
-    /// Returns true if encrypted output is waiting for room in the socket.
     pub fn has_output(&self) -> bool {
         self.connection.wants_write()
     }

@@ -36,7 +36,6 @@ enum Message<S> {
     Stop,
 }
 
-/// A handle to a service and its thread.
 pub struct WorkerHandle<S> {
     messages: Sender<Message<S>>,
     waker: Waker,
@@ -104,7 +103,6 @@ impl<S: Session> WorkerHandle<S> {
     }
 }
 
-/// A connection with something to do.
 struct Ready {
     number: usize,
     /// The client has disconnected.
@@ -235,7 +233,6 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Reads the input of a connection and handles it.
     fn receive(&mut self, ready: &Ready) {
         let number = ready.number;
         let is_stopping = self.stopping.is_some();
@@ -276,7 +273,6 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Closes a connection and aborts its requests.
     fn close(&mut self, number: usize) {
         if let Some(connection) = self.connections.try_remove(number) {
             self.service.close(number, connection.session);
@@ -287,8 +283,8 @@ impl<D: Service> Worker<D> {
     fn ping_silent(&mut self) {
         let now = HostInstant::now();
         let is_silent = |connection: &Connection<_>| connection.last_heard + SILENCE <= now;
-        let silent = self.connections.iter();
-        let silent = silent.filter(|(_, connection)| is_silent(connection));
+        let all = self.connections.iter();
+        let silent = all.filter(|(_, connection)| is_silent(connection));
         let numbers: Vec<usize> = silent.map(|(number, _)| number).collect();
         for number in numbers {
             let Some(connection) = self.connections.get_mut(number) else {
@@ -304,7 +300,6 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Closes all connections if the power is off.
     fn close_if_off(&mut self) {
         if self.service.cut_if_due() {
             for number in self.connections.numbers() {

@@ -35,7 +35,7 @@ pub struct TraceRequest {
 }
 
 /// The traced device whose requests a disk serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Origin {
     /// The trace, by its position on the command line, from 0.
     pub trace: u32,

@@ -118,8 +118,7 @@ impl Lines {
     #[cold]
     fn too_long(&self) -> TraceError {
         let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
-        let location = Some(Location::Line(self.line));
-        TraceError::new(ErrorKind::Framing, self.source.name(), location, detail)
+        self.error_at(self.line, ErrorKind::Framing, detail)
     }
 
     /// Handles a blank line: only blank lines may follow it.
@@ -131,15 +130,14 @@ impl Lines {
             if !is_blank(line) {
                 self.pending = Some(line.to_vec());
                 let detail = "found a blank line, expected a row".to_owned();
-                return Err(self.error_at(blank, detail));
+                return Err(self.error_at(blank, ErrorKind::Text, detail));
             }
         }
         Ok(None)
     }
 
-    fn error_at(&self, line: u64, detail: String) -> TraceError {
-        let location = Some(Location::Line(line));
-        TraceError::new(ErrorKind::Text, self.source.name(), location, detail)
+    fn error_at(&self, line: u64, kind: ErrorKind, detail: String) -> TraceError {
+        TraceError::new(kind, self.source.name(), Some(Location::Line(line)), detail)
     }
 }
 
@@ -276,10 +274,8 @@ impl<'a> Row<'a> {
 
     #[cold]
     pub(crate) fn reject_column(&self, what: &str, column: &str, expected: &str) -> TraceError {
-        let detail = format!(
-            "header: found {what} {}, expected {expected}",
-            Quoted(column)
-        );
+        let column = Quoted(column);
+        let detail = format!("header: found {what} {column}, expected {expected}");
         self.error(ErrorKind::Header, detail)
     }
 
@@ -378,11 +374,9 @@ impl Field<'_> {
     ) -> Result<(Lbn, SectorCount), TraceError> {
         let first = self.whole(u64::MAX)?;
         let bytes = length.length()?;
-        touched(first, bytes, metadata).ok_or_else(|| {
-            self.reject(&format!(
-                "a request of at most {MAX_SECTORS} blocks that ends below byte 2^64"
-            ))
-        })
+        let expected =
+            || format!("a request of at most {MAX_SECTORS} blocks that ends below byte 2^64");
+        touched(first, bytes, metadata).ok_or_else(|| self.reject(&expected()))
     }
 
     /// Parses the length of a request in bytes.
@@ -435,13 +429,8 @@ impl Field<'_> {
     #[cold]
     pub(crate) fn reject(&self, expected: &str) -> TraceError {
         let found = String::from_utf8_lossy(self.text);
-        TraceError::value(
-            self.row.name,
-            self.row.location(),
-            self.name,
-            &found,
-            expected,
-        )
+        let location = self.row.location();
+        TraceError::value(self.row.name, location, self.name, &found, expected)
     }
 }
 

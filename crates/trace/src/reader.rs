@@ -225,13 +225,15 @@ impl Iterator for Reader {
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
 /// from its content. The first invalid row ends it. For errors and options see [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
-    open_with(
-        path,
-        &Options {
-            format,
-            ..Options::default()
-        },
-    )
+    open_with(path, &strict(format))
+}
+
+/// Options that skip nothing.
+fn strict(format: Option<&str>) -> Options<'_> {
+    Options {
+        format,
+        ..Options::default()
+    }
 }
 
 /// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. If a
@@ -266,14 +268,7 @@ pub fn read(
     name: &str,
     format: Option<&str>,
 ) -> Result<Reader, TraceError> {
-    read_with(
-        input,
-        name,
-        &Options {
-            format,
-            ..Options::default()
-        },
-    )
+    read_with(input, name, &strict(format))
 }
 
 /// Like [`open_with`], but reads the trace from `input`, with the same errors.
@@ -322,10 +317,8 @@ fn source(path: &Path) -> Result<ByteSource, TraceError> {
 
 fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {
     let name = source.name();
-    let forced = options
-        .format
-        .map(|forced| find(forced, name))
-        .transpose()?;
+    let found = options.format.map(|forced| find(forced, name));
+    let forced = found.transpose()?;
     if source.is_blank() {
         return Err(TraceError::empty(name));
     }

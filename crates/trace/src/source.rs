@@ -274,49 +274,37 @@ pub(crate) enum Line {
 /// A stream of bytes.
 type Bytes = Box<dyn Read + Send>;
 
-struct Compression {
-    /// The first bytes of its files.
-    magic: &'static [u8],
-    /// Decompresses a file, including one with several members.
-    open: fn(Compressed) -> io::Result<Bytes>,
-}
-
-/// The input of a decompressor.
-type Compressed = Box<dyn BufRead + Send>;
+/// The first bytes of a kind of compressed files, and what decompresses one, including one with
+/// several members.
+type Compression = (
+    &'static [u8],
+    fn(Box<dyn BufRead + Send>) -> io::Result<Bytes>,
+);
 
 /// RFC 1952, section 2.3.1 (deflate, the only method); RFC 8878, section 3.1.1; The .xz
 /// File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
 const KNOWN: [Compression; 4] = [
-    Compression {
-        magic: b"\x1f\x8b\x08",
-        open: |input| Ok(Box::new(MultiGzDecoder::new(input))),
-    },
-    Compression {
-        magic: b"\x28\xb5\x2f\xfd",
-        open: |input| Ok(Box::new(Frames::new(input))),
-    },
-    Compression {
-        magic: b"\xfd7zXZ\x00",
-        open: |input| Ok(Box::new(XzReader::new(input, true))),
-    },
-    Compression {
-        magic: b"BZh",
-        open: |input| Ok(Box::new(MultiBzDecoder::new(input))),
-    },
+    (b"\x1f\x8b\x08", |input| {
+        Ok(Box::new(MultiGzDecoder::new(input)))
+    }),
+    (b"\x28\xb5\x2f\xfd", |input| {
+        Ok(Box::new(Frames::new(input)))
+    }),
+    (b"\xfd7zXZ\x00", |input| {
+        Ok(Box::new(XzReader::new(input, true)))
+    }),
+    (b"BZh", |input| Ok(Box::new(MultiBzDecoder::new(input)))),
 ];
 
 /// Returns true if a file with the first bytes `head` is compressed.
 fn is_compressed(head: &[u8]) -> bool {
-    KNOWN.iter().any(|known| head.starts_with(known.magic))
+    KNOWN.iter().any(|(magic, _)| head.starts_with(magic))
 }
 
 /// Returns the content of `input`, decompressed if the magic of a compression begins its `head`.
 fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
-    match KNOWN.iter().find(|known| head.starts_with(known.magic)) {
-        Some(known) => {
-            let buffered = io::BufReader::with_capacity(chunk, input);
-            (known.open)(Box::new(buffered))
-        }
+    match KNOWN.iter().find(|(magic, _)| head.starts_with(magic)) {
+        Some((_, open)) => open(Box::new(io::BufReader::with_capacity(chunk, input))),
         None => Ok(input),
     }
 }
@@ -385,9 +373,8 @@ impl<R: BufRead> Frames<R> {
         } else {
             return Ok(());
         };
-        Err(damaged(&format!(
-            "the content of a frame does not match its {wrong}"
-        )))
+        let what = format!("the content of a frame does not match its {wrong}");
+        Err(damaged(&what))
     }
 }
 
@@ -416,10 +403,8 @@ fn damaged(what: &str) -> io::Error {
 }
 
 fn ends_early() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::UnexpectedEof,
-        "zstd: the file ends in a frame",
-    )
+    let what = "zstd: the file ends in a frame";
+    io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
 /// Returns the underlying error of the input or, without one, an error about the data.

@@ -30,7 +30,6 @@ pub struct CommandTimes {
 }
 
 impl CommandTimes {
-    /// Returns the service time.
     pub fn service(&self) -> Span {
         self.ended - self.sent
     }
@@ -39,7 +38,6 @@ impl CommandTimes {
 /// The cost of measurements so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Number of commands sent.
     pub commands: u64,
     /// Those among them that were repeated because the drive was busy or had an event to report.
     pub repeated: u64,
@@ -57,7 +55,6 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// Upper bounds of the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub commands: u64,
@@ -88,7 +85,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the identity of the drive.
     pub fn read(disk: &mut Disk<'_>) -> Result<Self, Error> {
         let inquiry = unless_refused(disk.inquiry())?;
         let text = |field: Option<&[u8]>| field.map_or_else(String::new, ascii_text);
@@ -185,7 +181,6 @@ impl<'a> Disk<'a> {
         self.sector_size
     }
 
-    /// The cost of all commands so far.
     pub fn cost(&self) -> Cost {
         Cost {
             commands: self.commands,
@@ -201,7 +196,6 @@ impl<'a> Disk<'a> {
         self.limits.is_some_and(is_over)
     }
 
-    /// Leaves the drive idle for `span`.
     pub fn rest(&mut self, span: Span) {
         self.transport.rest(span);
     }
@@ -236,7 +230,6 @@ impl<'a> Disk<'a> {
         self.execute(&Command::Seek { size, at: at.0 }, Data::None)
     }
 
-    /// Returns the data of blocks.
     pub(crate) fn read_data(&mut self, at: Lbn, sectors: u16) -> Result<&[u8], Error> {
         self.read(at, sectors)?;
         Ok(&self.buffer)
@@ -347,7 +340,6 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Reads the standard inquiry data (INQUIRY).
     pub fn inquiry(&mut self) -> Result<Inquiry, Error> {
         let mut data = [0; Inquiry::LENGTH];
         let command = Command::Inquiry {

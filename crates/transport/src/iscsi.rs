@@ -80,7 +80,6 @@ pub struct Session {
     clock: HostClock,
 }
 
-/// The command that is being executed.
 struct Task<'a> {
     tag: Tag,
     data: Data<'a>,
@@ -111,7 +110,6 @@ fn open(
     })
 }
 
-/// Returns the names of the targets of a host.
 pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<Vec<String>, Error> {
     let mut session = open(address, Purpose::Discovery, credentials)?;
     let deadline = HostInstant::now() + DISCOVERY_TIMEOUT;
@@ -168,7 +166,6 @@ impl Session {
         Ok(())
     }
 
-    /// Sends a command and waits for its completion.
     fn run(&mut self, block: &[u8], data: Data<'_>, sent: Instant) -> Result<Reply, Error> {
         let mut sixteen = [0; 16];
         let room = sixteen.get_mut(..block.len());
@@ -242,7 +239,6 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the data that the target requests.
     fn data_out(&mut self, task: &Task<'_>, wanted: &ReadyToTransfer) -> Result<(), Error> {
         let Data::Out(all) = task.data else {
             let reason = "it requests data of a command that has none";

@@ -31,7 +31,6 @@ const MAX_ANSWERS: usize = 64;
 /// Maximum of the minimum block size (section "Block size constraints"), in bytes.
 const MAX_SECTOR: u64 = 1 << 16;
 
-/// An export of an NBD server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NbdSource {
     server: Server,

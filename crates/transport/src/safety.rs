@@ -105,7 +105,6 @@ pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
     }
 }
 
-/// Returns the timeout of a command that transfers this many bytes.
 pub fn timeout(block: &[u8], bytes: usize) -> Duration {
     match Command::parse(block) {
         Ok(Command::FormatUnit { .. } | Command::WriteSame { .. }) => WHOLE_DISK,
@@ -120,7 +119,6 @@ pub fn timeout(block: &[u8], bytes: usize) -> Duration {
     }
 }
 
-/// Returns the name of a command in the standard.
 pub fn command_name(block: &[u8]) -> String {
     match (Command::parse(block), block.first()) {
         (Ok(command), _) => command.operation().name.to_owned(),

@@ -28,7 +28,6 @@ pub enum Error {
     InUse { path: PathBuf, by: String },
     /// The drive is not empty.
     Content { path: PathBuf, what: &'static str },
-    /// A command did not succeed.
     Command {
         path: PathBuf,
         source: crate::transport::Error,

@@ -74,14 +74,12 @@ impl Data<'_> {
     }
 }
 
-/// The completion of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The status byte (SAM-5); 0 is GOOD.
     pub status: u8,
     /// Sense data; empty unless the status is CHECK CONDITION.
     pub sense: Vec<u8>,
-    /// Number of bytes transferred.
     pub transferred: usize,
     pub sent: Instant,
     pub ended: Instant,

@@ -146,9 +146,9 @@ impl<'a> TransportId<'a> {
             return (data.len() >= 24).then_some((Self::Sas(address), 24));
         }
         let end = 4 + number(&header[2..]) as usize;
-        let text = data.get(4..end)?;
-        let text = text.split(|byte| *byte == 0).next()?;
-        let text = core::str::from_utf8(text).ok()?;
+        let field = data.get(4..end)?;
+        let name = field.split(|byte| *byte == 0).next()?;
+        let text = core::str::from_utf8(name).ok()?;
         match header[0] {
             0x05 => Some((Self::Iscsi(text), end)),
             0x45 => {

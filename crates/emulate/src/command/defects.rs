@@ -98,8 +98,8 @@ fn defect_addresses(
     let mut list = Vec::new();
     for unit in defective_units(layout, spec, which) {
         let at = layout.address(unit);
-        let block = layout.numbered(unit).filter(|_| is_block);
-        let block = block.map(|Lbn(block)| block);
+        let numbered = layout.numbered(unit).filter(|_| is_block);
+        let block = numbered.map(|Lbn(block)| block);
         let address = diagnostic::address(layout, context.state.block, at, block, format);
         let is_track = !is_block && spec.geometry.sparing == Sparing::TracksPerZone;
         list.extend(address.map(|address| {

@@ -85,8 +85,8 @@ fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sens
         };
     }
     let at = context.in_range(at, 1, 2)?;
-    let layout = context.device.layout();
-    let layout = layout.filter(|_| context.state.realism.places != Places::Hidden);
+    let device_layout = context.device.layout();
+    let layout = device_layout.filter(|_| context.state.realism.places != Places::Hidden);
     Ok(layout.map_or(last, |layout| layout.cylinder_end(Lbn(at.0)).0 - 1))
 }
 

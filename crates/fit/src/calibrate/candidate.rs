@@ -17,7 +17,6 @@ pub struct Candidate {
     pub layout: Arc<Layout>,
     /// Seek times of reads, and of writes unless they have their own.
     pub read_seek: Curve,
-    /// Seek times of writes, if they differ.
     pub write_seek: Option<Curve>,
 }
 
@@ -132,7 +131,6 @@ impl Candidate {
         self.write_seek = Some(Curve::new(&mechanics, Op::Write, cylinders));
     }
 
-    /// The specification with all corrections.
     pub fn build(&self) -> Spec {
         let mut spec = self.spec.clone();
         let mechanics = &mut spec.mechanics;
@@ -161,10 +159,8 @@ impl Candidate {
         let has = |&i: &usize| PARAMETERS[i].get(&self.spec).is_some();
         let parameters = (0..PARAMETERS.len()).filter(has).map(Coordinate::Parameter);
         let reads = (0..self.read_seek.knots.len()).map(Coordinate::ReadSeek);
-        let writes = self
-            .write_seek
-            .iter()
-            .flat_map(|curve| 0..curve.knots.len());
+        let curve = self.write_seek.iter();
+        let writes = curve.flat_map(|curve| 0..curve.knots.len());
         let seeks = reads.chain(writes.map(Coordinate::WriteSeek));
         parameters.chain(seeks).collect()
     }
@@ -176,10 +172,8 @@ impl Candidate {
         let all = self.coordinates();
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
         for group in TOGETHER {
-            let group = group
-                .iter()
-                .map(|&(key, times)| Some((parameter(key)?, times)));
-            directions.extend(group.collect::<Option<Direction>>());
+            let step = |&(key, times): &(&str, f64)| Some((parameter(key)?, times));
+            directions.extend(group.iter().map(step).collect::<Option<Direction>>());
         }
         if let Some(inward) = parameter("mechanics.inward_seek") {
             let mut first = vec![(inward, 1.0), (Coordinate::ReadSeek(0), -1.0)];
@@ -203,11 +197,8 @@ impl Candidate {
             }
             // Overheads that are in the seek curve.
             let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
-            moved.extend(
-                overheads
-                    .iter()
-                    .filter_map(|key| Some((parameter(key)?, 1.0))),
-            );
+            let keys = overheads.iter();
+            moved.extend(keys.filter_map(|key| Some((parameter(key)?, 1.0))));
             directions.extend([seeks, moved]);
         }
         directions
@@ -299,11 +290,9 @@ pub struct Curve {
     given: Vec<Span>,
     /// Distances of the knots, ascending.
     pub knots: Vec<u32>,
-    /// The corrections at the knots, in milliseconds.
     pub added_ms: Vec<f64>,
 }
 
-/// The number of knots per factor of two in distance.
 const KNOTS_AN_OCTAVE: f64 = 2.0;
 
 impl Curve {
@@ -329,7 +318,6 @@ impl Curve {
         }
     }
 
-    /// The correction at distance `d`, in milliseconds.
     fn added(&self, d: u32) -> f64 {
         let above = self.knots.partition_point(|&k| k < d);
         match (self.knots.get(above), above.checked_sub(1)) {
@@ -343,12 +331,10 @@ impl Curve {
         }
     }
 
-    /// The corrected time over distance `d`.
     fn time(&self, d: u32) -> Span {
         (self.given[d as usize] + Span::from_ms(self.added(d))).or_zero()
     }
 
-    /// The shortest of the corrected times.
     pub fn shortest(&self) -> Span {
         let times = (1..self.given.len() as u32).map(|d| self.time(d));
         times.min().unwrap_or(Span::ZERO)
@@ -430,7 +416,6 @@ pub static VARIED: LazyLock<Vec<&'static Key>> = LazyLock::new(|| {
     keys
 });
 
-/// The numbers among them.
 pub static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     let number = |key: &&'static Key| match key.vary {
         Variation::Number { prior_ms } => Some(Parameter { key, prior_ms }),
@@ -457,7 +442,6 @@ pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
     changed.collect()
 }
 
-/// The coordinate of the key with this path, if it is fitted.
 pub fn parameter(path: &str) -> Option<Coordinate> {
     let at = PARAMETERS.iter().position(|p| p.key.path == path);
     at.map(Coordinate::Parameter)

@@ -41,7 +41,6 @@ const WORTH_KEEPING: f64 = 2.0;
 /// The smallest deviation reported: the likelihood has steps where a sector is just caught.
 const MIN_MS: f64 = 0.001;
 
-/// The numbers that a trace determines, and those that it does not.
 pub struct Certainty {
     pub fitted: Vec<Fitted>,
     pub covariance: Covariance,
@@ -178,7 +177,7 @@ pub struct Pair {
 const TOGETHER: f64 = 0.9;
 
 impl Covariance {
-    /// The standard deviation of number `i` with all others free, in milliseconds.
+    /// The standard deviation of number `i` with all others free.
     pub fn sd_ms(&self, i: usize) -> f64 {
         self.ms2[i][i].sqrt()
     }

@@ -52,9 +52,8 @@ impl Trace {
             let request = &row.step.request;
             let distance = layout.extent(request.start).cylinder.0.abs_diff(arm);
             arm = layout.extent(Lbn(request.end().0 - 1)).cylinder.0;
-            let octave = distance
-                .checked_ilog2()
-                .map_or(0, |octave| 1 + octave as usize);
+            let power = distance.checked_ilog2();
+            let octave = power.map_or(0, |power| 1 + power as usize);
             2 * octave + usize::from(!request.op.is_read())
         });
         let classes = kinds.zip(Relation::of_rows(&rows, layout)).collect();
@@ -98,7 +97,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Measured minus predicted response, in milliseconds.
+    /// Measured minus predicted response.
     pub fn error_ms(&self) -> f64 {
         (self.response - self.predicted.response()).as_ms()
     }
@@ -150,7 +149,6 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The scatter assumed before anything is known.
     pub const UNKNOWN: Self = Self {
         buffer_ms: 0.15,
         media_ms: 0.15,
@@ -209,7 +207,6 @@ impl Noise {
         }
     }
 
-    /// Returns the density of a media access at an unknown angle.
     fn at_any_angle(&self, completion: &Completion, row: &Row, period_ms: f64) -> f64 {
         let arm_ms = self.arm_ms[row.kind];
         let error_ms = (row.response - completion.response()).as_ms();
@@ -343,9 +340,8 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     let cylinders = spec.geometry.cylinders;
     let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
     // Without a curve of their own, writes would use the curve of reads.
-    let none = reads
-        .as_ref()
-        .map(|_| SeekCurve::Table(vec![(1, Span::ZERO)]));
+    let still = |_: &SeekCurve| SeekCurve::Table(vec![(1, Span::ZERO)]);
+    let none = reads.as_ref().map(still);
     spec.mechanics.write_seek_scatter = writes.or(none);
     spec.mechanics.seek_scatter = reads;
 }

@@ -31,7 +31,6 @@ pub struct Objective<'a> {
     pub given: &'a Spec,
     continuity: Continuity,
     pub noise: Noise,
-    /// The number of candidates evaluated.
     pub evaluations: Cell<u64>,
 }
 
@@ -146,7 +145,6 @@ impl<'a> Objective<'a> {
         set_random_behaviour(spec, &self.noise, &rows, period_ms);
     }
 
-    /// All rows, and the period of the platter in milliseconds.
     fn all_rows(&self, candidate: &Candidate) -> (Vec<Row>, f64) {
         let spec = candidate.build();
         let mut rows = Vec::new();
@@ -163,7 +161,6 @@ pub struct Class {
     /// The outcome in the buffer of the fitted drive.
     pub outcome: Outcome,
     pub count: u64,
-    /// The number that the drive explains.
     pub explained: u64,
 }
 
@@ -193,7 +190,6 @@ pub fn standing_out(mut classes: Vec<Class>) -> Vec<Class> {
     classes
 }
 
-/// The share of all requests that are explained.
 pub fn explained_fraction(classes: &[Class]) -> f64 {
     let sum = |of: fn(&Class) -> u64| classes.iter().map(of).sum::<u64>() as f64;
     sum(|class| class.explained) / sum(|class| class.count)
@@ -249,7 +245,6 @@ impl Means {
     }
 }
 
-/// The variance of one row's error, in squared milliseconds.
 fn variance_ms2(continuity: Continuity, period_ms: f64) -> f64 {
     let share = match continuity {
         Continuity::Unbroken => SLIPPING,

@@ -21,7 +21,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Learns the noise from the candidate and scores it again.
     pub fn learn_noise(&mut self) {
         self.objective.learn_noise(&self.candidate);
         self.score = self.objective.of(&self.candidate);
@@ -120,9 +119,8 @@ impl<'a> Search<'a> {
     /// The score of a behaviour, and its candidate, after a refit of the times that depend on it.
     fn refitted(&self, behaviour: &Behaviour) -> (f64, Candidate) {
         let mut tried = Search::new(self.objective.again(), behaviour.apply(&self.candidate));
-        let numbers = PARAMETERS
-            .iter()
-            .take_while(|number| number.key.rank <= LAST_RANK);
+        let all = PARAMETERS.iter();
+        let numbers = all.take_while(|number| number.key.rank <= LAST_RANK);
         let alone = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
         let directions: Vec<Direction> = numbers.enumerate().map(alone).collect();
         tried.sweep(&directions, 0.7, 1, 5);

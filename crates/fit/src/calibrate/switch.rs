@@ -197,11 +197,8 @@ fn reading(spec: &Spec, add: &mut Add<'_>) {
                     read_ahead.set(s, Value::Word(ahead));
                 }
                 let b = &mut s.buffer;
-                b.delivered = if kept {
-                    DeliveredBlocks::Kept
-                } else {
-                    DeliveredBlocks::Dropped
-                };
+                use DeliveredBlocks::{Dropped, Kept};
+                b.delivered = if kept { Kept } else { Dropped };
                 b.read_ahead_on_hit = on_hit;
                 b.arriving_hits = arriving;
                 b.partial_hits_at_once = at_once;

@@ -26,7 +26,6 @@ pub struct Followed {
     /// The prediction of the trivial predictor: the mean of the earlier requests of this
     /// type and size; if there were none, of this type; if there were none of those either, zero.
     pub trivial: Span,
-    /// The response of the real drive.
     pub measured: Span,
     /// True if the platter's angle was known.
     pub locked: bool,
@@ -119,7 +118,6 @@ impl Locked {
     }
 }
 
-/// Errors up to this are small.
 const SMALL: Span = Span::from_ns(250_000);
 
 /// The phase concentration from which a trace's clock counts as unbroken. Random angles have one
@@ -136,7 +134,6 @@ pub enum Served {
     Miss,
 }
 
-/// The accuracy of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
     /// The fraction of requests whose error is less than half a revolution (of the nominal period).
@@ -154,7 +151,6 @@ pub struct Accuracy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     pub count: u64,
-    /// The model that follows the drive.
     pub model: Accuracy,
     /// The mean response of earlier requests of the same type and size ([`Followed::trivial`]).
     pub trivial: Accuracy,
@@ -189,9 +185,8 @@ impl Served {
 
 impl Accuracy {
     fn of(rows: &[Followed], error: fn(&Followed) -> Span, period_ns: f64) -> Self {
-        let sizes = rows
-            .iter()
-            .map(|row| Span::from_ns(error(row).as_ns().abs()));
+        let size = |row: &Followed| Span::from_ns(error(row).as_ns().abs());
+        let sizes = rows.iter().map(size);
         let small = sizes.clone().filter(|&size| size <= SMALL).count();
         let same = sizes.filter(|size| 2.0 * (size.as_ns() as f64) < period_ns);
         let same = SortedSpans::from_iter(same);
@@ -265,9 +260,8 @@ impl LockedFigures {
 }
 
 fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
-    let on_media = rows
-        .iter()
-        .filter(|row| Core::reveals_angle(&row.predicted));
+    let shows_angle = |row: &&Followed| Core::reveals_angle(&row.predicted);
+    let on_media = rows.iter().filter(shows_angle);
     let (mut count, mut cosines, mut sines) = (0u64, 0.0, 0.0);
     for row in on_media {
         let (sine, cosine) = (TAU * row.error().as_ns() as f64 / period_ns).sin_cos();

@@ -24,7 +24,6 @@ pub const ANGLES: u64 = 16;
 /// Seeds of the replays with lengthened pauses, one per replay.
 pub const PHASE_SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// One row of a measured trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The request, and the pause after its completion.
@@ -33,7 +32,6 @@ pub struct Measured {
     pub response: Span,
 }
 
-/// One of a validation's replays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The platter starts at this angle; the seed is that of what the drive does at random.
@@ -382,19 +380,19 @@ mod tests {
     #[test]
     fn relations_turn_at_tracks_and_cylinders_and_at_the_limit() {
         let layout = layout();
-        let relation = |start| Relation::between(&layout, Lbn(100_005), Lbn(start));
         // Block 100,004 is on the first track of cylinder 5,000, which has blocks 100,000 to
         // 100,019.
-        assert_eq!(relation(100_005), Relation::Sequential);
-        assert_eq!(relation(100_000), Relation::SameTrack);
-        assert_eq!(relation(100_009), Relation::SameTrack);
-        assert_eq!(relation(100_010), Relation::SameCylinder);
-        assert_eq!(relation(100_019), Relation::SameCylinder);
-        assert_eq!(relation(100_020), Relation::Near);
-        assert_eq!(relation(99_999), Relation::Near);
-        assert_eq!(relation(130_005), Relation::Near);
-        assert_eq!(relation(70_005), Relation::Near);
-        assert_eq!(relation(130_006), Relation::Far);
-        assert_eq!(relation(70_004), Relation::Far);
+        for (starts, expected) in [
+            (&[100_005][..], Relation::Sequential),
+            (&[100_000, 100_009], Relation::SameTrack),
+            (&[100_010, 100_019], Relation::SameCylinder),
+            (&[100_020, 99_999, 130_005, 70_005], Relation::Near),
+            (&[130_006, 70_004], Relation::Far),
+        ] {
+            for &start in starts {
+                let relation = Relation::between(&layout, Lbn(100_005), Lbn(start));
+                assert_eq!(relation, expected, "{start}");
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The HTML page on an extraction, with the tables and charts of worthington96.
 
+use std::collections::BTreeSet;
+
 use diskarm_core::spec::{Key, Spec, Value};
 use diskarm_core::units::Span;
 use diskarm_extract::Estimate;
@@ -75,14 +77,9 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     let class = &format!("summary{warning}");
     let source = format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive);
     let counts = [paragraph("count", made), paragraph("cells", summary)];
-    Html::element(
-        "header",
-        [
-            Html::element("h1", title(extracted)),
-            paragraph("source", source),
-            Html::with("div", &[("class", class)], counts),
-        ],
-    )
+    let heading = Html::element("h1", title(extracted));
+    let results = Html::with("div", &[("class", class)], counts);
+    Html::element("header", [heading, paragraph("source", source), results])
 }
 
 /// Returns a table whose headings are separated by ` | `; those with `<` are of text columns. The
@@ -99,13 +96,11 @@ fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     });
     let head = Html::element("tr", head.collect::<Html>());
     let body = rows.into_iter().map(|row| {
-        let cells = row
-            .into_iter()
-            .enumerate()
-            .map(|(column, cell)| match column {
-                0 => Html::with("th", &[("scope", "row")], cell),
-                _ => Html::with("td", &[("class", class(column))], cell),
-            });
+        let numbered = row.into_iter().enumerate();
+        let cells = numbered.map(|(column, cell)| match column {
+            0 => Html::with("th", &[("scope", "row")], cell),
+            _ => Html::with("td", &[("class", class(column))], cell),
+        });
         Html::element("tr", cells.collect::<Html>())
     });
     let inside = [
@@ -124,13 +119,9 @@ fn basics(checkpoint: &Checkpoint) -> Html {
     let findings = &checkpoint.findings;
     let identity = &checkpoint.identity;
     let bytes = identity.sectors.0 as f64 * identity.sector_size.0 as f64;
-    let mut rows = vec![
-        (
-            "Capacity",
-            format!("{:.2} GB in {} blocks", bytes / 1e9, identity.sectors.0),
-        ),
-        ("Block", format!("{} bytes", identity.sector_size.0)),
-    ];
+    let capacity = format!("{:.2} GB in {} blocks", bytes / 1e9, identity.sectors.0);
+    let block = format!("{} bytes", identity.sector_size.0);
+    let mut rows = vec![("Capacity", capacity), ("Block", block)];
     if let Some(rotation) = &findings.rotation {
         let (ns, uncertainty_ns) = (rotation.period_ns, rotation.uncertainty_ns);
         let (rpm, ms) = (60e9 / ns, ns / 1e6);
@@ -144,10 +135,8 @@ fn basics(checkpoint: &Checkpoint) -> Html {
         rows.push(("Surfaces", geometry.surfaces.to_string()));
         rows.push(("Cylinders", geometry.cylinders.to_string()));
         rows.push(("Zones", geometry.zones.len().to_string()));
-        rows.push((
-            "Sectors of a track",
-            format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0)),
-        ));
+        let range = format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0));
+        rows.push(("Sectors of a track", range));
         rows.push(("Layout found by", chosen.method.to_string()));
         for (method, why) in &chosen.refused {
             rows.push(("", format!("not by {method}: {why}")));
@@ -361,10 +350,8 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
             measurement.summary.into(),
         ]
     });
-    table(
-        "<Measurement | Commands | Time, s | <Outcome | <Measures",
-        rows,
-    )
+    let heads = "<Measurement | Commands | Time, s | <Outcome | <Measures";
+    table(heads, rows)
 }
 
 /// Maximum distance in the chart of short seeks, in cylinders.
@@ -381,13 +368,9 @@ pub fn seeks(findings: &Findings) -> Html {
     let points = lines.iter().flat_map(|line| &line.points);
     let longest = points.map(|point| point.0).max();
     let chart = |title: &str, max: u32| {
-        let series = lines.iter().map(|line| line.up_to(max));
-        figure_of(
-            title,
-            ["Distance, cylinders", "Seek time, ms"],
-            "",
-            series.collect(),
-        )
+        let series = lines.iter().map(|line| line.up_to(max)).collect();
+        let axes = ["Distance, cylinders", "Seek time, ms"].map(Axis::linear);
+        Figure::new(title, "", axes, series)
     };
     let about = "MTBRC is measured by pairs of requests, of which the second just catches its \
                  sector; its maximum is the 95th percentile. SEEK is measured by that command; its \
@@ -395,23 +378,18 @@ pub fn seeks(findings: &Findings) -> Html {
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
     let mut inside = vec![Html::element("p", about), curve];
     if longest > Some(SHORT) {
-        inside.push(draw(
-            "short-seeks",
-            &chart("Short seeks", SHORT),
-            Html::default(),
-        ));
+        let short = chart("Short seeks", SHORT);
+        inside.push(draw("short-seeks", &short, Html::default()));
     }
     if let Some(curves) = &findings.seek_commands {
         let processing = ms(curves.processing.value);
         let (discarded, all) = curves.discarded;
-        inside.push(Html::element(
-            "p",
-            format!(
-                "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
-                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off \
-                 their median."
-            ),
-        ));
+        let about = format!(
+            "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
+             {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
+             median."
+        );
+        inside.push(Html::element("p", about));
     }
     inside.into_iter().collect()
 }
@@ -437,17 +415,6 @@ impl Line {
     }
 }
 
-fn figure_of(title: &str, [x, y]: [&str; 2], note: &str, series: Vec<Series>) -> Figure {
-    Figure {
-        title: title.to_owned(),
-        note: note.to_owned(),
-        x: Axis::linear(x),
-        y: Axis::linear(y),
-        lines: String::new(),
-        series,
-    }
-}
-
 fn lines(findings: &Findings) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |label: &'static str, points: Vec<(u32, Span, Option<Span>)>| {
@@ -460,11 +427,8 @@ fn lines(findings: &Findings) -> Vec<Line> {
     };
     let mean = |distance, mean: Estimate| (distance, mean.value, Some(mean.uncertainty));
     let means = |seeks: &Seeks| {
-        seeks
-            .points
-            .iter()
-            .map(|p| mean(p.distance, p.mean))
-            .collect()
+        let points = seeks.points.iter();
+        points.map(|p| mean(p.distance, p.mean)).collect()
     };
     if let Some(seeks) = &findings.seeks {
         let maxima = seeks.points.iter().map(|p| (p.distance, p.maximum, None));
@@ -477,22 +441,16 @@ fn lines(findings: &Findings) -> Vec<Line> {
     if let Some(curves) = &findings.seek_commands {
         let points = curves.points.iter();
         let maxima = points.clone().map(|p| (p.distance, p.maximum, None));
-        add(
-            "SEEK: mean",
-            points.map(|p| mean(p.distance, p.mean)).collect(),
-        );
+        let means = points.map(|p| mean(p.distance, p.mean));
+        add("SEEK: mean", means.collect());
         add("SEEK: maximum", maxima.collect());
     }
     lines
 }
 
 fn numbers(lines: &[Line]) -> Html {
-    let mut distances: Vec<u32> = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(|point| point.0))
-        .collect();
-    distances.sort_unstable();
-    distances.dedup();
+    let points = lines.iter().flat_map(|line| &line.points);
+    let distances: BTreeSet<u32> = points.map(|point| point.0).collect();
     let rows = distances.into_iter().map(|distance| {
         let cell = |line: &Line| {
             let point = line.points.iter().find(|point| point.0 == distance);
@@ -567,10 +525,8 @@ fn scatter(between: &MtbrcFinding) -> Figure {
             ..Series::default()
         }
     };
-    let axes = [
-        "Distance between the first sectors of X and Y, ms",
-        "Time between the ends of X and Y, ms",
-    ];
+    let x = Axis::linear("Distance between the first sectors of X and Y, ms");
+    let y = Axis::linear("Time between the ends of X and Y, ms");
     let series = vec![
         line("50th percentile", half),
         line("95th percentile", max),
@@ -578,7 +534,7 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         dots("missed: a revolution later", false),
     ];
     let note = "mean of three zones; each pair narrows the threshold down";
-    figure_of(&format!("Pairs of {}", between.name), axes, note, series)
+    Figure::new(&format!("Pairs of {}", between.name), note, [x, y], series)
 }
 
 #[cfg(test)]

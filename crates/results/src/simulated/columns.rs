@@ -230,11 +230,8 @@ impl PartMetrics {
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
         let parts = first.iter().enumerate().map(|(number, part)| {
-            let alike: Vec<_> = runs
-                .iter()
-                .filter_map(|run| run.parts.get(number))
-                .collect();
-            Self::new(part, role(part, first), &alike)
+            let alike = runs.iter().filter_map(|run| run.parts.get(number));
+            Self::new(part, role(part, first), &alike.collect::<Vec<_>>())
         });
         parts.collect()
     }
@@ -349,13 +346,9 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  rebuild took", figure("rebuild_s"), 3, unit);
     let unit = "s if all of it were under this load";
     line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
+    let block = figure("rebuild_stopped_at_block");
     let unit = "is the block that could not be read";
-    line(
-        "  rebuild stopped at",
-        figure("rebuild_stopped_at_block"),
-        0,
-        unit,
-    );
+    line("  rebuild stopped at", block, 0, unit);
     let Some(lost) = some("lost_blocks") else {
         return;
     };

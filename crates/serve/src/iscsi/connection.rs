@@ -218,11 +218,9 @@ impl worker::Session for Connection {
 pub enum Reply {
     /// A message with its data; its serial numbers are set when it is sent.
     Message(Box<Message>, Vec<u8>),
-    /// The response of a command.
     End(Box<End>),
 }
 
-/// The serial numbers of messages.
 #[derive(Clone, Copy)]
 pub struct SerialNumbers {
     pub status: Serial,
@@ -267,7 +265,6 @@ pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
 /// Maximum data of a message, in bytes, even if the initiator takes more.
 pub const MAX_SEGMENT: usize = 128 << 10;
 
-/// Writes replies to the output of a connection.
 pub struct ReplyWriter<'a> {
     pub output: &'a mut ByteQueue,
     pub parameters: &'a Parameters,

@@ -76,7 +76,6 @@ impl Digests {
         Message::LENGTH + padded(data) + digests * Digest::LENGTH
     }
 
-    /// Appends a message to `output`.
     pub fn append(self, message: &Message, data: &[u8], output: &mut Vec<u8>) {
         let before = output.len();
         output.resize(before + self.length(data.len()), 0);

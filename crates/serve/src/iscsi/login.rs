@@ -58,6 +58,7 @@ pub struct Login {
 }
 
 /// The answer to a login request.
+#[derive(Default)]
 struct Reply {
     transit: bool,
     next: u8,
@@ -92,7 +93,6 @@ impl Login {
         }
     }
 
-    /// Answers a login request.
     fn answer(
         &mut self,
         frame: &Frame<'_>,
@@ -117,10 +117,8 @@ impl Login {
             }
             Err(result) => {
                 let reply = Reply {
-                    transit: false,
-                    next: 0,
                     tsih: request.tsih,
-                    text: Vec::new(),
+                    ..Reply::default()
                 };
                 self.send(&request, result, &reply);
                 HandshakeStep::Close
@@ -157,10 +155,9 @@ impl Login {
         }
         self.text.extend_from_slice(data);
         let mut reply = Reply {
-            transit: false,
             next: request.next,
             tsih: request.tsih,
-            text: Vec::new(),
+            ..Reply::default()
         };
         if request.continues {
             if request.transit {
@@ -251,8 +248,8 @@ impl Login {
         self.check(current, exports, is_full)?;
         if current == stage::SECURITY {
             let accounts = self.settings.accounts.as_ref();
-            let answer = self.security.advance(&security_keys, accounts)?;
-            let answer = answer.into_iter();
+            let keys = self.security.advance(&security_keys, accounts)?;
+            let answer = keys.into_iter();
             answers.extend(answer.map(|(key, value)| (key.to_owned(), value)));
         }
         if !self.has_sent_group && !self.is_discovery {
@@ -298,7 +295,6 @@ impl Login {
         Ok(())
     }
 
-    /// Index of the requested export.
     fn export(&self, exports: &[Facts]) -> Option<usize> {
         let mut names = exports.iter().map(|facts| target_name(&facts.name));
         names.position(|name| Some(name) == self.target)
@@ -331,9 +327,8 @@ impl Login {
     fn finish(&mut self, request: &LoginRequest, exports: &[Facts]) -> HandshakeStep<Connection> {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
-            let parameters = self.parameters;
             self.discovery = Some(DiscoverySession {
-                parameters,
+                parameters: self.parameters,
                 status: self.status,
                 expected: request.command,
                 rest: Vec::new(),

@@ -24,7 +24,6 @@ pub struct SessionName {
     pub target: String,
 }
 
-/// The sessions of all targets.
 #[derive(Clone, Default)]
 pub struct Register(Arc<Mutex<Sessions>>);
 
@@ -91,8 +90,8 @@ impl Register {
     ) -> Result<(Member, Parameters), u16> {
         let mut sessions = self.sessions();
         let mut all = sessions.all.iter_mut();
-        let known = all.find(|known| known.tsih == tsih && known.name == name);
-        let known = known.ok_or(login_status::NO_SESSION)?;
+        let found = all.find(|known| known.tsih == tsih && known.name == name);
+        let known = found.ok_or(login_status::NO_SESSION)?;
         let connections = known.connections.iter();
         let others = connections.filter(|other| **other != connection);
         if others.count() >= known.parameters.max_connections.into() {

@@ -130,7 +130,6 @@ pub enum Security {
 /// Length of the target's challenge, in bytes.
 const CHALLENGE: usize = 24;
 
-/// The security keys of a request.
 #[derive(Debug, Default)]
 pub struct SecurityKeys<'a> {
     methods: Option<&'a str>,
@@ -292,28 +291,19 @@ mod tests {
         let accounts = Accounts::parse(text).expect("accounts");
         assert_eq!(accounts.initiator.name, "alice");
         assert_eq!(accounts.target.expect("a target").name, "disk");
-        let cases = [
-            ("", "there is no line"),
-            (
-                "initiator alice short",
-                "line 1: the name has 5 bytes and the secret 5",
-            ),
-            ("initiator alice", "line 1: expected a side"),
-            (
-                "\nuser alice a-secret-of-12",
-                "line 2: it starts with neither",
-            ),
-            (
-                "initiator a a-secret-of-12\ninitiator b a-secret-of-12",
-                "line 2: there is one",
-            ),
-            (
-                "initiator a a-secret-of-12\ntarget b a-secret-of-12",
-                "both sides have the same secret",
-            ),
-        ];
-        for (text, expected) in cases {
-            let error = Accounts::parse(text).err().expect(text);
+        let cases = "
+            => there is no line
+            initiator alice short => line 1: the name has 5 bytes and the secret 5
+            initiator alice => line 1: expected a side
+            ; user alice a-secret-of-12 => line 2: it starts with neither
+            initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is one
+            initiator a a-secret-of-12; target b a-secret-of-12 => both sides have the same secret
+        ";
+        for case in cases.trim().lines() {
+            let (lines, expected) = case.split_once("=> ").expect("a case");
+            let error = Accounts::parse(&lines.replace(';', "\n"))
+                .err()
+                .expect(case);
             assert!(error.starts_with(expected), "{error}");
         }
     }

@@ -16,7 +16,6 @@ const MAX_EARLY: usize = 16 << 20;
 /// Overhead of a kept message, in bytes.
 const OVERHEAD: usize = 256;
 
-/// A session of an initiator.
 pub struct Session {
     /// The unit's id for the initiator.
     pub initiator: u64,
@@ -32,7 +31,6 @@ pub struct Session {
     early: Vec<EarlyMessage>,
 }
 
-/// A connection of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConnection {
     pub number: usize,
@@ -40,7 +38,6 @@ pub struct SessionConnection {
     pub name: u16,
 }
 
-/// A message that waits for its turn.
 pub struct EarlyMessage {
     pub number: usize,
     command: Serial,
@@ -170,7 +167,6 @@ impl Session {
         self.early.retain(|early| early.number != number);
     }
 
-    /// Adds a command that has arrived.
     pub fn add_task(&mut self, task: Task) {
         self.window.take(task.share);
         self.tasks.push(task);

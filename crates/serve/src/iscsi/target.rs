@@ -32,7 +32,6 @@ use crate::worker::{self, ConnectionError, Service};
 
 type Clients<'a> = dyn worker::Clients<Connection> + 'a;
 
-/// The service of an export over iSCSI.
 pub struct IscsiTarget {
     facts: Facts,
     timeline: Timeline<Unit<Disk>>,
@@ -51,7 +50,6 @@ pub struct IscsiTarget {
     sessions: Slab<Session>,
     /// Connections with output that other connections have caused.
     touched: Vec<usize>,
-    /// Initiators that the unit remembers.
     initiators: Vec<Initiator>,
     next_initiator: u64,
     statistics: Statistics,
@@ -85,12 +83,12 @@ impl IscsiTarget {
         };
         let data = DataPath::new(export.store, facts.sector, capacity, is_timed);
         let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
-        let disk = match export.timing {
+        let device = match export.timing {
             Some(timing) => timing.device,
             None => Disk::instant(facts.sectors, facts.sector),
         };
         let power = PowerSwitch::default();
-        let disk = disk.with_faults(power.faults.clone());
+        let disk = device.with_faults(power.faults.clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
             serial: serial(&target_name(&facts.name)),
@@ -119,7 +117,6 @@ impl IscsiTarget {
         })
     }
 
-    /// Submits the tasks of a session that are ready.
     fn start_tasks(&mut self, index: usize, now: HostInstant) {
         let Some(session) = self.sessions.get_mut(index) else {
             return;
@@ -232,7 +229,6 @@ impl IscsiTarget {
         }
     }
 
-    /// Handles completed synchronisations of the file.
     fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = Vec::new();
         while let Some((id, is_synced)) = self.syncer.as_ref().and_then(FileSyncer::answer) {
@@ -253,14 +249,12 @@ impl IscsiTarget {
         self.find_session(|session| session.initiator == initiator)
     }
 
-    /// Index of the first session that satisfies the predicate.
     fn find_session(&self, is_wanted: impl Fn(&Session) -> bool) -> Option<usize> {
         let mut sessions = self.sessions.iter();
         let found = sessions.find(|(_, session)| is_wanted(session));
         found.map(|(index, _)| index)
     }
 
-    /// Drops tasks that the unit has aborted.
     fn drop_aborted(&mut self) {
         self.timeline.advance_to(HostInstant::now());
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
@@ -327,8 +321,8 @@ impl IscsiTarget {
     ) -> Vec<usize> {
         let name = &connection.member.name;
         let initiator = self.initiator_id(name);
-        let old = self.session_index(initiator);
-        let old = old.and_then(|index| self.end_session(index));
+        let index = self.session_index(initiator);
+        let old = index.and_then(|index| self.end_session(index));
         let max = connection.parameters.max_connections;
         let mut session = Session::new(initiator, connection.member.tsih, max, first);
         session.connections.push(SessionConnection {
@@ -338,8 +332,8 @@ impl IscsiTarget {
         let (unit, _) = self.timeline.advance_to(HostInstant::now());
         unit.comes_over_iscsi(initiator, &name.initiator, name.isid);
         connection.session = Some(self.sessions.insert(session));
-        let old = old.map(|old| old.connections).unwrap_or_default();
-        old.into_iter().map(|other| other.number).collect()
+        let replaced = old.map(|old| old.connections).unwrap_or_default();
+        replaced.into_iter().map(|other| other.number).collect()
     }
 
     /// Adds a connection to a session. Returns the connection with the same id that it replaces
@@ -386,9 +380,9 @@ impl IscsiTarget {
         connection.cut_off(&mut session.window);
         session.drop_early(number);
         let tasks = session.tasks.iter();
-        let started =
+        let running =
             tasks.filter(|task| task.connection == number && task.state == TaskState::Started);
-        let started: Vec<u64> = started.map(|task| task.tag.0.into()).collect();
+        let started: Vec<u64> = running.map(|task| task.tag.0.into()).collect();
         self.statistics.counts.aborted += started.len() as u64;
         if session.connections.is_empty() {
             self.end_session(index);
@@ -416,7 +410,6 @@ impl IscsiTarget {
         Some(session)
     }
 
-    /// Updates what has reached the media by now.
     fn update_persisted(&mut self) {
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.follow(at);
@@ -455,12 +448,10 @@ impl Service for IscsiTarget {
         clients: &mut Clients<'_>,
         now: HostInstant,
     ) -> Result<bool, ConnectionError> {
-        let Some(connection) = clients.get_mut(number) else {
+        let client = clients.get_mut(number);
+        let Some(connection) = client.filter(|_| self.power.takes_requests()) else {
             return Ok(false);
         };
-        if !self.power.takes_requests() {
-            return Ok(false);
-        }
         if self.blocks.lock().data.is_full() {
             self.is_holding = true;
             return Ok(false);
@@ -535,7 +526,6 @@ impl Service for IscsiTarget {
     }
 }
 
-/// The origin of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// Index of the session.
@@ -565,11 +555,11 @@ impl PowerControl for IscsiTarget {
         self.update_persisted();
         let losses = self.blocks.cut(cut);
         self.drop_responses(|_, _| true);
-        let disk = match &self.make_disk {
+        let new = match &self.make_disk {
             Some(make) => make(),
             None => Disk::instant(self.facts.sectors, self.facts.sector),
         };
-        let disk = disk.with_faults(self.power.faults.clone());
+        let disk = new.with_faults(self.power.faults.clone());
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.power_cycle(at, disk);
         losses

@@ -35,13 +35,11 @@ impl Disk {
         }
     }
 
-    /// A drive with all its blocks.
     pub fn from_drive(drive: Single) -> Self {
         let sectors = drive.capacity();
         Self::new(Box::new(drive), sectors)
     }
 
-    /// A device that shows `sectors` blocks.
     pub fn from_device(device: Box<dyn Device>, sectors: SectorCount) -> Self {
         Self::new(Box::new(device), sectors)
     }
@@ -119,7 +117,6 @@ impl Backing for Disk {
     }
 }
 
-/// A device whose requests take no time.
 pub struct InstantDevice {
     sectors: SectorCount,
     sector: Bytes,
@@ -187,7 +184,6 @@ pub(super) struct UnitData {
     completed: Option<(WriteId, bool)>,
 }
 
-/// A request in progress.
 enum ActiveRequest {
     /// A write whose data are stored when it completes.
     Planned(WriteId),

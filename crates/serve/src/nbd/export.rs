@@ -22,7 +22,6 @@ use crate::worker::{self, ConnectionError, Service};
 
 type Clients<'a> = dyn worker::Clients<NbdSession> + 'a;
 
-/// A job in progress.
 struct ActiveJob {
     /// The connection that sent it; `None` once that has closed.
     connection: Option<usize>,
@@ -108,7 +107,6 @@ impl NbdExport {
         }
     }
 
-    /// Updates which data have reached the media.
     fn update_persisted(&mut self, now: HostInstant) {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose_writes()
@@ -380,12 +378,10 @@ impl Service for NbdExport {
         clients: &mut Clients<'_>,
         now: HostInstant,
     ) -> Result<bool, ConnectionError> {
-        let Some(session) = clients.get_mut(number) else {
+        let client = clients.get_mut(number);
+        let Some(session) = client.filter(|_| self.power.takes_requests()) else {
             return Ok(false);
         };
-        if !self.power.takes_requests() {
-            return Ok(false);
-        }
         if self.data.is_full() && session.receiving.is_none() {
             self.is_holding = true;
             return Ok(false);

@@ -35,7 +35,6 @@ pub enum Encryption {
     Offered,
     /// The client must start TLS before anything else.
     Required,
-    /// The connection is encrypted.
     On,
 }
 

@@ -160,7 +160,6 @@ fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Re
     Ok(())
 }
 
-/// The error for a client when the store fails.
 pub(super) fn store_error(error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

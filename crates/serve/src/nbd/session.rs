@@ -46,7 +46,6 @@ pub(super) struct ReceivingJob {
     left: u64,
 }
 
-/// The next input of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// A request that has arrived with all its data.

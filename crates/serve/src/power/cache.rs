@@ -17,7 +17,6 @@ pub struct PowerCut {
     pub seed: u64,
 }
 
-/// The losses of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses {
     /// Acknowledged writes that are lost at least in part.
@@ -85,7 +84,6 @@ impl WriteId {
     pub const NONE: Self = Self(0);
 }
 
-/// A write that has not reached the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PendingWrite {
     pub first_sector: u64,
@@ -237,8 +235,8 @@ impl Cache {
     /// A flush that arrived at `mark` has completed.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
-        let safe = self.writes.iter().filter(|(_, written)| is_before(written));
-        let safe: Vec<u64> = safe.map(|(number, _)| *number).collect();
+        let before = self.writes.iter().filter(|(_, written)| is_before(written));
+        let safe: Vec<u64> = before.map(|(number, _)| *number).collect();
         for number in safe {
             self.make_safe(WriteId(number));
         }

@@ -37,7 +37,6 @@ impl DataPath {
         }
     }
 
-    /// Returns true if a power cut can revert writes.
     pub fn can_lose_writes(&self) -> bool {
         self.cache.is_some()
     }
@@ -190,7 +189,6 @@ impl DataPath {
         self.store.zero(0, bytes, true)
     }
 
-    /// The writes that have not reached the media.
     pub fn pending_writes(&self) -> Vec<PendingWrite> {
         let cache = self.cache.as_ref();
         cache.map_or_else(Vec::new, Cache::pending_writes)

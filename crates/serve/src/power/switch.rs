@@ -11,7 +11,6 @@ use serde::{Serialize, Serializer};
 use super::cache::{Losses, PowerCut};
 use crate::statistics::Access;
 
-/// The power switch of a disk.
 #[derive(Clone, Debug)]
 pub struct PowerSwitch {
     pub is_on: bool,
@@ -20,7 +19,6 @@ pub struct PowerSwitch {
     pub trigger_time: Option<HostInstant>,
     /// A cut that is due as soon as replies under way have left.
     due: Option<PowerCut>,
-    /// The losses of the last power cut.
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
 }
@@ -96,7 +94,6 @@ pub struct Trigger {
     pub cut: PowerCut,
 }
 
-/// The event that causes a [`Trigger`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerEvent {
     /// The n-th request of a type, counted from arming.
@@ -111,7 +108,6 @@ pub enum TriggerEvent {
     Time(Span),
 }
 
-/// Before or after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerSide {
     /// The request has arrived with its data; the drive does not receive it.
@@ -322,10 +318,8 @@ mod tests {
         // Only the range with the first bad block counts; writes and other blocks do not.
         assert_eq!(read(&all, 0, 8), None);
         assert_eq!(read(&all, 0, 16), Some(8));
-        assert_eq!(
-            all.list(),
-            [injected(8, 10, Some(1)), injected(9, 12, None)]
-        );
+        let left = [injected(8, 10, Some(1)), injected(9, 12, None)];
+        assert_eq!(all.list(), left);
         let write = Request::new(0, Op::Write, Lbn(8), SectorCount(1));
         assert_eq!(all.first_failure(&write), None);
         assert_eq!(read(&all, 8, 1), Some(8));

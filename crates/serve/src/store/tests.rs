@@ -19,8 +19,8 @@ fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
     let mut numbers = XorShift::new(seed);
     for step in 0..400_u64 {
         let offset = numbers.below(BYTES);
-        let length = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));
-        let length = length.min(BYTES - offset);
+        let drawn = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));
+        let length = drawn.min(BYTES - offset);
         let range = offset as usize..(offset + length) as usize;
         match numbers.below(4) {
             0 => {

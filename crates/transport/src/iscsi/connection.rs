@@ -86,7 +86,6 @@ pub fn protocol_error(reason: impl Into<String>) -> Error {
     Error::Protocol(reason.into())
 }
 
-/// A connection that sends and receives messages.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -201,7 +200,6 @@ impl Connection {
     }
 }
 
-/// Name of this initiator.
 const NAME: &str = "iqn.2026-11.diskarm:initiator";
 
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -270,7 +268,6 @@ pub struct SequenceNumbers {
     pub expected_status: Serial,
 }
 
-/// The state of a login.
 struct Login<'a> {
     connection: &'a mut Connection,
     credentials: Option<&'a Credentials>,
@@ -290,7 +287,6 @@ struct Login<'a> {
 /// Keys and values of a text.
 type Pairs = Vec<(&'static str, String)>;
 
-/// The text of a login request.
 enum RequestText {
     /// The initiator has more to say in this stage.
     Part(Pairs),
@@ -572,7 +568,6 @@ pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
     pairs.collect()
 }
 
-/// Parses a binary value.
 fn binary(value: &str) -> Option<Vec<u8>> {
     let mut room = vec![0; MAX_CHAP_LENGTH];
     let length = text::binary(value, &mut room)?;

@@ -193,12 +193,17 @@ mod tests {
         }
     }
 
-    fn device(name: &str, number: &str, made_of: Option<&str>) -> Block {
-        Block {
-            name: name.to_owned(),
-            number: number.to_owned(),
-            made_of: made_of.map(str::to_owned),
-        }
+    /// Parses names and numbers, each with the underlying device if there is one.
+    fn devices(text: &str) -> Vec<Block> {
+        let device = |text: &str| {
+            let mut words = text.split_whitespace().map(str::to_owned);
+            Block {
+                name: words.next().unwrap(),
+                number: words.next().unwrap(),
+                made_of: words.next(),
+            }
+        };
+        text.split(", ").map(device).collect()
     }
 
     #[test]
@@ -220,17 +225,11 @@ mod tests {
         tree.device("class/block/dm-2", "254:2");
         tree.device("class/block/sdb", "8:16");
         let mut found = blocks(&tree.root, "sda").unwrap();
-        assert_eq!(found[0], device("sda", "8:0", None));
+        assert_eq!(found[..1], devices("sda 8:0"));
         found.sort_by(|a, b| a.number.cmp(&b.number));
-        let expected = [
-            device("dm-0", "254:0", Some("sda2")),
-            device("dm-1", "254:1", Some("sda2")),
-            device("dm-2", "254:2", Some("dm-0")),
-            device("sda", "8:0", None),
-            device("sda1", "8:1", None),
-            device("sda2", "8:2", None),
-        ];
-        assert_eq!(found, expected);
+        let composed = "dm-0 254:0 sda2, dm-1 254:1 sda2, dm-2 254:2 dm-0";
+        let expected = format!("{composed}, sda 8:0, sda1 8:1, sda2 8:2");
+        assert_eq!(found, devices(&expected));
         assert!(blocks(&tree.root, "sdc").is_err());
     }
 
@@ -248,57 +247,36 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 /swapfile                               file\t\t1024\t\t0\t\t-4
 ";
 
-    fn user_of(blocks: &[Block]) -> Option<String> {
-        user(blocks, MOUNTINFO, SWAPS)
-    }
-
+    /// A file system may be found by its source, if its device number is its own (btrfs). A mount
+    /// point is more informative than a composed device.
     #[test]
-    fn mounted_devices_are_named_with_their_mount_point() {
-        let disk = [device("sda", "8:0", None), device("sda1", "8:1", None)];
-        assert_eq!(user_of(&disk), None);
-        let old = [device("sdd", "8:48", None), device("sdd1", "8:49", None)];
-        let expected = "sdd1 is mounted at /media/old disk";
-        assert_eq!(user_of(&old).as_deref(), Some(expected));
-        // Found by its source.
-        let home = [device("sdb3", "8:19", None)];
-        assert_eq!(user_of(&home).as_deref(), Some("sdb3 is mounted at /home"));
-        // A mount point is more informative than a composed device.
-        let system = [
-            device("sda", "8:0", None),
-            device("dm-0", "254:0", Some("sda")),
-        ];
-        assert_eq!(user_of(&system).as_deref(), Some("dm-0 is mounted at /"));
-    }
-
-    #[test]
-    fn swap_space_and_composed_devices_are_named() {
-        let swap = [device("sdb", "8:16", None), device("sdb2", "8:18", None)];
-        assert_eq!(user_of(&swap).as_deref(), Some("sdb2 is swap space"));
-        let raid = [
-            device("sdc", "8:32", None),
-            device("md0", "9:0", Some("sdc")),
-        ];
-        assert_eq!(user_of(&raid).as_deref(), Some("sdc is a part of md0"));
-    }
-
-    #[test]
-    fn similar_names_and_numbers_do_not_match() {
-        assert_eq!(user_of(&[device("sdb", "8:16", None)]), None);
-        assert_eq!(
-            user_of(&[device("sdd1", "8:4", None)]).as_deref(),
-            Some("sdd1 is mounted at /media/old disk")
-        );
-        assert_eq!(user_of(&[device("sdd11", "8:4", None)]), None);
-        assert_eq!(user_of(&[device("x", "254:00", None)]), None);
-        let controller = [device("cciss!c0d0p1", "104:1", None)];
+    fn mounted_devices_swap_space_and_composed_devices_are_named() {
+        let cases = "
+            sda 8:0, sda1 8:1 => nothing
+            sdd 8:48, sdd1 8:49 => sdd1 is mounted at /media/old disk
+            sdb3 8:19 => sdb3 is mounted at /home
+            sda 8:0, dm-0 254:0 sda => dm-0 is mounted at /
+            sdb 8:16, sdb2 8:18 => sdb2 is swap space
+            sdc 8:32, md0 9:0 sdc => sdc is a part of md0
+            sdb 8:16 => nothing
+            sdd1 8:4 => sdd1 is mounted at /media/old disk
+            sdd11 8:4 => nothing
+            x 254:00 => nothing
+        ";
+        for case in cases.trim().lines() {
+            let (disk, expected) = case.split_once(" => ").unwrap();
+            let found = user(&devices(disk), MOUNTINFO, SWAPS);
+            assert_eq!(found.as_deref().unwrap_or("nothing"), expected, "{disk}");
+        }
         let line = "9 1 0:9 / /srv rw - btrfs /dev/cciss/c0d0p1 rw";
         let expected = "cciss!c0d0p1 is mounted at /srv";
-        assert_eq!(user(&controller, line, "").as_deref(), Some(expected));
+        let found = user(&devices("cciss!c0d0p1 104:1"), line, "");
+        assert_eq!(found.as_deref(), Some(expected));
     }
 
     #[test]
     fn malformed_lines_are_skipped() {
-        let disk = [device("sda", "8:0", None)];
+        let disk = devices("sda 8:0");
         assert_eq!(user(&disk, "\n1 2\n1 2 8:0 / /x rw\n - \n", "\n\n"), None);
     }
 

@@ -246,10 +246,8 @@ mod tests {
         let header = &packet.header;
         assert_eq!(header.interface_id, 0x53);
         assert_eq!(header.dxfer_direction, -3);
-        assert_eq!(
-            (header.cmd_len, header.cmdp.addr()),
-            (10, READ.as_ptr().addr())
-        );
+        let command = (10, READ.as_ptr().addr());
+        assert_eq!((header.cmd_len, header.cmdp.addr()), command);
         assert_eq!((header.dxfer_len, header.dxferp.addr()), (512, data_at));
         assert_eq!((header.mx_sb_len, header.sbp.addr()), (252, sense_at));
         assert_eq!(header.timeout, 1500);
@@ -268,11 +266,9 @@ mod tests {
     #[test]
     fn missing_data_are_not_counted() {
         let transferred = |resid| ended(|header| header.resid = resid).unwrap().transferred;
-        assert_eq!(transferred(0), 512);
-        assert_eq!(transferred(12), 500);
-        assert_eq!(transferred(512), 0);
-        assert_eq!(transferred(600), 0);
-        assert_eq!(transferred(-4), 512);
+        for (missing, expected) in [(0, 512), (12, 500), (512, 0), (600, 0), (-4, 512)] {
+            assert_eq!(transferred(missing), expected, "{missing}");
+        }
     }
 
     #[test]

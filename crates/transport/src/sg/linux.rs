@@ -209,10 +209,8 @@ mod tests {
         let refused = exchanged.unwrap();
         let sense = Sense::parse(&refused.sense).unwrap();
         assert_eq!((refused.status, refused.transferred), (2, 0));
-        assert_eq!(
-            (sense.key, sense.code),
-            (Key::DataProtect, Code::WRITE_PROTECTED)
-        );
+        let expected = (Key::DataProtect, Code::WRITE_PROTECTED);
+        assert_eq!((sense.key, sense.code), expected);
         drive.writes = true;
         let reply = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| Ok(()));
         assert_eq!(reply.unwrap().transferred, 512);

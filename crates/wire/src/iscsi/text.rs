@@ -76,8 +76,8 @@ impl<'a> Writer<'a> {
 
 impl Write for Writer<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.data.get_mut(self.length..);
-        let room = room.and_then(|room| room.get_mut(..text.len()));
+        let rest = self.data.get_mut(self.length..);
+        let room = rest.and_then(|rest| rest.get_mut(..text.len()));
         room.ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
         self.length += text.len();
         Ok(())

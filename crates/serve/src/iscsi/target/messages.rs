@@ -251,7 +251,6 @@ impl IscsiTarget {
         self.continue_task(origin, command.tag, next_step, clients, now);
     }
 
-    /// Handles data of a command.
     fn data(
         &mut self,
         origin: Origin,
@@ -274,7 +273,6 @@ impl IscsiTarget {
         }
     }
 
-    /// Continues a task after part of its data.
     fn continue_task(
         &mut self,
         origin: Origin,
@@ -347,7 +345,6 @@ impl IscsiTarget {
         );
     }
 
-    /// Executes a task management function and answers.
     fn manage(
         &mut self,
         origin: Origin,
