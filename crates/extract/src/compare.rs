@@ -64,10 +64,8 @@ impl Comparison {
     /// # Errors
     /// A layout is not consistent.
     pub fn new(first: &Spec, second: &Spec) -> Result<Self, InputError> {
-        let (one, other) = (
-            Layout::new(&first.geometry)?,
-            Layout::new(&second.geometry)?,
-        );
+        let one = Layout::new(&first.geometry)?;
+        let other = Layout::new(&second.geometry)?;
         Ok(Self {
             values: values(first, second),
             layout: LayoutDifference::new(&one, &other),

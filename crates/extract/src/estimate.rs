@@ -34,13 +34,16 @@ pub enum Effort {
     Thorough,
 }
 
+impl Effort {
+    /// Returns the value for this effort, given those for quick, normal and thorough.
+    pub(crate) fn choose<T: Copy>(self, values: [T; 3]) -> T {
+        values[self as usize]
+    }
+}
+
 impl std::fmt::Display for Effort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Quick => "quick",
-            Self::Normal => "normal",
-            Self::Thorough => "thorough",
-        })
+        f.write_str(self.choose(["quick", "normal", "thorough"]))
     }
 }
 

@@ -222,11 +222,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         if pairs.scatters {
             near = near.max(setup.rotation.period_ns / APART);
         }
-        let calm = match setup.effort {
-            Effort::Quick => 5,
-            Effort::Normal => 9,
-            Effort::Thorough => 25,
-        };
+        let calm = setup.effort.choose([5, 9, 25]);
         Ok(Self {
             effort: setup.effort,
             places: idle::zones(setup.layout),
@@ -301,31 +297,28 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
             let elsewhere = Lbn(middle + self.pairs.below(room));
             self.pairs.send(Access::Write, elsewhere, 1)?;
         }
-        self.read(first + SectorCount(1), sectors)
+        self.pairs
+            .send_buffered(Access::Read, first + SectorCount(1), sectors)
     }
 
     fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
-        self.read(first, sectors)?;
+        self.pairs.send_buffered(Access::Read, first, sectors)?;
         self.rest(Span::ZERO);
-        self.read(first, sectors)
+        self.pairs.send_buffered(Access::Read, first, sectors)
     }
 
     fn written_hit(&mut self) -> Result<CommandTimes, Error> {
         let at = self.fresh().first();
         self.pairs.send(Access::Write, at, 1)?;
         self.rest(Span::ZERO);
-        self.read(at, 1)
+        self.pairs.send_buffered(Access::Read, at, 1)
     }
 
     /// Rests for `min` and up to a revolution more, so that service times of misses vary.
     fn rest(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
         self.pairs.rest(min + span(random));
-    }
-
-    fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
-        self.pairs.send_buffered(Access::Read, at, sectors)
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
@@ -344,14 +337,10 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),
             Access::Write => {
-                self.write(from.first(), 1)?;
+                self.pairs.send_buffered(Access::Write, from.first(), 1)?;
                 self.pairs.rest(LONG);
             }
         }
-        self.write(at, sectors)
-    }
-
-    fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.pairs.send_buffered(Access::Write, at, sectors)
     }
 }
@@ -419,7 +408,7 @@ impl HitMeasurement<'_, '_> {
         let Some((at, passes)) = self.pairs.wait_for(&track, sectors, lead) else {
             return Ok(None);
         };
-        let written = self.write(at, sectors);
+        let written = self.pairs.send_buffered(Access::Write, at, sectors);
         if self.pairs.is_unreadable(&written)? {
             return Ok(None);
         }

@@ -162,11 +162,7 @@ pub(crate) fn threshold(
 
 /// Returns the target half-width of the lead interval in nanoseconds, and the maximum pair count.
 pub(crate) fn precision(effort: Effort) -> (f64, u32) {
-    match effort {
-        Effort::Quick => (5e3, 60),
-        Effort::Normal => (3e3, 200),
-        Effort::Thorough => (1e3, 600),
-    }
+    effort.choose([(5e3, 60), (3e3, 200), (1e3, 600)])
 }
 
 /// The result of a zone. Times are in nanoseconds.

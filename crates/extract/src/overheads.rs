@@ -48,7 +48,7 @@ use crate::{Disk, Error, Estimate, Setup, idle};
 
 pub use wait::{Unsure, Wait};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     /// Lead of a read on the track of a preceding read.
     pub after_read: Estimate,

@@ -109,30 +109,6 @@ pub(crate) fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
-struct Limits {
-    /// Target interval in nanoseconds.
-    narrow: f64,
-    /// Time from the first read to the last, in nanoseconds.
-    time: f64,
-    /// Initial and final reads on a noisy drive.
-    reads: usize,
-}
-
-impl Limits {
-    fn new(effort: Effort) -> Self {
-        let (narrow, time, reads) = match effort {
-            Effort::Quick => (4.0, 10e9, 50),
-            Effort::Normal => (2.0, 40e9, 250),
-            Effort::Thorough => (1.0, 120e9, 500),
-        };
-        Self {
-            narrow,
-            time,
-            reads,
-        }
-    }
-}
-
 struct Reader<'a, 'd> {
     disk: &'a mut Disk<'d>,
     block: Lbn,
@@ -237,9 +213,12 @@ impl<'a, 'd> Reader<'a, 'd> {
         effort: Effort,
         generator: &mut Pcg64Mcg,
     ) -> Result<(), Error> {
-        let limits = Limits::new(effort);
+        // Target interval, time from the first read to the last, both in nanoseconds; and initial
+        // and final reads on a noisy drive.
+        let (narrow, time, reads) =
+            effort.choose([(4.0, 10e9, 50), (2.0, 40e9, 250), (1.0, 120e9, 500)]);
         let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
-        let mut left = if scatters { limits.reads } else { 0 };
+        let mut left = if scatters { reads } else { 0 };
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }
@@ -250,17 +229,17 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
             let pauses = self.ends.len() - before;
-            if so_far > 1e9 && fit.uncertainty() <= limits.narrow && pauses >= min {
+            if so_far > 1e9 && fit.uncertainty() <= narrow && pauses >= min {
                 return Ok(());
             }
-            if so_far >= limits.time {
+            if so_far >= time {
                 break;
             }
-            let pause = so_far.min(fit.certain_for()).min(limits.time - so_far);
+            let pause = so_far.min(fit.certain_for()).min(time - so_far);
             self.disk.rest(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
-        while left > 0 && fit.uncertainty() > limits.narrow {
+        while left > 0 && fit.uncertainty() > narrow {
             fit.add(self.read(generator)?)?;
             left -= 1;
         }

@@ -216,15 +216,6 @@ impl Measured {
     }
 }
 
-/// Numbers of starting points, and of SEEKs from each in each direction.
-fn amount(effort: Effort) -> (u32, usize) {
-    match effort {
-        Effort::Quick => (3, 4),
-        Effort::Normal => (5, 10),
-        Effort::Thorough => (9, 20),
-    }
-}
-
 fn over(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -232,7 +223,8 @@ fn over(
     (first, last): (u32, u32),
     effort: Effort,
 ) -> Result<Measured, Error> {
-    let (points, times) = amount(effort);
+    // Numbers of starting points, and of SEEKs from each in each direction.
+    let (points, times) = effort.choose([(3, 4), (5, 10), (9, 20)]);
     let room = last - first - distance;
     // A full stroke has one starting point.
     let points = points.min(room + 1);

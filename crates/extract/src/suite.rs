@@ -178,25 +178,12 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
     };
     let is_forbidden = measurement.writes && !checkpoint.options.writes;
     let forbidden = || is_forbidden.then(|| "needs writes".to_owned());
-    let why = measurement
-        .needs
-        .iter()
-        .find_map(missing)
-        .or_else(forbidden)?;
-    Some(Outcome::Skipped(why))
+    let unmet = measurement.needs.iter().find_map(missing);
+    unmet.or_else(forbidden).map(Outcome::Skipped)
 }
 
 /// Fraction of each measurement's share of time that earlier measurements cannot use.
 const KEPT: f64 = 0.5;
-
-/// Limits of a run: commands of one measurement, and minutes on the drive of all.
-fn max(effort: Effort) -> (u64, f64) {
-    match effort {
-        Effort::Quick => (1_000_000, 20.0),
-        Effort::Normal => (3_000_000, 30.0),
-        Effort::Thorough => (10_000_000, 120.0),
-    }
-}
 
 /// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
 const SCATTERED: (f64, f64) = (3.0, 20_000.0);
@@ -204,7 +191,9 @@ const SCATTERED: (f64, f64) = (3.0, 20_000.0);
 /// Returns the limits of `measurement`: the remaining time without that kept for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
-    let (commands, minutes) = max(options.effort);
+    // Commands of one measurement, and minutes on the drive of all.
+    let choices = [(1_000_000, 20.0), (3_000_000, 30.0), (10_000_000, 120.0)];
+    let (commands, minutes) = options.effort.choose(choices);
     let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
     let is_other = |one: &&Measurement| one.name != measurement.name && is_pending(checkpoint, one);
     let others = MEASUREMENTS.iter().filter(is_other);

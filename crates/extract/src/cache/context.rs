@@ -91,7 +91,7 @@ pub(super) struct Context<'a, 'd> {
     /// Service times of one-block buffer hits, in nanoseconds.
     hits: Vec<f64>,
     mechanism: Mechanism,
-    split_model: SplitModel,
+    pub split_model: SplitModel,
     recent: VecDeque<u32>,
     /// Runs of blocks that may be in the buffer, which the model does not know.
     cached_runs: VecDeque<(u64, u64)>,
@@ -139,7 +139,7 @@ impl<'a, 'd> Context<'a, 'd> {
         (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
     }
 
-    /// Returns the standard deviation of a command's end from the model's, in nanoseconds.
+    /// Like [`Self::deviation`], for a command of this size.
     pub fn command_deviation(&self, sectors: u16) -> f64 {
         let blocks = f64::from(sectors - 1);
         let deviation = self.deviation();
@@ -152,20 +152,11 @@ impl<'a, 'd> Context<'a, 'd> {
         Core::with_mechanism(spec, self.mechanism.clone())
     }
 
-    /// Splits the known times in another way.
     pub fn set_split(&mut self, split: TimeSplit) {
         let before = self.split_model.split;
         self.split_model.split = split;
         self.mechanism = self.split_model.mechanism();
         self.believed.overheads = split.overheads(&self.believed.overheads, before);
-    }
-
-    pub fn split(&self) -> TimeSplit {
-        self.split_model.split
-    }
-
-    pub fn other_splits(&self) -> Vec<TimeSplit> {
-        self.split_model.others(&self.believed.overheads)
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
@@ -207,12 +198,6 @@ impl<'a, 'd> Context<'a, 'd> {
         area
     }
 
-    fn hit_ns(&self) -> f64 {
-        let o = &self.believed.overheads;
-        let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
-        hit.as_ns() as f64
-    }
-
     pub fn has_hits(&self) -> bool {
         !self.hits.is_empty()
     }
@@ -230,12 +215,14 @@ impl<'a, 'd> Context<'a, 'd> {
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
-    /// Runs a test vector if it can avoid what earlier ones left in the buffer; see [`Self::run`].
-    pub fn run_undisturbed(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
-        match self.avoid_cached(vector) {
-            Some(vector) => self.run(&vector),
-            None => Ok(None),
+    /// Runs a test vector if it can avoid what earlier ones left in the buffer; keeps the trial.
+    pub fn try_undisturbed(&mut self, vector: &TestVector) -> Result<(), Error> {
+        if let Some(vector) = self.avoid_cached(vector)
+            && let Some(trial) = self.run(&vector)?
+        {
+            self.trials.push(trial);
         }
+        Ok(())
     }
 
     /// Runs a test vector. Returns `None` if its initial read was not served by the media.
@@ -272,18 +259,17 @@ impl<'a, 'd> Context<'a, 'd> {
             Delay::For(rest) => self.pairs.rest(rest),
             Delay::Opposite(min) => {
                 self.pairs.rest(min);
-                let period = self.period();
+                let half = self.period() / 2.0;
                 let extent = self.pairs.layout.extent(command.at);
                 let turns = (extent.start + extent.sector_angle).as_revolutions();
-                let hit = self.pairs.soonest(self.hit_ns());
+                let o = &self.believed.overheads;
+                let bus = self.believed.bus.read_sector;
+                let service = o.read_hit_after_read + bus + o.read_completion;
+                let hit = self.pairs.soonest(service.as_ns() as f64);
                 let pass = self.pairs.clock.pass(turns, hit);
                 let early = pass - hit;
-                let half = if early > period / 2.0 {
-                    -period / 2.0
-                } else {
-                    period / 2.0
-                };
-                self.pairs.rest(span(early + half));
+                let turn = if early > half { -half } else { half };
+                self.pairs.rest(span(early + turn));
             }
         }
     }
@@ -452,7 +438,7 @@ impl TimeSplit {
 /// Measurements of single requests show only sums ([`crate::timing`]). Two splits of the same sums
 /// differ where a transfer continues on another track, which waits for the head but not for
 /// settling, and where the write cache absorbs a write, whose seek then follows no miss overhead.
-struct SplitModel {
+pub(super) struct SplitModel {
     /// The known specification with slightly faster movements. Tracks are skewed by the time of a
     /// movement, and a model that is slower by less than the measurement error would lose a
     /// revolution at the end of each track.
@@ -460,7 +446,7 @@ struct SplitModel {
     layout: Arc<Layout>,
     /// Maximum time to continue a transfer on another track.
     max_switch: Option<Span>,
-    split: TimeSplit,
+    pub split: TimeSplit,
 }
 
 impl SplitModel {
@@ -493,27 +479,22 @@ impl SplitModel {
         Mechanism::new(&spec, self.layout.clone(), Angle::ZERO)
     }
 
-    fn others(&self, overheads: &Overheads) -> Vec<TimeSplit> {
+    pub fn others(&self, o: &Overheads) -> Vec<TimeSplit> {
         let now = self.split;
         let near = [-50.0, -20.0, -10.0, 10.0, 20.0, 50.0].map(|us| now.settle + Span::from_us(us));
         let far = (0..16).map(|tenth| Span::from_us(100.0 * f64::from(tenth)));
-        let reads = overheads
-            .read_miss_after_read
-            .min(overheads.read_miss_after_write);
-        let writes = overheads
-            .write_miss_after_read
-            .min(overheads.write_miss_after_write);
+        let reads = o.read_miss_after_read.min(o.read_miss_after_write);
+        let writes = o.write_miss_after_read.min(o.write_miss_after_write);
         let max = now.settle + reads.min(writes);
-        let settles = near.into_iter().chain(far);
-        let settles = settles.filter(|settle| *settle >= Span::ZERO && *settle <= max);
-        let mut other_splits: Vec<TimeSplit> =
-            settles.map(|settle| TimeSplit { settle, ..now }).collect();
-        other_splits.push(TimeSplit {
+        let all = near.into_iter().chain(far);
+        let settles =
+            all.filter(|settle| (Span::ZERO..=max).contains(settle) && *settle != now.settle);
+        let other = TimeSplit {
             continues_unsettled: !now.continues_unsettled,
             ..now
-        });
-        other_splits.retain(|split| *split != now);
-        other_splits
+        };
+        let splits = settles.map(|settle| TimeSplit { settle, ..now });
+        splits.chain([other]).collect()
     }
 }
 

@@ -18,8 +18,8 @@
 //! 64 reads, and 26 with reads of up to 8192 blocks.
 //!
 //! # Deferred write cache
-//! A cache that absorbs every write flushes its content before it accepts a write random_block; or
-//! it accepts that at once and flushes both later, in an order that suits the drive. The test
+//! A cache that absorbs every write flushes its content before it accepts a write elsewhere; or it
+//! accepts that at once and flushes both later, in an order that suits the drive. The test
 //! vector writes one block near one end of the disk, the other end, and the first end again,
 //! without delay. If both later writes end within an eighth of a revolution of a write that waits
 //! for nothing, in all of three vectors, the cache holds several ranges. Cost: twelve commands.
@@ -281,11 +281,7 @@ pub(super) fn measure_failures(
     if context.believed.buffer.read_ahead == ReadAhead::None {
         return Ok(FailureCount::default());
     }
-    let reads = match effort {
-        Effort::Quick => 300,
-        Effort::Normal => 1200,
-        Effort::Thorough => 5000,
-    };
+    let reads = effort.choose([300, 1200, 5000]);
     let model = context.model(&context.believed);
     let (mut failed, mut tried) = (0, 0);
     for _ in 0..reads / 8 {

@@ -33,7 +33,6 @@ use super::context::{Context, Replay, Trial};
 use super::facts::KEYS;
 use super::hypotheses::{self, Hypothesis};
 use super::selection::{Selection, random_vector, select_vectors};
-use super::vector::TestVector;
 use crate::{Effort, Error};
 
 const MAX_ROUNDS: usize = 60;
@@ -79,20 +78,9 @@ pub(super) struct Verdict {
     pub disputed: bool,
 }
 
-impl Verdict {
-    fn is_disputed(&self) -> bool {
-        let against = self.trials - self.agreed;
-        against >= 2 && 10 * against > self.trials
-    }
-}
-
 /// Tests hypotheses until none is better than the best one, and none is left untested.
 pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
-    let vectors_per_hypothesis = match effort {
-        Effort::Quick => 1,
-        Effort::Normal => 2,
-        Effort::Thorough => 5,
-    };
+    let vectors_per_hypothesis = effort.choose([1, 2, 5]);
     let mut undistinguished = Undistinguished::default();
     let (mut checked, mut history) = (0, SearchHistory::default());
     for _ in 0..MAX_ROUNDS {
@@ -100,7 +88,10 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
         let mut open = undistinguished.remove_from(open_hypotheses(context));
         if open.is_empty() && !undistinguished.is_current(context) {
             // The best hypothesis has changed since these could not be distinguished.
-            undistinguished.reset(context);
+            undistinguished = Undistinguished {
+                believed: context.believed.clone(),
+                ..Undistinguished::default()
+            };
             open = undistinguished.remove_from(open_hypotheses(context));
         }
         if open.is_empty() {
@@ -112,7 +103,7 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
             let selection = select_vectors(context, &open, vectors_per_hypothesis);
             undistinguished.note(&selection);
             for vector in selection.vectors {
-                run_trial(context, &vector)?;
+                context.try_undisturbed(&vector)?;
             }
         } else if checked < MAX_CHECKS && !explains_random_vectors(context)? {
             checked += 1;
@@ -125,20 +116,11 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
     Ok(verdicts(context, &undistinguished))
 }
 
-/// Runs a test vector and keeps the trial.
-fn run_trial(context: &mut Context<'_, '_>, vector: &TestVector) -> Result<(), Error> {
-    if let Some(trial) = context.run_undisturbed(vector)? {
-        context.trials.push(trial);
-    }
-    Ok(())
-}
-
-/// Returns true if the best hypothesis explains random test vectors.
 fn explains_random_vectors(context: &mut Context<'_, '_>) -> Result<bool, Error> {
     let before = context.trials.len();
     for _ in 0..CHECK_VECTORS {
         let vector = random_vector(context, &[]);
-        run_trial(context, &vector)?;
+        context.try_undisturbed(&vector)?;
     }
     let unexplained = Baseline::new(context).unexplained();
     Ok(!unexplained.iter().any(|trial| *trial >= before))
@@ -158,13 +140,6 @@ struct Undistinguished {
 impl Undistinguished {
     fn is_current(&self, context: &Context<'_, '_>) -> bool {
         is_same(&self.believed, &context.believed)
-    }
-
-    fn reset(&mut self, context: &Context<'_, '_>) {
-        *self = Self {
-            believed: context.believed.clone(),
-            ..Self::default()
-        };
     }
 
     fn note(&mut self, selection: &Selection) {
@@ -252,10 +227,8 @@ fn climb(context: &mut Context<'_, '_>) {
                 better.push((margin, other));
             }
         }
-        match best_of(better) {
-            Some(best) => context.believed = best.spec,
-            None => break,
-        }
+        let Some(best) = best_of(better) else { break };
+        context.believed = best.spec;
     }
 }
 
@@ -321,7 +294,8 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
         if verdicts[key].as_ref().is_none_or(is_worse) {
             verdicts[key] = Some(found);
         }
-        if found.is_disputed() {
+        let against = found.trials - found.agreed;
+        if against >= 2 && 10 * against > found.trials {
             disputes.push(spec);
         }
     }
@@ -351,7 +325,7 @@ struct SearchHistory {
     failed: usize,
 }
 
-/// Searches for a better hypothesis with several changes. Returns false if none was found.
+/// Adopts a better hypothesis with several changes. Returns false if none was found.
 fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bool {
     let baseline = Baseline::new(context);
     let unexplained = baseline.unexplained();
@@ -373,10 +347,8 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
                 if !other.spec.buffer.caching && context.has_hits() {
                     continue;
                 }
-                let max = match next.len() {
-                    BEAM_WIDTH => next[BEAM_WIDTH - 1].0,
-                    _ => f64::INFINITY,
-                };
+                let worst = next.get(BEAM_WIDTH - 1);
+                let max = worst.map_or(f64::INFINITY, |(score, _)| *score);
                 let Some(score) = sample.score(context, &baseline, &other.spec, max) else {
                     continue;
                 };
@@ -405,9 +377,10 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
 }
 
 fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
-    let current = context.split();
+    let current = context.split_model.split;
+    let others = context.split_model.others(&context.believed.overheads);
     let (mut min, mut best) = (-1.0, None);
-    for split in context.other_splits() {
+    for split in others {
         context.set_split(split);
         let model = context.model(&context.believed);
         let loss = baseline.loss(context, &model, 2.0 * MAX_EVIDENCE);
@@ -479,8 +452,8 @@ impl Sample {
 #[derive(Clone, Copy, Debug)]
 struct Misfit {
     /// Sum of squared deviations; a failed prediction dominates it.
-    pub sum: f64,
-    pub fails: bool,
+    sum: f64,
+    fails: bool,
 }
 
 impl Misfit {
@@ -542,12 +515,6 @@ impl Baseline {
         (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
     }
 
-    /// Like [`Self::margin`], but prefers a prediction that fails later in the trial.
-    fn advance(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
-        let misfit = Misfit::new(context, other, &context.trials[trial]);
-        (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
-    }
-
     fn margins(&self, context: &Context<'_, '_>, other: &Core) -> impl Iterator<Item = f64> {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
@@ -560,9 +527,8 @@ impl Baseline {
         for &trial in first {
             sum += self.margin(context, &model, trial);
         }
-        let mut rest = (0..self.0.len())
-            .rev()
-            .filter(|trial| !first.contains(trial));
+        let newest = (0..self.0.len()).rev();
+        let mut rest = newest.filter(|trial| !first.contains(trial));
         while sum <= max
             && let Some(trial) = rest.next()
         {
@@ -584,7 +550,9 @@ impl Baseline {
     fn loss(&self, context: &Context<'_, '_>, other: &Core, max: f64) -> f64 {
         let mut sum = 0.0;
         for trial in (0..self.0.len()).rev() {
-            sum += self.advance(context, other, trial);
+            // Unlike a margin, prefers a prediction that fails later in the trial.
+            let misfit = Misfit::new(context, other, &context.trials[trial]);
+            sum += (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE);
             if sum > max {
                 break;
             }

@@ -42,10 +42,8 @@ pub(super) fn geometry(
     let (_, geometry) = best.ok_or_else(|| {
         Error::Undecided("no sparing scheme explains which positions hold no blocks".into())
     })?;
-    let has_reserved = geometry
-        .zones
-        .iter()
-        .any(|zone| zone.reserved_sectors.0 > 0);
+    let mut zones = geometry.zones.iter();
+    let has_reserved = zones.any(|zone| zone.reserved_sectors.0 > 0);
     let mut found = MeasuredLayout {
         geometry,
         assumed: Vec::new(),
@@ -80,14 +78,10 @@ fn schemes(maps: &[ZoneMap]) -> impl Iterator<Item = (Sparing, u32)> {
     let mut ranges: Vec<u32> = maps.iter().flat_map(ranges).collect();
     ranges.sort_unstable();
     ranges.dedup();
-    let by_range = ranges
-        .into_iter()
-        .take(200)
-        .map(|range| (Sparing::SectorsPerRange, range));
-    plain
-        .map(|sparing| (sparing, 0))
-        .into_iter()
-        .chain(by_range)
+    let few = ranges.into_iter().take(200);
+    let by_range = few.map(|range| (Sparing::SectorsPerRange, range));
+    let without_range = plain.map(|sparing| (sparing, 0));
+    without_range.into_iter().chain(by_range)
 }
 
 /// Returns the distances between gaps that end with cylinders.
@@ -98,12 +92,8 @@ fn ranges(map: &ZoneMap) -> Vec<u32> {
     let ends: Vec<u32> = gaps.map(|gap| (gap.end / cylinder) as u32).collect();
     let apart = ends.windows(2).map(|pair| pair[1] - pair[0]);
     let cylinders = map.end_cylinder() - map.tracks.first_cylinder;
-    let all = ends
-        .first()
-        .copied()
-        .into_iter()
-        .chain(apart)
-        .chain([cylinders]);
+    let first = ends.first().copied().into_iter();
+    let all = first.chain(apart).chain([cylinders]);
     all.filter(|&range| range > 1).collect()
 }
 
@@ -338,10 +328,8 @@ impl Regions {
             slips.extend(self.gaps[n].iter().filter(is_slip).cloned().flatten());
         }
         let first = self.first as u64;
-        let in_first = slips
-            .iter()
-            .filter(|&&slip| slip / self.region == first)
-            .count() as u64;
+        let is_in_first = |slip: &&u64| *slip / self.region == first;
+        let in_first = slips.iter().filter(is_in_first).count() as u64;
         let ahead = if front {
             spares.checked_sub(in_first)?
         } else {
@@ -351,9 +339,7 @@ impl Regions {
             return Some((slips, 0));
         }
         let within = self.lead - first * self.region;
-        Some((
-            slips,
-            first * (self.region - spares) + within.checked_sub(ahead)?,
-        ))
+        let reserved = first * (self.region - spares) + within.checked_sub(ahead)?;
+        Some((slips, reserved))
     }
 }

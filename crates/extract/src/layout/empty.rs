@@ -38,7 +38,7 @@ use crate::pairs::Pairs;
 use crate::seek::{self, Way};
 use crate::threshold::{Threshold, ThresholdEstimate};
 use crate::track::Track;
-use crate::{Disk, Effort, Error, Setup};
+use crate::{Disk, Error, Setup};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmptyCylinders {
@@ -101,25 +101,16 @@ pub fn measure(
     setup: &Setup<'_>,
     zones: &[Zone],
 ) -> Result<EmptyCylinders, Error> {
-    let zones: Vec<(u32, u32)> = zones
-        .iter()
-        .map(|zone| occupied(setup.layout, zone))
-        .collect();
-    let largest = zones
-        .iter()
-        .copied()
-        .max_by_key(|(first, last)| last - first);
+    let ends = zones.iter().map(|zone| occupied(setup.layout, zone));
+    let zones: Vec<(u32, u32)> = ends.collect();
+    let largest = zones.iter().max_by_key(|(first, last)| last - first);
     let pairs = setup.pairs(disk)?;
     let scatters = pairs.scatters;
     let mut seeks = Seeks {
         pairs,
-        zone: largest.unwrap_or((0, 0)),
+        zone: largest.copied().unwrap_or((0, 0)),
         within: BTreeMap::new(),
-        max: match setup.effort {
-            Effort::Quick => 40,
-            Effort::Normal => 100,
-            Effort::Thorough => 400,
-        },
+        max: setup.effort.choose([40, 100, 400]),
         doubt: if scatters {
             DOUBT * setup.rotation.scatter_ns
         } else {

@@ -131,12 +131,8 @@ fn empty_in_front(
     let slipped: u64 = map.gaps.iter().filter(whole).map(length).sum();
     let spares = (zone.reported.spare_tracks).saturating_sub(slipped / tracks.sectors);
     let spare_cylinders = (spares / u64::from(tracks.surfaces)) as u32;
-    let front = if is_last {
-        0
-    } else {
-        empty.saturating_sub(spare_cylinders)
-    };
-    (front, false)
+    let behind = if is_last { empty } else { spare_cylinders };
+    (empty.saturating_sub(behind), false)
 }
 
 struct NotchLocator<'d, 't> {
@@ -193,9 +189,8 @@ impl NotchLocator<'_, '_> {
         let usual = (sizes.windows(2).position(|pair| pair == [size; 2]))
             .or_else(|| sizes.iter().position(|other| *other == size))
             .unwrap_or(0);
-        let first = usual
-            .checked_sub(1)
-            .map_or(zone.first, |before| zone.ends[before]);
+        let before = usual.checked_sub(1);
+        let first = before.map_or(zone.first, |before| zone.ends[before]);
         let mut runs = Vec::new();
         let mut at = first;
         while at < zone.end() && runs.len() < 3 * surfaces as usize + 1 {
@@ -364,7 +359,6 @@ impl NotchZone<'_> {
     }
 }
 
-/// Assigns the cylinders to the notches.
 fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<NotchZone<'a>>, Error> {
     let mut zones: Vec<NotchZone<'a>> = Vec::new();
     let (mut next, mut cylinder, mut rest) = (0, 0, ends);

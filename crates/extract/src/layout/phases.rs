@@ -33,7 +33,6 @@ const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 /// Maximum number of reads per check where every check of a layout must distinguish sectors.
 const READS_PER_CHECK_MAX: f64 = 60.0;
 
-/// Maps instants to revolutions of the platter.
 struct Clock {
     origin: Instant,
     period_ns: f64,
@@ -173,7 +172,6 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(())
     }
 
-    /// Measures the standard deviation of the angle of one block.
     fn measure_noise(&mut self) -> Result<f64, Error> {
         for reads in [40, 200] {
             self.clock.max = reads as usize;

@@ -79,14 +79,12 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
     let by_track = found.geometry.sparing == Sparing::SectorsPerTrack;
     let mut zone_sectors = zones.iter().map(|zone| zone.tracks.sectors);
+    let is_coarse = zone_sectors.any(|sectors| locator.is_coarse(sectors));
     let assumptions = [
         (true, ASCENDING),
         (zones.len() > 1, CLOSED),
         (by_track && locator.is_costly(&zones[0].tracks), UNSLIPPED),
-        (
-            zone_sectors.any(|sectors| locator.is_coarse(sectors)),
-            UNPLACED,
-        ),
+        (is_coarse, UNPLACED),
         (locator.assumes_no_spares, SPARELESS),
         (zones[0].tracks.surfaces == 1, EQUIDISTANT),
     ];
@@ -323,9 +321,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
         let is_only = patterns.len() == 1;
         let skew = |pattern: &Pattern| pattern.tracks.cylinder_skew;
-        let widest = patterns
-            .into_iter()
-            .max_by(|a, b| skew(a).total_cmp(&skew(b)));
+        let all = patterns.into_iter();
+        let widest = all.max_by(|a, b| skew(a).total_cmp(&skew(b)));
         let likely = widest.expect("at least one pattern");
         if is_only && likely.tracks.surfaces > 1 {
             return Ok(likely);
@@ -338,14 +335,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
         for &few in few {
             let few = &runs[..few.min(runs.len())];
             if let Some(found) = self.measure_cylinders(few, &likely)? {
-                let sectors = likely.tracks.sectors;
-                return Ok(Pattern::new(
-                    runs,
-                    sectors,
-                    found.surfaces as u32,
-                    0,
-                    found.last,
-                ));
+                let (sectors, surfaces) = (likely.tracks.sectors, found.surfaces as u32);
+                return Ok(Pattern::new(runs, sectors, surfaces, 0, found.last));
             }
         }
         Ok(likely)
@@ -397,12 +388,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
 
     /// Returns the angle at which a block begins, in sectors.
     pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
-        let uncertain = self.uncertain(sectors);
-        let tolerance = if uncertain == 0.0 {
-            IN_LINE
-        } else {
-            3.0 * uncertain
-        };
+        let tolerance = IN_LINE.max(3.0 * self.uncertain(sectors));
         self.start_within(at, sectors, tolerance)
     }
 
@@ -460,7 +446,11 @@ impl<'d, 't> TimingLocator<'d, 't> {
             let begin = start + (blocks + slipped) as f64;
             let max = (sectors - blocks - slipped).min(end - at - blocks);
             let guess = before.map_or(max, |run| run.blocks.saturating_sub(blocks).min(max));
-            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), max)?;
+            let first = at + blocks;
+            blocks += blocks_in_line(guess.max(1), max, |n| {
+                let angle = end_angle(begin + n as f64, sectors);
+                self.phases.is_at(first + n, angle, IN_LINE, sectors)
+            })?;
             let left = sectors - blocks - slipped;
             if left == 0 || at + blocks >= end {
                 break;
@@ -483,21 +473,6 @@ impl<'d, 't> TimingLocator<'d, 't> {
             slipped += whole as u64;
         }
         Ok(Run { start, blocks, off })
-    }
-
-    /// Like [`blocks_in_line`], for blocks from `at` on, the first at `begin` sectors.
-    fn in_line(
-        &mut self,
-        at: u64,
-        begin: f64,
-        sectors: u64,
-        guess: u64,
-        max: u64,
-    ) -> Result<u64, Error> {
-        blocks_in_line(guess, max, |n| {
-            let angle = end_angle(begin + n as f64, sectors);
-            self.phases.is_at(at + n, angle, IN_LINE, sectors)
-        })
     }
 }
 

@@ -196,14 +196,12 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
 
     /// Records positions without blocks.
     fn skip(&mut self, positions: u64) {
+        let end = self.position + positions;
         match self.zone.gaps.last_mut() {
-            Some(gap) if gap.end == self.position => gap.end += positions,
-            _ => self
-                .zone
-                .gaps
-                .push(self.position..self.position + positions),
+            Some(gap) if gap.end == self.position => gap.end = end,
+            _ => self.zone.gaps.push(self.position..end),
         }
-        self.position += positions;
+        self.position = end;
     }
 
     /// Counts the positions without blocks in `from..end`.

@@ -58,11 +58,7 @@ impl<'a, 'd> Curve<'a, 'd> {
             found: BTreeMap::new(),
             left_out: BTreeSet::new(),
             scatters: false,
-            max: match setup.effort {
-                Effort::Quick => 40,
-                Effort::Normal => 100,
-                Effort::Thorough => 600,
-            },
+            max: setup.effort.choose([40, 100, 600]),
         })
     }
 

@@ -55,11 +55,7 @@ pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
 }
 
 pub(crate) fn refinements(effort: Effort) -> u32 {
-    match effort {
-        Effort::Quick => 0,
-        Effort::Normal => 200,
-        Effort::Thorough => 400,
-    }
+    effort.choose([0, 200, 400])
 }
 
 /// A point of a curve: distance, time in nanoseconds, and its uncertainty.

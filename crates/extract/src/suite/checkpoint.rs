@@ -15,7 +15,7 @@ use crate::rotation::Rotation;
 use crate::seek::Seeks;
 use crate::seek_command::Curves;
 use crate::timing::{Timing, WriteMeasurements};
-use crate::{Cost, Effort, Estimate, Identity, layout};
+use crate::{Cost, Effort, Identity, layout};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -94,11 +94,7 @@ impl Findings {
             rotation: self.rotation?,
             idle: self.idle?,
             seeks: self.any_seeks()?.into_owned(),
-            reads: self.reads.unwrap_or(Reads {
-                after_read: Estimate::default(),
-                head_switch: Estimate::default(),
-                goes_on: None,
-            }),
+            reads: self.reads.unwrap_or_default(),
             read_hits: self.read_hits.unwrap_or_default(),
             written: self.writes.map(|writes| WriteMeasurements {
                 writes,

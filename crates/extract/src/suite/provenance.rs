@@ -14,7 +14,6 @@ use crate::layout::{self, timing};
 use crate::overheads::Unsure;
 use crate::seek::Seeks;
 
-/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
@@ -357,21 +356,15 @@ impl Checkpoint {
         } else {
             "reads from the media, which are faster than the bus, of one and of several sectors"
         };
-        self.time(
-            "read-hits",
-            hits.sector.or(hits.slow_bus),
-            method,
-            NO_READ_HIT,
-        )
+        let sector = hits.sector.or(hits.slow_bus);
+        self.time("read-hits", sector, method, NO_READ_HIT)
     }
 
     fn bus_of_writes(&self) -> Provenance {
         let findings = &self.findings;
         if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
-            return by(
-                "writes into the buffer of one and of several sectors",
-                sector,
-            );
+            let method = "writes into the buffer of one and of several sectors";
+            return by(method, sector);
         }
         let wait = findings.writes.map(|writes| writes.wait);
         match wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {

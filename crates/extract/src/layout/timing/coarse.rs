@@ -224,10 +224,7 @@ impl TrackPieces {
             starts.push(starts[n] + jump);
         }
         // Each was measured as often as the first.
-        let off = |(piece, start): (&TrackPiece, &f64)| {
-            let off = begin(piece) - start;
-            off - (off / revolution).round() * revolution
-        };
+        let off = |(piece, start): (&TrackPiece, &f64)| wrap(begin(piece) - start, sectors);
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&TrackPiece, f64)| Run {
             start: start + off,

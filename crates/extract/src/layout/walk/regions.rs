@@ -67,11 +67,8 @@ impl<L: BlockLocator> Walk<'_, L> {
             return Ok(false);
         }
         let mut gaps = self.zone.gaps.iter().rev();
-        let Some(start) = gaps
-            .next()
-            .filter(|gap| gap.end == self.position)
-            .map(|gap| gap.start)
-        else {
+        let last = gaps.next().filter(|gap| gap.end == self.position);
+        let Some(start) = last.map(|gap| gap.start) else {
             return Ok(true);
         };
         let begin = start / self.sectors() * self.sectors();
@@ -170,14 +167,10 @@ impl<L: BlockLocator> Walk<'_, L> {
         let cylinder = tracks.cylinder();
         let is_track_end = self.position.is_multiple_of(tracks.sectors);
         let track = is_track_end.then_some(tracks.sectors);
-        let last_gaps = self.zone.gaps.iter().rev().take(4);
-        let mut ends = last_gaps
-            .map(|gap| gap.end)
-            .filter(|end| end % cylinder == 0);
-        let range = ends
-            .next()
-            .zip(ends.next())
-            .map(|(last, before)| last - before);
+        let last_ends = self.zone.gaps.iter().rev().take(4).map(|gap| gap.end);
+        let mut ends = last_ends.filter(|end| end % cylinder == 0);
+        let last_two = ends.next().zip(ends.next());
+        let range = last_two.map(|(last, before)| last - before);
         let sizes = [track, Some(cylinder), range];
         sizes.into_iter().flatten().find_map(|region| {
             self.rule_for(region, false)
