@@ -53,7 +53,7 @@ pub struct Input {
     reading: Reading,
 }
 
-/// Options of reading a trace.
+/// Options for reading a trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Reading {
     /// Format of the trace, if it cannot be detected
@@ -206,7 +206,7 @@ impl Adapt {
     /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without a disk size.
+    /// If the trace is invalid up to its first record (for `scale`, anywhere) or a fit has no size.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
         let adapted = || -> Result<Box<dyn Notes>, TraceError> {

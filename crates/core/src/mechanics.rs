@@ -90,7 +90,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns a copy that shares its tables, the platter at angle `origin` at [`Instant::START`].
+    /// Returns a copy that shares its tables, with the platter at `origin` at [`Instant::START`].
     pub fn at_angle(&self, origin: Angle) -> Self {
         Self {
             rotation: self.rotation.at_angle(origin),
@@ -98,7 +98,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the time of a movement of the head from `from` before an `op` there.
+    /// Returns the time to move the head from `from` to a track for an `op` there.
     #[inline]
     pub fn movement(&self, op: Op, from: Position, cylinder: Cylinder, head: Head) -> Span {
         self.seek
@@ -114,7 +114,7 @@ impl Mechanism {
     }
 
     /// Returns the approach of a head from `from` to the start of `extent`, where the transfer may
-    /// not begin before `ready`: of a request, or of a transfer that `continues` there.
+    /// not begin before `ready`: for a new request, or for a transfer that `continues` there.
     #[inline(always)]
     fn approach(
         &self,
@@ -154,9 +154,9 @@ pub struct Piece {
     /// The whole piece is done after this many sectors from `begin`: all of them, or fewer if the
     /// head landed within it and transferred the rest first (zero latency).
     through: u64,
-    /// The sectors of a physical one, from the first of the piece on.
+    /// The size of a physical sector, to round numbers of sectors from the first of the piece.
     physical: Physical,
-    /// One sector, in units of the rotation's fraction of a nanosecond.
+    /// The time of one sector, in nanoseconds with [`FRACTION_BITS`] bits of fraction.
     sector_time: u64,
 }
 
@@ -186,7 +186,7 @@ impl Piece {
         if at < self.begin {
             return SectorCount(0);
         }
-        // Checked first, because the count below is valid only for hours.
+        // Checked first, because the count below overflows after a few hours.
         if at >= self.end() {
             return self.sectors;
         }
@@ -204,8 +204,8 @@ impl Piece {
         SectorCount(self.physical.down(sectors_within(self.sector_time, span)))
     }
 
-    /// Returns the number of sectors up to the one that passes last of the first `sectors`, at
-    /// least one; within a physical sector, up to its first.
+    /// Returns the number of sectors up to the one of the first `sectors` (at least one) that
+    /// passes last; of its physical sector, only the first counts.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)
@@ -258,8 +258,8 @@ impl Piece {
         self
     }
 
-    /// Returns the same run as those that pass in the order of their blocks, the one that passes
-    /// first in front; with zero latency these are two. A revolution takes `period`.
+    /// Splits the run into runs that pass in the order of their blocks, earliest first; with
+    /// zero latency there are two. A revolution takes `period`.
     pub fn in_passing_order(self, period: Span) -> [Option<Self>; 2] {
         if self.through >= self.sectors.0 {
             return [Some(self), None];
@@ -279,7 +279,7 @@ impl Piece {
 }
 
 impl Mechanism {
-    /// Returns the blocks of `[at, end)` on one track without a gap, transferred by a head that
+    /// Returns the first of `blocks`, up to a gap or the track's end, transferred by a head that
     /// starts at `from`, but not before `ready`, and the head's approach. A transfer that
     /// `continues` from its run on another track does without the settle before a request.
     #[inline(always)]
@@ -327,7 +327,7 @@ impl Mechanism {
 const FRACTION_BITS: u32 = 20;
 
 /// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, about 10
-/// ns at 5400 rpm. Otherwise, rounding to nanoseconds could cost a revolution when exactly in time.
+/// ns at 5400 rpm. Otherwise, rounding to nanoseconds could cost a revolution when exactly on time.
 const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.

@@ -12,7 +12,7 @@
 //! reads = "67 %"
 //! ```
 //!
-//! The generated requests are a function of the workload, the disk and the seed, to the bit. Three
+//! The workload, the disk and the seed determine every bit of the generated requests. Three
 //! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) list the generators.
 
 #[cfg(feature = "toml")]
@@ -200,7 +200,7 @@ pub struct Stream {
 impl Stream {
     /// Creates the random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two
     /// reads per write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on
-    /// average, which keep drives of that time busy but far from saturated.
+    /// average, which keep drives of that era busy but far from saturated.
     pub fn worthington94() -> Self {
         Self {
             arrivals: Arrivals::Open(Pauses::poisson(Span::from_ms(31.2))),
@@ -213,7 +213,7 @@ impl Stream {
     /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
     ///
     /// # Panics
-    /// If the disk has no room for a request, or a share is not within 0 and 1.
+    /// If the disk has no room for a request, or a share is not between 0 and 1.
     pub fn requests(&self, disk: Disk, seed: u64) -> Requests {
         self.requests_of(disk, seed, 0, 1)
     }
@@ -292,7 +292,7 @@ impl Workload {
     /// Parses a workload from the text of a TOML file, for `disk`. Errors name the file `file`.
     ///
     /// # Errors
-    /// As [`Self::parse`], with file and line; and what is not TOML.
+    /// As [`Self::parse`], with file and line; also if the text is not TOML.
     #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
         document::read(text, file, disk)

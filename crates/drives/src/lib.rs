@@ -1,8 +1,8 @@
 //! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
 //!
 //! `diskarm_core::spec` reads specifications. A new drive is one file and one line of
-//! [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
-//! suffix, fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
+//! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the one without that suffix,
+//! fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
 
 #![warn(missing_docs)]
 

@@ -13,21 +13,21 @@
 //! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
 //!
 //! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
-//! 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances grow
-//! by a twenty-fifth. A sixth of them, from the whole curve, is measured first. If a point deviates
-//! from the line between its neighbours, the middles of the adjacent intervals are measured too,
-//! and so on. Distances that exceed the time limit are omitted and reported, as are those whose
-//! pairs do not bound the time.
+//! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 each distance is
+//! 4 % more than the last. A sixth of them, over the whole curve, is measured first. If a point
+//! deviates from the line between its neighbours, the midpoints of the adjacent intervals are also
+//! measured, and so on. Distances that exceed the time limit are omitted and reported, as are those
+//! whose pairs do not bound the time.
 //!
 //! # Decision
 //! The seek time is the difference between the thresholds of its pairs and of pairs on one track.
-//! Whatever the latter need beyond the overhead, such as settling, is indistinguishable from the
-//! overhead and part of it. If read-ahead must end first, pairs start where it leaves the head.
+//! Whatever else the latter need, such as settling, is indistinguishable from the overhead and
+//! counts as part of it. If read-ahead must end first, pairs start where it leaves the head.
 //!
 //! # Confidence
 //! Half the interval between the longest lead that missed and the shortest that caught; if these
-//! overlap because seek times vary, the 95 % interval of a logistic fit. Once a seek time was
-//! observed to vary, others may agree by chance, so more pairs are sent until that is unlikely. The
+//! overlap because seek times vary, the 95 % interval of a logistic fit. Once a seek time has been
+//! seen to vary, others may agree by chance, so more pairs are sent until that is unlikely. The
 //! maximum is the 95th percentile over all starting points.
 //!
 //! # Cost

@@ -123,7 +123,7 @@ impl EquivalentCylinders {
         self.visits += 1;
         let all = cylinders.len();
         let apart = (APART..APART + all).find(|apart| are_coprime(*apart, all));
-        // One of these is coprime to their number.
+        // One of these strides is coprime to the number of cylinders.
         let next = apart.map(|apart| cylinders[self.visits * apart % all]);
         let track = next.and_then(|cylinder| Track::first_in_cylinder(layout, cylinder));
         track.unwrap_or_else(|| place.clone())
@@ -138,7 +138,7 @@ fn are_coprime(a: usize, b: usize) -> bool {
     }
 }
 
-/// Returns the cylinders near `place` that begin with the same number of sectors per track.
+/// Returns the cylinders near `place` whose first track has the same number of sectors.
 fn around(layout: &Layout, place: &Track) -> Vec<u32> {
     let width = 2 * AROUND + 1;
     let last = layout.cylinders().saturating_sub(width);

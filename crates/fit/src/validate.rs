@@ -92,7 +92,7 @@ impl Comparison {
 }
 
 impl Figures {
-    /// Combines the replays of [`Validation::variants`], in that order; panics if these are others.
+    /// Combines the replays of [`Validation::variants`], in that order; panics on any others.
     pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());

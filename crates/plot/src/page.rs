@@ -46,7 +46,7 @@ pub fn in_pixels(units: i32) -> f64 {
     f64::from(units) / UNITS_PER_PIXEL
 }
 
-/// The part of a text that is at its position.
+/// The part of a label that is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -61,12 +61,12 @@ pub struct Label<'a> {
     pub size: f64,
     pub colour: RGBColor,
     pub anchor: Anchor,
-    /// Rotated by 90 degrees to the left, about its position.
+    /// True if rotated counterclockwise by 90 degrees about its position.
     pub is_rotated: bool,
 }
 
 impl<'a> Label<'a> {
-    /// Returns a horizontal text in ink, of the usual size.
+    /// Returns horizontal text in the usual colour and size.
     pub fn new(text: &'a str, at: (f64, f64), anchor: Anchor) -> Self {
         Self {
             text,
@@ -135,7 +135,7 @@ impl Heading {
     }
 }
 
-/// Returns the width that the widest text needs.
+/// Returns the width needed by the widest of `texts`.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
@@ -226,7 +226,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// Reserved stretch of text in a viewer that has none of [`FAMILIES`] and uses, say, DejaVu Sans.
+/// Allowance for wider text in a viewer without any of [`FAMILIES`] that uses, say, DejaVu Sans.
 const MAX_STRETCH: f64 = 1.15;
 
 /// Returns true for control characters and those that XML does not allow.
@@ -234,8 +234,8 @@ fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Wraps a text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces,
-/// or within a wider word. Control characters become spaces. Only an empty text gives no line.
+/// Wraps text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces, or
+/// within a wider word. Control characters become spaces. Only blank text yields no lines.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");
@@ -288,7 +288,7 @@ impl std::error::Error for PngError {}
 /// Converts an SVG drawing to PNG at twice its size, with the font of this crate only.
 ///
 /// # Errors
-/// If `svg` is not SVG, or has no size or one that does not fit in memory.
+/// If `svg` is not SVG, has no size, or gives an image that does not fit in memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let options = Options {
         fontdb: Arc::clone(&FONTS),
@@ -299,7 +299,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
         [tree.size().width(), tree.size().height()].map(|length| (SCALE * length).round() as u32);
     let mut image = Pixmap::new(width, height)
         .ok_or_else(|| PngError(format!("an image of {width} by {height} pixels")))?;
-    // A drawing whose size is not a whole number of pixels does not cover the last ones.
+    // A drawing whose size is not a whole number of pixels does not cover the last row or column.
     image.fill(tiny_skia::Color::WHITE);
     resvg::render(
         &tree,

@@ -36,13 +36,13 @@ pub fn write_wait(copies: u32) -> f64 {
 }
 
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
-/// one and each write to both, for a share of `writes` from 0 to 1 and mean services of a read and
-/// a write (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
+/// one and each write to both, for a share of `writes` from 0 to 1 and mean service times for reads
+/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
 pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
 
-/// Pivots are found to this share of the blocks.
+/// Pivots are found to within this share of the blocks.
 const PRECISION: f64 = 1e-4;
 
 /// Uniform reads of one size from two disks that have the same data in the same order.
@@ -53,7 +53,7 @@ pub struct Reads<'a> {
     pub sectors: SectorCount,
 }
 
-/// The pivot, and the services of two disks: of the reads that begin before it, and of all others.
+/// The pivot, and the service times of two disks: for reads that begin before it, and all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitReads {
     /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
@@ -101,8 +101,8 @@ impl Reads<'_> {
         Service::within(&blocks, self.spec, self.mechanism, Op::Read, self.sectors)
     }
 
-    /// Returns the pivot at which both disks are equally busy (EqU): f b1 is the same for both,
-    /// independently of the rate. `None` if there are fewer than two reads.
+    /// Returns the pivot at which both disks are equally busy (EqU): share times mean service time
+    /// is the same for both, at any rate. `None` if there are fewer than two reads.
     pub fn equal_utilisations(&self) -> Option<SplitReads> {
         let (mut low, mut high) = (0.0, 1.0);
         let mut found = self.split(0.5)?;
@@ -175,7 +175,7 @@ mod tests {
         assert!(near - 1.0 / 5.0 > 8e-3 && 7.0 / 15.0 - far > 8e-3);
     }
 
-    /// Distances that are independent indeed: each of two arms has a request of its own.
+    /// Distances that really are independent: each of two arms has a request of its own.
     #[test]
     fn a_fifth_is_right_for_independent_requests() {
         let distances: Vec<f64> = points(50)
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
     }
 
-    /// The two transfers of two parts make that of the whole: each read is in one of them.
+    /// The transfers of the two parts add up to that of the whole: each read is in one of them.
     #[test]
     fn each_read_is_in_one_part() {
         let drive = bare("hp-c2247");

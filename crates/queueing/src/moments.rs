@@ -2,7 +2,7 @@
 
 /// The means of a time, of its square and of its cube, about zero.
 ///
-/// Three are what the variance of a wait needs ([`crate::queues::mg1_wait`]). If the time is in
+/// The variance of a wait needs all three ([`crate::queues::mg1_wait`]). If the time is in
 /// milliseconds, they are in milliseconds, their squares and their cubes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
@@ -47,8 +47,8 @@ impl Moments {
         }
     }
 
-    /// The moments of the sum of this time and `other`, which are independent: the binomial
-    /// theorem, of which liu05, equation 4.8 is the second moment.
+    /// The moments of the sum of this time and an independent `other`, by the binomial
+    /// theorem; the second moment is liu05, equation 4.8.
     pub fn plus(self, other: Self) -> Self {
         let (a, b) = (self, other);
         Self {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     impl Moments {
-        /// Asserts that all three are right, to a share of `within`.
+        /// Asserts that all three are right, with a relative error below `within`.
         pub fn assert_near(self, expected: Self, within: f64) {
             let all = |moments: Self| [moments.first, moments.second, moments.third];
             for (found, right) in all(self).into_iter().zip(all(expected)) {
@@ -106,7 +106,7 @@ mod tests {
             Moments::mixture((0..steps).map(|n| (1.0, Moments::constant(time(at(n))))))
         };
         sum(|u| 7.0 * u).assert_near(Moments::uniform(7.0), 1e-8);
-        // The cut tail beyond 1 - 1 / (2 steps) is 0.5 % of the third moment at most.
+        // The tail cut off beyond 1 - 1 / (2 steps) is at most 0.5 % of the third moment.
         sum(|u| -2.0 * (-u).ln_1p()).assert_near(Moments::exponential(2.0), 5e-3);
     }
 }

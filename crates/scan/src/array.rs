@@ -1,4 +1,4 @@
-//! A scan of every disk of an array during the array's foreground.
+//! A scan of every disk of an array while the array serves its foreground requests.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -39,13 +39,13 @@ struct DiskBuilder<'a> {
 }
 
 impl Scan<'_> {
-    /// Scans every disk of an array in the gaps of its requests to the disk. `build` builds the
-    /// array, and creates each disk with the function that it is given; all disks are drives of
+    /// Scans every disk of an array in the gaps that its requests leave. `build` builds the array,
+    /// and creates each disk with the function that it is given; all disks are drives of
     /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
     ///
-    /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks count
-    /// together, and [`ScanReport::by_part`] covers the tenths of all disks. Fails if the drive's
-    /// geometry is inconsistent, or as `build` does. Panics if the requests are not for the array.
+    /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks are
+    /// counted together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails
+    /// if `build` does or the geometry is inconsistent. Panics if a request is not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,

@@ -1,4 +1,4 @@
-//! A scan of a whole simulated drive during a foreground, and the same foreground without it.
+//! A scan of a simulated drive under a foreground workload, and the same workload without a scan.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ pub struct Scan<'a> {
     pub policy: &'a PolicyConfig,
     pub location: SchedulerLocation,
     pub settings: BackgroundSettings,
-    /// The seed of the foreground and of random behaviour of the drive.
+    /// The seed of the foreground and of the drive's random behaviour.
     pub seed: u64,
     /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
@@ -70,8 +70,8 @@ pub enum SchedulerLocation {
 }
 
 impl SchedulerLocation {
-    /// Returns the conservatism for seeks that scatter by 0.15 ms: twice that outside the drive,
-    /// where it is added to every seek; more in the firmware, where it is added once in a gap.
+    /// Returns the conservatism for seek times that vary by 0.15 ms: twice that outside the drive,
+    /// where it is added to every seek; more in the firmware, where it is added once per gap.
     pub fn conservatism(self) -> Span {
         match self {
             Self::Outside(_) => BackgroundSettings::default().conservatism,
@@ -118,13 +118,13 @@ pub struct ForegroundReport {
 }
 
 impl ScanReport {
-    /// Returns the increase of the foreground's mean response time because of the scan, as a share.
+    /// Returns the relative increase in the foreground's mean response time due to the scan.
     pub fn slowdown(&self) -> f64 {
         self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
     }
 
     /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a
-    /// ratio of means, from batches of equal numbers of completions, which are of nearly the same
+    /// ratio of means, from batches of equally many completions, which cover nearly the same
     /// requests (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None`
     /// for fewer than 512 requests, or if their number differs from that without the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
@@ -134,8 +134,8 @@ impl ScanReport {
         Some(half.as_s() / alone.response.as_s())
     }
 
-    /// Returns the bytes per second that the scan read while from `from` to `to` percent of the
-    /// blocks had been read; `None` if the run ended earlier.
+    /// Returns the bytes per second that the scan read between the times when `from` and `to`
+    /// percent of the blocks had been read; `None` if the run ended earlier.
     pub fn bytes_per_s(&self, from: usize, to: usize) -> Option<f64> {
         let (begin, end) = (self.percents.get(from)?, self.percents.get(to)?);
         let bytes = (self.sectors.0 * self.sector.0) as f64 * (to - from) as f64 / 100.0;
@@ -172,9 +172,9 @@ impl Scan<'_> {
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with all deliveries:
-    /// each wanted block once. Fails if the drive's geometry is inconsistent. Panics if the
-    /// requests are not for the drive, or the blocks are those of another.
+    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with every
+    /// delivery, for each wanted block once. Fails if the drive's geometry is inconsistent. Panics
+    /// if the requests are not for the drive, or the blocks are those of another drive.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -192,9 +192,9 @@ impl Scan<'_> {
         Ok(self.with_progress(report, &progress))
     }
 
-    /// Like [`Self::run_for`], but in front of another device than the plain drive, such as one
+    /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
     /// with faults: one for the scan, and one for the foreground without it. Fails if the model's
-    /// geometry is inconsistent, or as `device` does. Panics if the requests are not for the
+    /// geometry is inconsistent, or `device` fails. Panics if the requests are not for the
     /// device, the blocks are those of another, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
@@ -251,7 +251,7 @@ impl Scan<'_> {
         Drive::with_mechanism(spec, mechanism).seeded(self.seed)
     }
 
-    /// Returns the specification of a drive that orders commands by the policy itself.
+    /// Returns the specification of a drive that itself orders commands by the policy.
     pub(crate) fn spec_with_policy(&self) -> Spec {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
@@ -309,7 +309,7 @@ impl Scan<'_> {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
-    /// Generated requests, without end.
+    /// An endless stream of generated requests.
     Generated(&'a Workload),
     /// Requests at given times, ascending, whatever the device does. The run ends with the last of
     /// them, even if the scan is not complete.
@@ -362,7 +362,7 @@ impl Progress {
         }))
     }
 
-    /// Creates the progress of a scan of several disks of `sectors` blocks each, but of none yet.
+    /// Creates the progress of a scan of disks of `sectors` blocks each, before any disk is added.
     pub fn for_disks(sectors: SectorCount) -> SharedProgress {
         Arc::new(Mutex::new(Self {
             disk: sectors.0,
@@ -371,7 +371,7 @@ impl Progress {
         }))
     }
 
-    /// Adds a disk, of which all blocks are wanted.
+    /// Adds a disk whose blocks are all wanted.
     pub fn add_disk(&mut self) {
         self.sectors += self.disk;
     }
@@ -440,7 +440,7 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Observes a foreground, and ends its run.
+/// The observer of a foreground workload, which ends its run.
 pub(crate) struct ScanObserver<'a> {
     progress: Option<SharedProgress>,
     max: u64,

@@ -12,7 +12,7 @@ pub struct Statistics {
     pub connections: u64,
     /// Requests, including failed ones.
     pub counts: Counts,
-    /// Lateness of the replies to requests that take time: from due to sent.
+    /// Lateness of the replies to requests that take time: the time sent minus the time due.
     pub lateness: Histogram,
     pub late: Span,
 }
@@ -25,7 +25,7 @@ impl Statistics {
     }
 }
 
-/// Requests by what they do.
+/// Numbers of requests by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub reads: u64,
@@ -132,7 +132,7 @@ pub struct Lateness {
     pub p99_us: f64,
     pub p999_us: f64,
     pub max_us: f64,
-    /// The limit of the 99th percentile.
+    /// The limit on the 99th percentile.
     pub bound_us: f64,
     /// True if the 99th percentile is within the limit.
     pub keeps_time: bool,

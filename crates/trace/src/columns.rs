@@ -107,7 +107,7 @@ fn is_text(found: &DataType) -> bool {
 pub(crate) struct Columns([Option<usize>; COUNT]);
 
 impl Columns {
-    /// Finds them in the `schema` of the file called `name`. An error if a column is missing, of
+    /// Finds them in the `schema` of the file called `name`. Fails if a column is missing, of
     /// the wrong type, duplicated or unknown: if unknown columns were ignored, a misspelt
     /// `response_ns` would look absent.
     pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
@@ -145,7 +145,7 @@ impl Columns {
     }
 }
 
-/// Returns the rows of a file, in batches of any size.
+/// The rows of a file, in batches of any size.
 pub(crate) trait Batches: Send {
     /// Returns the next rows, `None` at the end.
     fn next(&mut self) -> Result<Option<RecordBatch>, TraceError>;
@@ -335,7 +335,7 @@ impl RowView<'_> {
             observed: self.observed(op)?,
             ..Record::new(self.location, op, start, sectors)
         };
-        // In the requested range.
+        // `whole` has checked the range.
         record.device = self.whole(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
         record.queue = self.whole(QUEUE, 0, u32::MAX.into())?.map(|n| n as u32);
         self.check_times(&record, clock)?;
@@ -399,7 +399,7 @@ impl RowView<'_> {
     /// Returns a time span, if the row has it.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
         let ns = self.whole(column, 0, i64::MAX.unsigned_abs())?;
-        // In the requested range.
+        // `whole` has checked the range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 

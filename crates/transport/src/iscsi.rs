@@ -1,9 +1,9 @@
 //! An iSCSI initiator.
 //!
-//! A [`Session`] has one connection and executes one command at a time, as drives are measured. It
-//! sends as much data with a command as the target permits, and more on request. It authenticates
-//! by CHAP, and requires the same of the target if it has a secret for that. The source is RFC
-//! 7143, cited by the names of its messages and keys.
+//! A [`Session`] has one connection and executes one command at a time, because drives are
+//! measured that way. It sends as much data with a command as the target permits, and more on
+//! request. It authenticates by CHAP, and requires the same of the target if it has a secret for
+//! that. The source is RFC 7143, cited by the names of its messages and keys.
 
 mod connection;
 
@@ -66,7 +66,7 @@ impl Address {
 }
 
 /// A session with one logical unit of a target. Its times are taken right before a command is
-/// handed to the kernel and right after its completion was received.
+/// handed to the kernel and right after its completion is received.
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
@@ -87,7 +87,7 @@ struct Task<'a> {
     sent: Instant,
 }
 
-/// Number of sessions opened by this process: two with one identifier would replace each other.
+/// Number of sessions opened by this process: two with the same identifier replace each other.
 static SESSIONS: AtomicU16 = AtomicU16::new(0);
 
 fn open(
@@ -150,7 +150,7 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
 }
 
 impl Session {
-    /// Logs in, for commands that leave data and settings of the disk alone. Others are not sent:
+    /// Logs in, for commands that leave the disk's data and settings alone. Others are not sent:
     /// they fail as on a write-protected disk.
     pub fn open(address: &Address, credentials: Option<&Credentials>) -> Result<Self, Error> {
         open(address, Purpose::Target(&address.target), credentials)

@@ -96,7 +96,7 @@ fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error>
     Ok(arrivals)
 }
 
-/// Scans the disks of an array, or rebuilds a pair, and prints.
+/// Scans the disks of an array, or rebuilds a pair, and prints the results.
 fn run_disks(
     args: &Args,
     scan: &Scan<'_>,
@@ -141,7 +141,7 @@ fn drive(args: &Args, name: &str) -> Result<System, Error> {
     Ok(drive)
 }
 
-/// Runs a scan, from its checkpoint if it has one.
+/// Runs a scan, resuming from its checkpoint if it has one.
 fn run_recorded(
     args: &Args,
     scan: &Scan<'_>,

@@ -15,7 +15,7 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
-    /// The member has taken it; recorded by pairs alone.
+    /// True if the member has taken it; only pairs record this.
     pub is_taken: bool,
 }
 
@@ -59,7 +59,7 @@ impl FromIterator<Access> for Commands {
 }
 
 impl Commands {
-    /// Records that a member has taken the command number `index`.
+    /// Records that a member has taken command number `index`.
     pub fn take(&mut self, index: usize) {
         match self {
             Self::One(only) => only.is_taken = true,
@@ -106,7 +106,7 @@ impl Plan {
 /// The bits of a command id that number the commands of a step: up to one for each block.
 const COMMANDS_BITS: u32 = 17;
 
-/// Returns the id of the command number `index` of the current step of a part.
+/// Returns the id of command number `index` of the current step of a part.
 pub const fn child_id(part: u64, index: usize) -> u64 {
     part << COMMANDS_BITS | index as u64
 }
@@ -132,11 +132,11 @@ pub struct Parent<S> {
     pub total: usize,
     /// Parts that have not ended.
     pub left: usize,
-    /// A member has taken a command of it.
+    /// True if a member has taken one of its commands.
     pub has_begun: bool,
-    /// It waits here for other requests or for a step of the rebuild.
+    /// True if it waits here for other requests or for a step of the rebuild.
     pub is_held: bool,
-    /// It has completed, although some of its parts have not.
+    /// True if it has completed, although some of its parts have not.
     pub is_reported: bool,
     /// The most severe status of its parts.
     pub status: Status,
@@ -164,7 +164,7 @@ impl<S: Default> Parent<S> {
 }
 
 impl<S> Parent<S> {
-    /// Returns the completion of the request with `part`, if that was the last to end.
+    /// Ends `part`, and returns the completion of the request if no other part is left.
     pub fn end_part(&mut self, part: &Part) -> Option<Completion> {
         self.left -= 1;
         self.status = more_severe(self.status, part.status);
@@ -199,7 +199,7 @@ pub struct Part {
     pub waiting: usize,
     /// The time from which this step has waited.
     pub since: Instant,
-    /// The time spent in the steps and attempts before.
+    /// The time spent in earlier steps and attempts.
     pub spent: Breakdown,
     pub status: Status,
     pub outcome: Option<Outcome>,
@@ -207,7 +207,7 @@ pub struct Part {
     pub other: Option<Access>,
     /// The status of a first attempt that failed.
     pub failed: Option<Status>,
-    /// A member has promised to return its command.
+    /// True if a member has promised to return its command.
     pub is_aborted: bool,
     /// A member that failed a read of this step, which has to do without it.
     pub lost: Option<usize>,
@@ -279,7 +279,7 @@ impl Part {
         (self.commands, self.follow) = (commands, follow);
     }
 
-    /// Builds the command number `index` of this step for `request`.
+    /// Builds command number `index` of this step for `request`.
     #[inline(always)]
     pub fn command(&self, id: u64, index: usize, request: &Request) -> Request {
         member_command(request, child_id(id, index), &self.commands[index])
@@ -295,13 +295,13 @@ impl Part {
         self.waiting = self.left;
     }
 
-    /// Records that a read of `member` failed; returns true if the step can do without it, as it
-    /// can without one member.
+    /// Records that a read of `member` failed; returns true if the step can do without it: it
+    /// can do without one member, but not two.
     pub fn lose(&mut self, member: usize) -> bool {
         *self.lost.get_or_insert(member) == member
     }
 
-    /// Returns true if only one command is left of it.
+    /// Returns true if it has only one command left.
     pub fn is_single(&self) -> bool {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
@@ -360,13 +360,13 @@ impl Part {
         true
     }
 
-    /// Starts the step again with `commands`: what it has done is gone with a member.
+    /// Starts the step again with `commands`: what it has done was lost with a member.
     pub fn restart(&mut self, commands: Commands) {
         (self.status, self.outcome, self.other) = (Status::Good, None, None);
         self.set_commands(commands, Commands::default());
     }
 
-    /// Prepares a second attempt with `commands` after a first that failed.
+    /// Prepares a second attempt with `commands` after a failed first attempt.
     pub fn retry(&mut self, commands: Commands) {
         self.failed = Some(self.status);
         self.restart(commands);

@@ -8,8 +8,8 @@
 //! # Origin
 //! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the high-priority class, and each class
 //! is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority policy;
-//! its table 6.3 labels that row SPTF, which by the text is SPTF-CP(1). `by=priority` does the same
-//! for priority classes given by the host.
+//! its table 6.3 labels that row SPTF, which according to the text is SPTF-CP(1). `by=priority`
+//! does the same for priority classes given by the host.
 //!
 //! # Cost
 //! Per decision, a scan of every pending request; with `within=sptf`, its positioning time.

@@ -1,4 +1,4 @@
-//! A maximum wait around another policy.
+//! Another policy, with a limit on the wait.
 //!
 //! # What it does
 //! While no request has waited longer than the limit, the inner policy decides. Otherwise the
@@ -6,8 +6,8 @@
 //!
 //! # Origin
 //! The behaviour of drive firmware; the two modes of jacobson91 section 5.2 with FCFS as the
-//! second. A limit that is never reached changes nothing: the order is the inner policy's to the
-//! bit.
+//! second. A limit that is never reached changes nothing: the order is exactly the inner
+//! policy's.
 //!
 //! # Cost
 //! That of the inner policy, including removal of a request by id once the limit is reached; plus a
@@ -31,7 +31,7 @@ pub struct Limited<C> {
     policy: Box<C>,
 }
 
-/// A configuration of any policy. The table of policies implements it, which contains this policy.
+/// A configuration of any policy. The table of policies, which contains this one, implements it.
 pub trait Config: Sized {
     fn parse(text: &str, field: &str) -> Result<Self, InputError>;
 

@@ -1,10 +1,10 @@
-//! Optimal access time: the bound of all policies on a closed batch, and its short-sighted forms.
+//! Optimal access time: a bound for all policies on a closed batch, and its short-sighted forms.
 //!
 //! # What it does
 //! OAT serves all pending requests in the order whose last request completes earliest. The order is
-//! exact: it is found by trying orders on copies of the drive, including its buffer, anew when a
-//! request arrives. The cost is factorial, so this is done for at most `most` requests; while more
-//! are pending, the one with the shortest access time goes next, and the order is not a bound.
+//! exact: it is found by trying orders on copies of the drive, including its buffer, and again when
+//! a request arrives. The cost is factorial, so this is done for at most `most` requests; while
+//! more are pending, the one with the shortest access time goes next, and the order is not a bound.
 //!
 //! Short-sighted OAT (`oat-batch`) takes the n oldest requests, or all if there are fewer, and
 //! serves them in the optimal order; only then does it consider new arrivals. Sliding-window OAT
@@ -15,7 +15,7 @@
 //! jacobson91 section 4.1, with batches and windows of 6; liu05 section 6.1 (SW-OAT) and appendix
 //! C. Departures: it minimises the instant at which the last request completes, not a sum of access
 //! times, which would ignore overheads and the buffer; and the default limit is 8, where the papers
-//! went up to 10 requests, off line. Ties go to the order that comes first when compared by age. A
+//! went up to 10 requests, offline. Ties go to the order that comes first when compared by age. A
 //! batch is taken when a decision is due, so a short queue makes a small batch.
 //!
 //! # Cost

@@ -11,7 +11,7 @@
 //! waited M or longer have zero weight and are served in order of arrival, not in random order as
 //! in liu05, so that the bound holds. Comparisons use the product with M, in integers. With M above
 //! T dw / 1 ns, where T is the longest access time and dw the largest difference of two waits, it
-//! is SATF to the bit: with 10^9 s for access times up to 100 ms and waits up to 10 s.
+//! is exactly SATF: 10^9 s suffices for access times up to 100 ms and waits up to 10 s.
 //!
 //! # Cost
 //! Per decision, the access time of every pending request.

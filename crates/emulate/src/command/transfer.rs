@@ -8,7 +8,7 @@ use diskarm_wire::{Command, Sense};
 
 use crate::state::{Action, Answer, Context, Operation, Start, Steps, Work, invalid_field};
 
-/// Maximum blocks of a transfer, as in the block limits page.
+/// Maximum number of blocks in a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
 
 /// The position of the address in a command block.
@@ -26,7 +26,7 @@ pub(super) fn count_byte(size: Size) -> u16 {
     }
 }
 
-/// The blocks of a transfer, which are within the capacity and the block limits.
+/// Returns the first block of a transfer if it is within the capacity and the block limits.
 pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Result<Lbn, Sense> {
     if blocks.count > MAX_BLOCKS {
         return Err(invalid_field(count_byte(size), None));
@@ -34,7 +34,7 @@ pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Resu
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))
 }
 
-/// Length of blocks, in bytes.
+/// Returns the length of `count` blocks, in bytes.
 pub(super) fn whole(context: &Context<'_>, count: u32) -> usize {
     count as usize * context.state.block
 }
@@ -124,7 +124,7 @@ impl Work for WriteSame {
 }
 
 /// A read that goes no further than the buffer; blocks that do not fit are left out. It takes as
-/// long as a read, since the model moves no data from the media without the bus.
+/// long as a read, since the model cannot read from the media without using the bus.
 pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => PreFetch { size, blocks, immediate, .. });
     let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;

@@ -7,7 +7,7 @@
 //!
 //! # Test vector
 //! Writes of increasing size after a write on the same track; and if each further sector lengthens
-//! the lead, writes of which a part is on the next track.
+//! the lead, writes that continue on the next track.
 //!
 //! # Decision
 //! A wait for sectors and a slow bus both lengthen the lead of writes on one track: the former by
@@ -46,7 +46,7 @@ pub struct Wait {
     pub unsure: Option<Unsure>,
 }
 
-/// The part of a wait for data that writes could not determine.
+/// The part of a wait for data that could not be determined from writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsure {
@@ -152,7 +152,7 @@ impl Leads<'_, '_> {
 
     /// Returns true if each further sector of a write, and not just the second one, lengthens the
     /// lead because the media would overtake the bus; `None` if that cannot be determined. A sector
-    /// makes a difference of only some microseconds, so several are written.
+    /// makes a difference of only a few microseconds, so several are written.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
@@ -230,7 +230,7 @@ impl Leads<'_, '_> {
         }
         let mut least_delay = 0.0;
         if beyond.is_some() {
-            // A write of one sector more does not wait for it, nor for the delay.
+            // A write that is one sector longer waits neither for that sector nor for the delay.
             let each = sector.value.as_ns() as f64;
             let all = one.median + each * f64::from(waits - 1);
             least_delay = all - self.of_size(waits + 1)?.median;
@@ -244,7 +244,7 @@ impl Leads<'_, '_> {
     }
 }
 
-/// Returns a delay in nanoseconds; none if it is too short to tell from none.
+/// Returns a delay in nanoseconds as a span; zero if it cannot be distinguished from zero.
 fn if_different(delay: f64) -> Span {
     if delay > DIFFERENT {
         span(delay)
@@ -253,7 +253,7 @@ fn if_different(delay: f64) -> Span {
     }
 }
 
-/// Returns the increase of a lead for each of `sectors` more.
+/// Returns the increase in a lead for each of `sectors` additional sectors.
 fn per_sector(less: ThresholdEstimate, more: ThresholdEstimate, sectors: u16) -> Estimate {
     let each = |ns: f64| span(ns / f64::from(sectors));
     Estimate {

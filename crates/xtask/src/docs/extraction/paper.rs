@@ -317,8 +317,8 @@ impl Spec {
             .filter_map(toml::Value::as_table)
     }
 
-    /// Returns the zones: first and last cylinder, sectors per track, offset, skew of tracks, skew
-    /// of cylinders, reserved tracks and spare tracks, as in the paper's tables. Reserved sectors
+    /// Returns the zones: first and last cylinder, sectors per track, offset, track skew,
+    /// cylinder skew, reserved tracks and spare tracks, as in the paper's tables. Reserved sectors
     /// are counted in tracks; spare ones are tracks only if sparing is by track.
     fn zones(&self) -> Vec<[f64; 8]> {
         let is_by_track = self.sparing_unit() == Some("tracks");
@@ -363,7 +363,7 @@ impl Spec {
         self.zone_tables().any(|zone| zone.contains_key("slips"))
     }
 
-    /// Returns the cylinders before the first block: unmapped, or reserved in the first zone.
+    /// Returns how many cylinders precede the first block: unmapped, or reserved in the first zone.
     fn reserved_cylinders(&self) -> Option<f64> {
         let first = *self.zones().first()?;
         let surfaces = self.float("geometry.surfaces")?;
@@ -391,7 +391,7 @@ impl Spec {
     }
 }
 
-/// Converts a number, or a text that begins with one and has a unit.
+/// Converts a number, or a string that begins with a number and has a unit.
 fn number(value: &toml::Value) -> Option<f64> {
     match value {
         toml::Value::Integer(number) => Some(*number as f64),

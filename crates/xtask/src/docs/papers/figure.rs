@@ -9,7 +9,7 @@ pub struct Comparison<'c> {
     pub claim: &'c Claim,
     /// Bounds of the printed number.
     pub theirs: [f64; 2],
-    /// The range of ours with their intervals; absent if a cell is saturated.
+    /// The range of our numbers with their intervals; `None` if a cell is saturated.
     pub ours: Option<[f64; 2]>,
 }
 
@@ -30,7 +30,7 @@ impl<'c> Comparison<'c> {
     }
 }
 
-/// Draws the numbers at 1, 2, 3 and so on of the horizontal axis, in the order of the table.
+/// Draws the numbers at 1, 2, 3 and so on along the horizontal axis, in the order of the table.
 pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
     let theirs = numbers.iter().map(|number| Some(number.theirs));
     let ours = numbers.iter().map(|number| number.ours);
@@ -55,7 +55,7 @@ pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
 /// The largest share that is drawn.
 const MAX: f64 = 1.5;
 
-/// The distance of ours to the right of the printed number.
+/// The distance of our number to the right of the printed one.
 const OURS_OFFSET: f64 = 0.25;
 
 /// Returns points that are not connected, each moved by `by` to the right.

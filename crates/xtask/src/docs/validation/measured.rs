@@ -9,7 +9,7 @@ use super::reference::{DRIVES, Drive};
 use crate::docs::table;
 use crate::program::{self, MEASUREMENTS, trace};
 
-/// The used part of `diskarm validate --json`.
+/// The part of the output of `diskarm validate --json` that is used here.
 #[derive(Deserialize)]
 struct Report {
     #[serde(flatten)]
@@ -137,7 +137,7 @@ impl Side {
     }
 }
 
-/// Formats with the known digits only.
+/// Formats a time with only the digits that are known.
 fn shortest(ms: f64) -> String {
     if (ms * 1e3).fract().abs() < 1e-6 {
         format!("{ms:.3}")
