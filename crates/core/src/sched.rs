@@ -1,9 +1,9 @@
 //! Scheduling policies: which pending request is served next.
 //!
-//! Each [`Policy`] owns the data structure of its pending requests, so that it can be as fast as
-//! possible. It learns about the drive through [`Estimate`], which estimates how long a request
-//! would take; inside a drive the estimate is exact. Policies are a layer below the
-//! drive, because a drive's on-board queue contains one.
+//! Each [`Policy`] owns the data structure that holds its pending requests, so that it can be as
+//! fast as possible. It learns about the drive through [`Estimate`], which estimates how long a
+//! request would take; inside a drive the estimate is exact. Policies are a layer below the drive,
+//! because a drive's on-board queue contains one.
 //!
 //! A policy is written as its name, with optional parameters: `vscan(r=0.2, by=map)`. A
 //! [`PolicyConfig`] is a parsed policy; it creates the policy for a given drive.

@@ -14,14 +14,14 @@
 //! is read immediately. After pauses its reads end at other angles; then reads after random pauses
 //! give the period.
 //!
-//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as they are
+//! Drives from 1992 may ignore force unit access. The reads then end at no fixed angle, as they are
 //! served by the buffer, or in less than three quarters of a revolution. Then enough other blocks
 //! are read in between to evict the block from the buffer.
 //!
 //! # Decision
 //! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the
-//! first completions have the same phase; then the slope of a line through the completions over the
-//! count of revolutions.
+//! first completions have the same phase; then the slope of a line through the completion times
+//! against the count of revolutions.
 //!
 //! # Confidence
 //! The 95 % interval of the slope, from the deviations of the completions from the line.
@@ -61,11 +61,11 @@ pub enum Rereads {
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
 const FIRST: usize = 24;
-/// Duration of the initial reads on an idle drive that turns at 3,300 revolutions a minute.
+/// Time per initial read on an idle drive that turns at 3,300 revolutions a minute.
 const SLOW_NS: f64 = 18e6;
-/// Minimum number of pauses if they take longer.
+/// Minimum number of pauses if initial reads take longer.
 const MIN_PAUSES: usize = 6;
-/// Reads for the period if some ended at another angle; maximum pause before each, in nanoseconds.
+/// Reads after random pauses if some ended at another angle, and the longest pause in nanoseconds.
 const PAUSED: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
 /// Reads of other blocks that evict a block from the buffer.
@@ -112,7 +112,7 @@ pub(crate) fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
 struct Reader<'a, 'd> {
     disk: &'a mut Disk<'d>,
     block: Lbn,
-    /// Number of reads of other blocks before each.
+    /// Number of reads of other blocks before each read of `block`.
     others: usize,
     /// Completion times of the reads of the block, in nanoseconds.
     ends: Vec<f64>,
@@ -195,7 +195,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(coherent(&self.ends))
     }
 
-    /// Fails if a block that is read again does not wait for most of a revolution.
+    /// Fails if most repeated reads of a block take less than three quarters of a revolution.
     fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
@@ -326,7 +326,7 @@ fn coherent(ends: &[f64]) -> Option<f64> {
     None
 }
 
-/// A line through completions over the count of revolutions.
+/// A line through completion times against the count of revolutions.
 struct Fit {
     first: f64,
     period: f64,

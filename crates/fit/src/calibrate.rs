@@ -10,7 +10,7 @@
 //! There are two kinds of traces ([`Clock`]). If the times between requests were measured too, the
 //! completions give the platter's angle throughout, and every response shows whether the arm came
 //! before or after its sector. If they are nominal, the angle of each request is unknown: its wait
-//! is uniform over a revolution, and overheads and seek times show in the edges.
+//! is uniform over a revolution, and overheads and seek times show only at the edges of that range.
 //!
 //! Nothing is random and everything runs on one thread: the same trace gives the same numbers.
 //!
@@ -44,7 +44,7 @@ use search::Search;
 
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// Its name and its source are those of the given one.
+    /// The fitted specification, with the name and source of the given one.
     pub spec: Spec,
     pub layout: Arc<Layout>,
     pub clock: Clock,
@@ -59,7 +59,7 @@ pub struct Calibration {
     /// its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
     pub unexplained_requests: u64,
-    /// The classes in which it leaves at least ten requests, and a tenth of the class, unexplained;
+    /// The classes with at least ten unexplained requests that are at least a tenth of the class;
     /// the largest number first.
     pub unexplained: Vec<Class>,
     /// The comparison with the given drive on held-back rows; `None` if the trace is too short.
@@ -80,7 +80,7 @@ pub enum Clock {
         /// The number of times the angle was lost and found again.
         breaks: u64,
     },
-    /// They were not measured, or the layout belongs to another drive: no angle is known.
+    /// These times were not measured, or the layout is another drive's: no angle is known.
     Nominal { concentration: f64 },
 }
 
@@ -89,22 +89,22 @@ pub enum Clock {
 pub enum Unfit {
     /// The trace has fewer rows than the specification has numbers to fit.
     TooShort { rows: usize, numbers: usize },
-    /// The drive explains so few requests, with any numbers, that the trace must come from another.
+    /// Whatever its numbers, the drive explains so few requests that the trace is another drive's.
     OtherDrive { explained_fraction: f64 },
 }
 
-/// The stages of a search that are done, and all of them.
+/// The number of completed stages of a search, and of all its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub done: u64,
     pub stages: u64,
 }
 
-/// The minimum share of requests that the measured drive explains.
+/// If a drive explains a smaller share of the requests, the trace is from another drive.
 const MIN_EXPLAINED: f64 = 0.5;
 
 /// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
-/// stage. Fails if the trace is too short or from another drive. Panics if blocks are missing.
+/// stage. Fails if the trace is too short or from another drive. Panics if `layout` lacks blocks.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,
@@ -176,8 +176,8 @@ pub fn calibrate(
     })
 }
 
-/// Searches with a part of the rows, and keeps what the rows that were held back confirm. Returns
-/// their verdict, the candidate, and how often the objective was evaluated.
+/// Searches with a part of the rows, and keeps what the held-back rows confirm. Returns the
+/// comparison on those rows, the candidate, and how often the objective was evaluated.
 fn search_part(
     first: &Candidate,
     rows: &[Measured],
@@ -197,7 +197,7 @@ fn search_part(
     }
 }
 
-/// Returns the edits that change a choice of the given drive rather than one of its numbers.
+/// Returns the edits that change a behaviour of the given drive rather than one of its numbers.
 fn changed_behaviours(given: &Spec, fitted: &Spec) -> Vec<String> {
     let is_number = |edit: &Edit| {
         let kind = Key::find(&edit.key).map(|key| key.kind);
@@ -234,7 +234,7 @@ const FIRST: [fn(&mut Search<'_>); 2] = [
     |search| search.choose(),
 ];
 
-/// The stages after them, in order, from the best: coarse first, then fine.
+/// The stages that follow, from the best start: first coarse, then fine.
 const STAGES: [fn(&mut Search<'_>); 8] = [
     |search| {
         search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
@@ -262,7 +262,7 @@ fn finish(search: &mut Search<'_>) {
     refine(search);
 }
 
-/// Moves the keys by ever smaller steps: the likelihood of buffered requests has sharp edges, from
+/// Moves the keys in ever smaller steps: the likelihood of buffered requests has sharp edges, from
 /// which only small steps lead away.
 fn refine(search: &mut Search<'_>) {
     for scale in [1.0, 0.3, 0.1, 0.03] {
@@ -288,7 +288,7 @@ fn run<'t>(
         evaluations += search.objective.evaluations.get();
         search
     });
-    // The first of equals, which starts from the given specification.
+    // Among equals the first wins, which started from the given specification.
     let best = begun.reduce(|best, next| if next.score > best.score { next } else { best });
     let mut search = best.expect("a start");
     search.objective.evaluations.set(evaluations);
@@ -306,7 +306,7 @@ fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
     all.filter(|along| along.iter().all(is_key)).collect()
 }
 
-/// The comparison of a fit to the first rows of a trace with the given drive, on the last fifth.
+/// A comparison of the fitted and the given drive on the held-back last fifth of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Held {
     pub rows: usize,
@@ -322,7 +322,7 @@ pub struct Held {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// All of it: it makes the held-back rows more likely than the given drive.
+    /// All of it: the held-back rows are more likely under it than under the given drive.
     All,
     /// All but the seek times, which stay as given: with them it made these rows less likely.
     Keys,
@@ -331,7 +331,7 @@ pub enum Kept {
     Nothing,
 }
 
-/// The share of the rows that is held back is one over this.
+/// One in this many rows is held back.
 const PARTS: usize = 5;
 
 /// With fewer rows per fitted number than this a fit is poor, and no rows are held back.
@@ -421,8 +421,8 @@ mod tests {
         }
     }
 
-    /// Rows that the given drive measured itself: of a fit that only makes them less likely, the
-    /// part that does so is dropped.
+    /// The rows come from the given drive itself: the part of a fit that makes them less likely is
+    /// dropped.
     #[test]
     fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;

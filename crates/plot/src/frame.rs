@@ -25,7 +25,7 @@ pub enum Layout {
     Narrow,
 }
 
-/// The size of the plotting area in the wide layout, in pixels, as all lengths here.
+/// The size of the plotting area in the wide layout, in pixels, like all lengths here.
 pub const WIDTH: f64 = 520.0;
 pub const HEIGHT: f64 = 330.0;
 
@@ -34,12 +34,12 @@ const NARROW: f64 = 360.0;
 const MIN_WIDTH: f64 = 160.0;
 const NARROW_HEIGHT: f64 = 260.0;
 
-/// The distance around everything, and between an axis and its numbers.
+/// The margin around everything, and the distance between an axis and its numbers.
 const MARGIN: f64 = 14.0;
 const GAP: f64 = 7.0;
 
-/// The minimum distance between plotting area and legend, which also holds half of the last number
-/// of the horizontal axis.
+/// The minimum distance between plotting area and legend, which also leaves room for half of the
+/// last number of the horizontal axis.
 const RIGHT_GAP: f64 = 26.0;
 
 /// The maximum number of ticks; fewer on the horizontal axis if their numbers do not fit.
@@ -240,7 +240,7 @@ pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> Draw
     plot.draw(&Rectangle::new(corners, colour.filled()))
 }
 
-/// The widths of a line sample and of the widest text, in pixels, as all lengths here.
+/// The widths of a line sample and of the widest text, in pixels, like all lengths here.
 const SAMPLE: f64 = 28.0;
 const TEXT_WIDTH: f64 = 190.0;
 const KEY_GAP: f64 = 8.0;
@@ -265,7 +265,7 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Adds an entry. An entry with the number of a series can hide and show it.
+    /// Adds an entry. An entry with the number of a series lets readers hide and show it.
     pub fn add(&mut self, key: Key, series: Option<usize>, text: &str) {
         self.entries.push(LegendEntry {
             key,

@@ -27,7 +27,7 @@ pub struct Study {
 
 #[pymethods]
 impl Study {
-    /// The study that the text describes; errors call it `file`.
+    /// Parses the study in `toml`; errors refer to it as `file`.
     #[new]
     fn new(
         py: Python<'_>,

@@ -23,13 +23,13 @@ pub struct ExportSpec {
     pub changes: Vec<Edit>,
     /// Policy of the queue in front of the device.
     pub policy: String,
-    /// Size, unless it is the size of the file or the drive.
+    /// Size; `None` for the size of the file or the drive.
     pub size: Option<String>,
     pub store: StoreSpec,
     pub is_read_only: bool,
     /// Path of the trace in which client requests are recorded.
     pub record: Option<String>,
-    /// Lateness limit of the 99th percentile, unless it is [`Pace::bound`].
+    /// Limit on the 99th percentile of lateness; `None` for [`Pace::bound`].
     pub bound: Option<Span>,
 }
 
@@ -40,7 +40,7 @@ pub struct Pace {
     pub speed: Option<Speed>,
     /// Never sleep while requests are in progress.
     pub spins: bool,
-    /// Default lateness limit of the 99th percentile.
+    /// Default limit on the 99th percentile of lateness.
     pub bound: Span,
 }
 

@@ -24,7 +24,7 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const FIGURES: &str = "figures";
 
-/// The folder of a study's results. No input of the study is overwritten there.
+/// The folder of a study's results. Inputs of the study are never overwritten.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -35,7 +35,7 @@ pub struct Folder {
 
 impl Folder {
     /// Returns the folder at `path`, which `field` names, for a study that reads `inputs`. Fails if
-    /// one of its files is such an input, under any name. Figures are checked when written.
+    /// one of its files is such an input, even by another name. Figures are checked when written.
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
@@ -64,7 +64,7 @@ impl Folder {
         Ok(self.place(name)?.write(bytes)?)
     }
 
-    /// Removes the partial files of killed processes, as no other process writes here:
+    /// Removes partial files left by killed processes, as no other process writes here:
     /// `NAME.NUMBER.part`, and `NAME.part` of earlier versions.
     pub(crate) fn remove_leftovers(&self) {
         let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
@@ -90,7 +90,7 @@ impl Study {
 
     /// Returns the title of another study whose results are in `folder`. Studies are identified by
     /// their titles, as their files may be edited and moved. Writing replaces these results, but
-    /// not the other study's runs, so that they can be written again without simulating.
+    /// not the other study's runs, so its results can be written again without simulating.
     pub fn replaces(&self, folder: &Path) -> Option<String> {
         // Errors are reported when the results are written.
         let text = fs::read_to_string(folder.join("results.json")).ok()?;
@@ -99,7 +99,7 @@ impl Study {
     }
 
     /// Returns a row for each cell and metric: the labels of the axes, `metric`, `mean`,
-    /// `ci95_half_width`, `replications`, `saturated`. A saturated cell has one, without a metric.
+    /// `ci95_half_width`, `replications`, `saturated`. A saturated cell has one row and no metric.
     pub fn csv(&self, results: &Results<'_>) -> String {
         let axes = self.axes.iter().map(|axis| field(&axis.name) + ",");
         let mut text: String = axes.collect();
@@ -126,7 +126,7 @@ impl Study {
         text
     }
 
-    /// Returns all as JSON: the inputs of each cell, its metrics in each replication, the claims.
+    /// Returns everything as JSON: each cell's inputs, its metrics in each replication, the claims.
     pub fn json(&self, results: &Results<'_>) -> String {
         let cells = self.cells.iter().zip(&results.outcomes);
         let cells = cells.map(|(cell, outcome)| {

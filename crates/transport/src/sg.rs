@@ -1,7 +1,7 @@
 //! SCSI commands over Linux's SG_IO, to `/dev/sgX` and to block devices such as `/dev/sdX`.
 //!
-//! A [`Sg`] first allows only commands that leave data alone. [`Sg::allow_writes`] allows the rest
-//! on a drive that is not in use, that the system is kept from using, and that looks empty. On
+//! At first, an [`Sg`] allows only commands that leave data alone. [`Sg::allow_writes`] allows the
+//! rest on a drive that looks empty and is not in use, and keeps the system from using it. On
 //! systems other than Linux, [`Sg::open`] returns an error.
 
 use std::io;

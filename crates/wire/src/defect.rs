@@ -16,7 +16,7 @@ pub enum Address {
     ExtendedPhysicalSector(Extended),
 }
 
-/// A position that can begin a run: a list has two of them instead of all positions between.
+/// A position that may begin a run, of which a list gives only the first and last position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extended {
     /// The position; its offset is below 2^28, or [`WHOLE_TRACK`].
@@ -25,7 +25,7 @@ pub struct Extended {
     pub begins_run: bool,
 }
 
-/// All ones of an extended offset.
+/// An extended offset of all ones, for the whole track.
 pub const WHOLE_TRACK: u32 = (1 << 28) - 1;
 
 /// A position on a track.
@@ -90,7 +90,7 @@ impl Address {
     }
 
     /// Writes it at the front of `data`; returns its length.
-    /// Panics if a cylinder is above 24 bits, or an extended offset above 28.
+    /// Panics if a cylinder exceeds 24 bits, or an extended offset 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -157,7 +157,7 @@ layout! {
         /// DPRY: the primary list is not used.
         disable_primary: bool = FieldPosition::flag(1, 6);
         disable_certification: bool = FieldPosition::flag(1, 5);
-        /// STPF: ends at an unreadable list.
+        /// STPF: formatting stops if a list cannot be read.
         stop: bool = FieldPosition::flag(1, 4);
         /// IP: an initialisation pattern comes before the addresses.
         pattern: bool = FieldPosition::flag(1, 3);

@@ -23,7 +23,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
         return Err(Error::InvalidArguments);
     }
     let root = crate::root();
-    // Built once before all fits, as each fit changes a source of the binary.
+    // Built once before all fits, because each fit changes one of the binary's source files.
     let binary = program::build()?;
     let drives = Mutex::new(DRIVES.iter().map(|drive| drive.name.as_str()));
     // Releases the lock after each call; a loop over the guard would hold it during a fit.

@@ -1,4 +1,4 @@
-//! A full screen with the statistics of a server.
+//! A full-screen view of a server's statistics.
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};

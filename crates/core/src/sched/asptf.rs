@@ -3,8 +3,7 @@
 //! # What it does
 //! Serves the pending request with the minimum aged positioning time, T_pos - W T_wait, where
 //! T_wait is the time it has waited. ASATF gives W in its original unit, sectors per second. ASPCTF
-//! counts the positioning time of a request whose data are in the buffer, at least their beginning,
-//! as zero before it subtracts the credit.
+//! takes T_pos to be zero if the buffer holds at least the beginning of the request's data.
 //!
 //! # Origin
 //! worthington94 section 5.3, and for ASPCTF section 6.3. The unit of W is not printed there; we
@@ -14,16 +13,16 @@
 //! same instant have waited equally long, and are ordered by positioning time under any W.
 //! Differences are computed exactly, in integers.
 //!
-//! ASATF: jacobson91 section 5.3, which serves the greatest merit w T_age - T_A / tau, where T_age
-//! is the wait, T_A the access time and tau the time of one sector. T_A is seek and rotational wait
-//! without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the bit, whatever
-//! the requests' sizes; W is w tau rounded to a nanosecond per second. Where zones differ, tau is
-//! the time of one sector at block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
+//! ASATF: jacobson91 section 5.3, which serves the request of greatest merit w T_age - T_A / tau:
+//! T_age is the wait, T_A the access time and tau the time of one sector. T_A is seek and
+//! rotational wait without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the
+//! bit, whatever the requests' sizes; W is w tau rounded to a nanosecond per second. Where zones
+//! differ, tau is that of block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
 //!
 //! # Cost
-//! ASPTF and ASATF as SPTF, but a decision examines more requests: no ring of cylinders can be
-//! skipped while it might contain a request as old as the oldest. Above W = 100 every decision
-//! computes the time of every pending request. ASPCTF as SPCTF.
+//! As for SPTF, but a decision of ASPTF or ASATF examines more requests: no ring of cylinders can
+//! be skipped while it might contain a request as old as the oldest. Above W = 100 every decision
+//! computes the time of every pending request. For ASPCTF, as for SPCTF.
 //!
 //! # When it is bad
 //! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
@@ -60,7 +59,7 @@ impl Credit {
         "W in ms of positioning per second of waiting, from 0 to 10^12",
     );
 
-    /// The maximum with which costs stay within the range of a search for years of simulated time.
+    /// The maximum for which costs stay within a search's range for years of simulated time.
     const MAX_SEARCHABLE: Self = Self(Span::from_ns(100_000_000));
 
     pub fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -80,7 +79,7 @@ impl Credit {
     }
 }
 
-/// A time whose policy with a credit is an entry of the table.
+/// A time that has a policy with a credit in the table.
 pub trait AgedTime: Time {
     const AGED: PolicyInfo;
 }

@@ -22,7 +22,7 @@
 //! Towards the end of a batch it has little to choose from, so it serves fewer requests per second
 //! than SATF (liu05 section 6.1); few new arrivals fit into a batch of LBSATF, because most
 //! lengthen the schedule. A request is overtaken only by those that were pending when its batch was
-//! taken, and under LBSATF by later arrivals served by the batch's deadline, which does not move.
+//! taken, and under LBSATF by later arrivals served before that batch's fixed deadline.
 
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;

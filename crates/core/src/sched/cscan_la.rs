@@ -1,4 +1,4 @@
-//! C-SCAN with look-ahead of i.
+//! C-SCAN with a look-ahead of `i` requests.
 //!
 //! # What it does
 //! Looks at the next `i` requests in the order of C-LOOK, tries all orders of them on a copy of the
@@ -23,7 +23,7 @@
 //! It reorders only neighbours, so it gains where rotation decides between them and is slower than
 //! SPTF: on the same workload the service time is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
 //! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams unless the buffer holds
-//! them. Its waits are bounded as C-LOOK's.
+//! them. Its waits are bounded, like C-LOOK's.
 
 use super::line::{InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};

@@ -7,8 +7,8 @@
 //!
 //! # Origin
 //! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL
-//! with SPTF within each class. SPTF-CP(1) is SPTF to the bit: of a write and a read with equal
-//! times the earlier is served, where the inequality alone would select the read.
+//! with SPTF within each class. SPTF-CP(1) is SPTF to the bit: if a write and a read have equal
+//! times, the earlier is served, where the inequality alone would select the read.
 //!
 //! # Cost
 //! Per decision, the positioning time of every pending request; twice if a write has the shortest.

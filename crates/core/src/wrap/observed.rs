@@ -49,7 +49,7 @@ pub struct ObservedDevice<D, O> {
 }
 
 impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
-    /// Creates `device` observed by `observer`.
+    /// Wraps `device` so that `observer` is notified of its requests.
     pub fn new(device: D, observer: O) -> Self {
         Self { device, observer }
     }

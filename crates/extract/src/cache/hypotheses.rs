@@ -12,7 +12,7 @@ use super::facts::{FAILURES, KEYS};
 pub(super) struct Hypothesis {
     /// Description of the change, which identifies the hypothesis when the best one changes.
     pub label: String,
-    /// Index of the changed key in [`KEYS`]; `None` if only the split of times changes.
+    /// Index of the changed key in [`KEYS`]; `None` if overheads or several keys change.
     pub key: Option<usize>,
     pub spec: Spec,
 }
@@ -76,7 +76,7 @@ fn changes(believed: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
     hypotheses
 }
 
-/// Returns the hypothesis of larger segments if read-ahead seems to fill one: it may stop earlier.
+/// If read-ahead seems to fill a segment, returns the hypothesis that segments are larger.
 fn larger_segments(believed: &Spec) -> Option<Hypothesis> {
     let buffer = &believed.buffer;
     let fills = buffer.read_ahead != ReadAhead::None && buffer.read_ahead_max == buffer.segment;
@@ -92,7 +92,7 @@ fn larger_segments(believed: &Spec) -> Option<Hypothesis> {
     })
 }
 
-/// Returns hypotheses of an earlier or later media access within commands.
+/// Returns hypotheses that commands access the media earlier or later.
 fn media_shifts(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
     let both = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
     both.filter_map(|us| {
@@ -149,7 +149,7 @@ fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
         if excess > Span::ZERO {
             spec = shifted(believed, excess)?;
         }
-        // So far it was considered a part of the completion overhead.
+        // So far it was counted as part of the completion overhead.
         spec.overheads.read_completion -= rate;
         spec.bus.read_sector = rate;
         Some(Hypothesis {
@@ -245,7 +245,7 @@ fn repair(buffer: &mut Buffer) {
 /// Likely watermarks, as shares of `watermark_of`.
 const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
-/// Adds the hypothesis of a change of the buffer.
+/// A function that adds the hypothesis of a change to the buffer.
 type Push<'a> = dyn FnMut(&dyn Fn(&mut Buffer)) + 'a;
 
 /// Returns changes of several related keys that have little effect when made one at a time.

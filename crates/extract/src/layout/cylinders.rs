@@ -1,8 +1,8 @@
 //! Determines which tracks form a cylinder where skews do not show it.
 //!
 //! # Hypothesis
-//! A head switch takes one time, and a seek to the next cylinder another, longer one. A seek takes
-//! longer the more cylinders it crosses.
+//! A seek to the next cylinder takes longer than a head switch, and a seek takes longer the more
+//! cylinders it crosses.
 //!
 //! # Test vector
 //! Pairs of reads ([`crate::mtbrc`]) from each track to the next; and, if these all take equally
@@ -40,10 +40,10 @@ pub(super) struct Cylinders {
 
 /// Times that differ by less are treated as equal, in nanoseconds.
 const SAME: f64 = 3e4;
-/// Target for half an interval in nanoseconds, and the maximum number of pairs for it.
+/// Target for half the confidence interval, in nanoseconds, and the maximum number of pairs.
 const NARROW: (f64, u32) = (8e3, 60);
 
-/// Finds the cylinders of the tracks that begin with these blocks, in a layout of which only the
+/// Finds the cylinders of the tracks that begin at these blocks, in a layout of which only the
 /// angles are valid. Returns `None` if the times do not show them.
 pub(super) fn measure(
     disk: &mut Disk<'_>,

@@ -1,12 +1,12 @@
-//! The tracks of a zone and which of their positions hold blocks, before any sparing scheme
-//! explains it; and the pattern of skews that its first tracks follow.
+//! The tracks of a zone and which of their positions hold blocks, before a sparing scheme is
+//! inferred; and the pattern of skews that its first tracks follow.
 //!
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.
 
 use std::ops::Range;
 
-/// Maximum distance of a block in line from its predicted angle, in sectors.
+/// A block is in line if its angle is within this many sectors of the prediction.
 pub(super) const IN_LINE: f64 = 0.25;
 
 /// The tracks of a zone: the angle, cylinder and head of each position.
@@ -25,7 +25,7 @@ pub(super) struct Tracks {
     pub begins_down: bool,
     /// True if every other cylinder runs in the other direction.
     pub alternates: bool,
-    /// Rotations, in sectors, of all tracks from a position on, in ascending order.
+    /// Positions from which all tracks are rotated, and by how many sectors, in ascending order.
     pub rotations: Vec<(u64, u64)>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct ZoneMap {
     pub blocks: u64,
     /// Positions without blocks before the last block, in ascending order.
     pub gaps: Vec<Gap>,
-    /// Reallocated blocks: the position in line and the actual position.
+    /// Reallocated blocks: the position where each would be in line, and the actual one.
     pub moved: Vec<(u64, u64)>,
     /// Reallocated blocks whose position is unknown.
     pub lost: Vec<u64>,
@@ -235,7 +235,7 @@ fn same(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
-/// Returns the period with which jumps repeat, seen twice; `None` if they are all equal.
+/// Returns the period at which jumps repeat, if it is seen twice; `None` if they are all equal.
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     let repeat = |period: usize| {
         let mut pairs = jumps.iter().zip(&jumps[period..]);
@@ -247,7 +247,7 @@ pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     })
 }
 
-/// Returns the first of the values that are close to the most others, averaged over these.
+/// Returns the mean of the largest group of close values; of equal groups, the first.
 fn mode(values: &[f64]) -> Option<f64> {
     let close = |value: f64| values.iter().filter(move |&&other| same(value, other));
     let max = values.iter().map(|&value| close(value).count()).max()?;

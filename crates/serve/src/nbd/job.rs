@@ -22,11 +22,11 @@ pub struct Job {
     pub offset: u64,
     pub length: u64,
     pub kind: JobKind,
-    /// The reply waits until the data survive the end of the server.
+    /// The reply waits until the data would survive the server's exit.
     pub force_unit_access: bool,
     /// The reply has a single data chunk or extent.
     pub is_undivided: bool,
-    /// The store's number of what it writes.
+    /// The id of this write in the export's data path.
     pub write: WriteId,
 }
 
@@ -35,7 +35,7 @@ pub enum JobKind {
     Read,
     /// Writes data, which have arrived.
     Write,
-    /// Waits until all that completed before has reached the medium.
+    /// Waits until all writes completed before it have reached the medium.
     Flush,
     Trim,
     Zero {

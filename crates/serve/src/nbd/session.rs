@@ -22,8 +22,8 @@ const BUFFER: usize = 256 << 10;
 
 /// A connection that serves requests.
 ///
-/// Data of writes are passed on as they arrive, and data of reads are fetched as they leave, so a
-/// session takes the same memory for requests of any length.
+/// Write data are passed on as they arrive, and read data are fetched as they are sent, so a
+/// session uses the same memory for requests of any length.
 pub struct NbdSession {
     facts: Facts,
     headers: Headers,
@@ -173,7 +173,7 @@ impl NbdSession {
         }
     }
 
-    /// Takes the write whose data were arriving, shortened to those that have.
+    /// Takes the write whose data were arriving, shortened to the data that have arrived.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
         (receiving.job.kind == JobKind::Write).then(|| Job {
@@ -182,7 +182,7 @@ impl NbdSession {
         })
     }
 
-    /// Queues the reply of a job that has ended.
+    /// Queues the reply to a completed job.
     pub fn reply(&mut self, job: Job, error: Option<Refusal>) {
         let done = 0;
         self.replies.push_back(Reply { job, error, done });
@@ -239,7 +239,7 @@ impl worker::Session for NbdSession {
     }
 }
 
-/// Returns true if an extended request has data, whose length is then its length.
+/// Returns true if an extended request has a payload; its length is then that of the payload.
 fn has_payload(request: &Request) -> bool {
     let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)
@@ -435,7 +435,7 @@ impl ReplyWriter<'_> {
 
 /// The extents of the blocks of `job`: the length of each, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
-    // The longest whole number of sectors in 32 bits.
+    // The largest length in whole sectors that fits in 32 bits.
     let max = if is_long {
         u64::MAX
     } else {

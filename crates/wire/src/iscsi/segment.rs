@@ -26,11 +26,11 @@ pub fn segments(data: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, CutOff>
     })
 }
 
-/// A segment is longer than the data.
+/// The error for a segment that is longer than the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff;
 
-/// Bytes of length and type, which the length does not count.
+/// Size of the length and type fields in bytes, which the length does not include.
 const HEAD: usize = 3;
 
 fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
@@ -72,7 +72,7 @@ pub fn emit_sense(sense: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), sense].concat()
 }
 
-/// CRC-32C (Castagnoli), as it stands after headers and data.
+/// The CRC-32C (Castagnoli) of the data so far.
 ///
 /// ```
 /// use diskarm_wire::iscsi::Digest;
@@ -90,7 +90,7 @@ impl Default for Digest {
     }
 }
 
-/// The polynomial 0x1edc6f41, its lowest power in the highest bit.
+/// The polynomial 0x1edc6f41, bit-reversed: its lowest power is the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// The contribution of a byte to the sum; the index of the table is the number of bytes after it.
@@ -135,7 +135,7 @@ impl Digest {
         for chunk in &mut chunks {
             let mut next = 0;
             for (index, byte) in chunk.iter().enumerate() {
-                // The first four bytes meet the sum so far.
+                // The first four bytes are combined with the sum so far.
                 let old = if index < 4 { sum >> (8 * index) } else { 0 };
                 next ^= TABLES[7 - index][usize::from(*byte ^ old as u8)];
             }

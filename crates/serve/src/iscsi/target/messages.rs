@@ -108,7 +108,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Answers text: a normal session only shows its own target.
+    /// Answers a text request: a normal session lists only its own target.
     fn text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
         let facts = std::slice::from_ref(&self.facts);
         let answer = targets(data, &connection.address, facts);
@@ -371,7 +371,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Returns a number of [`task_response`].
+    /// Returns a code from [`task_response`].
     fn execute(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
         let is_of_unit = matches!(
             request.function,
@@ -442,7 +442,7 @@ impl IscsiTarget {
     }
 }
 
-/// For numbered messages: whether it is immediate, and its command number.
+/// Returns true if a numbered message is immediate, and its command number.
 fn numbered(message: &Message) -> Option<(bool, Serial)> {
     match message {
         Message::Command(message) => Some((message.immediate, message.command)),
