@@ -15,8 +15,8 @@
 //! its location.
 //!
 //! # Confidence
-//! A list may be old or another drive's. Defects at locations that hold blocks in line are counted
-//! as contradicted, and slips without a listed defect as unlisted.
+//! A list may be old or another drive's. Defects at locations that hold blocks in regular order are
+//! counted as contradicted, and slips without a listed defect as unlisted.
 //!
 //! # Cost
 //! Two commands per list; no media access.
@@ -61,13 +61,13 @@ pub struct DefectCounts {
     pub reallocated: u64,
     /// In spare or reserved space, or beyond all blocks.
     pub unused: u64,
-    /// In line with blocks, which contradicts the list or the layout.
+    /// At the regular place of a block, which contradicts the list or the layout.
     pub contradicted: u64,
     /// Slips and reallocations of the layout that are in no list.
     pub unlisted: u64,
 }
 
-/// Above any drive's number of defects.
+/// More defects than any drive lists.
 const DEFECTS_MAX: usize = 1_000_000;
 const AT_ONCE: usize = 8_000;
 /// Bytes per address in the requested formats.
@@ -127,7 +127,7 @@ fn read_in_format(
     )))
 }
 
-/// Reads the format and the length of a list, and part of it from an address on.
+/// Reads the format and the length of a list, and a part of it that begins at address `index`.
 fn receive(
     disk: &mut Disk<'_>,
     primary: bool,

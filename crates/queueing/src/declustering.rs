@@ -38,12 +38,12 @@ fn binomial(n: u64, k: u64) -> u64 {
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
 
-/// The load of a disk, as multiples of the rates of requests to the data of one disk, that is,
-/// those whose primary copies it has.
+/// The load of a disk, in multiples of the request rates of one disk's data: the data whose primary
+/// copies are on that disk.
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
-/// equations hold if such a pair is a primary copy and its secondary copy, so that there are as
-/// many pairs as disks. If a pair were two disks with the same data, they would be twice too large.
+/// equations hold if such a pair is a primary and its secondary copy, so that there are as many
+/// pairs as disks. If a pair were two disks with the same data, they would give twice the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     pub reads: f64,

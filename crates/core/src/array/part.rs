@@ -15,7 +15,7 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
-    /// The member has taken it; recorded by pairs alone.
+    /// The member has taken it; recorded only by mirrored pairs.
     pub is_taken: bool,
 }
 
@@ -59,7 +59,7 @@ impl FromIterator<Access> for Commands {
 }
 
 impl Commands {
-    /// Records that a member has taken the command number `index`.
+    /// Records that a member has taken command number `index`.
     pub fn take(&mut self, index: usize) {
         match self {
             Self::One(only) => only.is_taken = true,
@@ -103,10 +103,10 @@ impl Plan {
     }
 }
 
-/// The bits of a command id that number the commands of a step: up to one for each block.
+/// The bits of a command id that hold its index in a step, which has at most one for each block.
 const COMMANDS_BITS: u32 = 17;
 
-/// Returns the id of the command number `index` of the current step of a part.
+/// Returns the id of command number `index` of the current step of a part.
 pub const fn child_id(part: u64, index: usize) -> u64 {
     part << COMMANDS_BITS | index as u64
 }
@@ -132,7 +132,7 @@ pub struct Parent<S> {
     pub total: usize,
     /// Parts that have not ended.
     pub left: usize,
-    /// A member has taken a command of it.
+    /// A member has taken one of its commands.
     pub has_begun: bool,
     /// It waits here for other requests or for a step of the rebuild.
     pub is_held: bool,
@@ -187,7 +187,7 @@ pub struct Part {
     pub rows: Range<u64>,
     /// The blocks of the array that it serves.
     pub blocks: Range<u64>,
-    /// Rows that it waits for.
+    /// Number of rows that it waits for.
     pub blocked: u64,
     /// The commands of the current step.
     pub commands: Commands,
@@ -258,7 +258,7 @@ impl Part {
         self.commands[0].member
     }
 
-    /// Commands that members have taken and not completed.
+    /// Returns the number of commands that members have taken and not completed.
     pub const fn inside(&self) -> usize {
         self.left - self.waiting
     }
@@ -279,7 +279,7 @@ impl Part {
         (self.commands, self.follow) = (commands, follow);
     }
 
-    /// Builds the command number `index` of this step for `request`.
+    /// Builds command number `index` of this step for `request`.
     #[inline(always)]
     pub fn command(&self, id: u64, index: usize, request: &Request) -> Request {
         member_command(request, child_id(id, index), &self.commands[index])
@@ -295,13 +295,13 @@ impl Part {
         self.waiting = self.left;
     }
 
-    /// Records that a read of `member` failed; returns true if the step can do without it, as it
-    /// can without one member.
+    /// Records that a read of `member` failed; returns true if the step can do without it: it can
+    /// do without one member, but not without two.
     pub fn lose(&mut self, member: usize) -> bool {
         *self.lost.get_or_insert(member) == member
     }
 
-    /// Returns true if only one command is left of it.
+    /// Returns true if it has a single command, in one step, and waits for no rows.
     pub fn is_single(&self) -> bool {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
@@ -343,7 +343,7 @@ impl Part {
         true
     }
 
-    /// Ends the part without a member: the time that it waited is queueing.
+    /// Ends the part without a member: the time that it waited counts as queueing.
     pub fn end_unserved(&mut self, status: Status, now: Instant) {
         self.spent.queue += now - self.since;
         (self.since, self.status) = (now, status);
@@ -360,7 +360,7 @@ impl Part {
         true
     }
 
-    /// Starts the step again with `commands`: what it has done is gone with a member.
+    /// Restarts the step with `commands`: what it had done was lost with a member.
     pub fn restart(&mut self, commands: Commands) {
         (self.status, self.outcome, self.other) = (Status::Good, None, None);
         self.set_commands(commands, Commands::default());
@@ -475,7 +475,7 @@ pub fn more_severe(one: Status, other: Status) -> Status {
     }
 }
 
-/// Returns the status of a read that was tried at two members.
+/// Returns the status of a read that was tried on two members.
 fn after_retry(first: Status, second: Status) -> Status {
     match (first, second) {
         (_, Status::Good) => Status::Recovered { retries: 1 },

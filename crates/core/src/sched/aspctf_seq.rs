@@ -1,4 +1,4 @@
-//! Aged shortest positioning with cache time first, with sequential reads in ascending order.
+//! Aged shortest positioning (with cache) time first, serving sequential reads in ascending order.
 //!
 //! # What it does
 //! ASPCTF, but a read is held back while an older read that it continues is pending: one that ends
@@ -19,7 +19,7 @@
 //! # When it is bad
 //! With few sequential reads it is ASPCTF at a higher cost, and far beyond saturation the credit
 //! turns it into FCFS. If the drive's write cache combines sequential writes it is slower than
-//! C-LOOK. docs/aspctf-seq.md shows where it beats which policy.
+//! C-LOOK. docs/aspctf-seq.md shows which policies it beats, and where.
 
 use super::asptf::Credit;
 use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
@@ -74,7 +74,7 @@ struct Ascending {
 }
 
 impl Ascending {
-    /// Returns true if the read at `index`, from block `start` on, continues an older one.
+    /// Returns true if the read at `index`, which begins at block `start`, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);

@@ -1,7 +1,7 @@
 //! Determines which tracks form a cylinder where skews do not show it.
 //!
 //! # Hypothesis
-//! A head switch takes one time, and a seek to the next cylinder another, longer one. A seek takes
+//! All head switches take equally long; a seek to the next cylinder takes longer. A seek takes
 //! longer the more cylinders it crosses.
 //!
 //! # Test vector
@@ -10,7 +10,7 @@
 //!
 //! # Decision
 //! From track to track, cylinders end where the time is longer than elsewhere, provided that the
-//! ends are equally far apart. From the first track, they end where the time changes, with the same
+//! ends are equally far apart. From the first track, they end where the time changes, on the same
 //! condition.
 //!
 //! # Confidence
@@ -40,7 +40,7 @@ pub(super) struct Cylinders {
 
 /// Times that differ by less are treated as equal, in nanoseconds.
 const SAME: f64 = 3e4;
-/// Target for half an interval in nanoseconds, and the maximum number of pairs for it.
+/// Target half-width of an interval in nanoseconds, and the maximum number of pairs for it.
 const NARROW: (f64, u32) = (8e3, 60);
 
 /// Finds the cylinders of the tracks that begin with these blocks, in a layout of which only the
@@ -112,7 +112,7 @@ fn changes(times: &[Time]) -> Option<Cylinders> {
     regular(&ends, times.len())
 }
 
-/// Returns the cylinders that end with these of `count` tracks if they are regular.
+/// Returns the cylinders that end with the tracks `ends` of `count`, if all have equal lengths.
 fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;
