@@ -13,7 +13,7 @@ use crate::request::{Op, Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// A device below a queue of unlimited length.
+/// A queue of unlimited length above a device.
 pub struct Host<D: Device + Estimate> {
     device: D,
     /// Requests that wait outside the device.

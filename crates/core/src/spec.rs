@@ -103,7 +103,7 @@ impl Spec {
 }
 
 section! {
-    /// The path to the host. A rate is the time of one sector at the slower of drive and host path.
+    /// The path to the host. A rate is the time per sector at the slower of drive and host path.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
         /// Time to send a sector to the host, at the slower of drive and path.

@@ -67,7 +67,7 @@ pub struct DefectCounts {
     pub unlisted: u64,
 }
 
-/// Above any drive's number of defects.
+/// More defects than any drive lists.
 const DEFECTS_MAX: usize = 1_000_000;
 const AT_ONCE: usize = 8_000;
 /// Bytes per address in the requested formats.

@@ -79,14 +79,14 @@ impl GivenPolicy {
     }
 }
 
-/// A policy in Python.
+/// A policy written in Python.
 pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,
     trouble: Arc<Trouble>,
 }
 
-/// An exception in Python, kept here because the simulation cannot return it.
+/// An exception raised in Python, kept here because the simulation cannot return it.
 #[derive(Default)]
 struct Trouble {
     has_come: AtomicBool,

@@ -25,13 +25,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Returns the service of `op` over `sectors` at the multiples of `sectors`, all equally
-    /// likely, on the drive `spec` with this `mechanism`: liu05, section 4.1.
+    /// Returns the service of `op` requests for `sectors` blocks that start at multiples of
+    /// `sectors`, all equally likely, on the drive `spec` with this `mechanism`: liu05 section 4.1.
     ///
-    /// Positioning starts from a request with the same distribution and from each surface alike,
-    /// and ends at any angle, independently; so seek and rotation are taken as independent (section
-    /// 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the service
-    /// of [`mechanism_alone`]. `None` if no such request fits on the drive.
+    /// Positioning starts from a request with the same distribution, with equal probability from
+    /// each surface, and ends at an independent angle; so seek and rotation are independent (see
+    /// section 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the
+    /// service of [`mechanism_alone`]. `None` if no such request fits on the drive.
     pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
         let blocks = all_blocks(&mechanism.layout);
         Self::within(&blocks, spec, mechanism, op, sectors)
@@ -119,7 +119,7 @@ struct Media {
     /// From the head's arrival on the track to the first sector; with zero latency, what the
     /// request takes beyond its transfer.
     rotation: Moments,
-    /// From the first sector to the end of the last, including the way to another track.
+    /// From the first sector to the end of the last, including the move to another track.
     transfer: Moments,
     both: Moments,
 }
@@ -136,13 +136,13 @@ const GRACE: u64 = 1 << 44;
 const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
-    /// Requests of `sectors` at the multiples of `sectors` within `blocks`, all equally likely,
-    /// which the head finds at any angle. `zero_latency` if a request on one track may begin with
-    /// any of its sectors; one that continues to another waits for its first.
+    /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
+    /// `blocks`, all equally likely, found at any angle. If `zero_latency`, a request on one track
+    /// may begin with any of its sectors; one that continues to another track waits for its first.
     ///
-    /// The transfers are those of every request, counted over the runs of the layout: exact where
-    /// liu05, equations 4.6 and 4.7, give a request the sectors of its track and no change of
-    /// tracks. `None` if there is no such request.
+    /// The transfers are those of every request, counted over the runs of the layout. This is
+    /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
+    /// `None` if there is no such request.
     fn new(
         blocks: &Range<Lbn>,
         mechanism: &Mechanism,
@@ -179,7 +179,7 @@ fn all_blocks(layout: &Layout) -> Range<Lbn> {
     Lbn(0)..Lbn(layout.sectors().0)
 }
 
-/// A sector's width in raw units; an angle of zero is a whole revolution.
+/// Returns a sector's width in raw units; an angle of zero is a whole revolution.
 fn width(sector: u64) -> u128 {
     match sector {
         0 => REVOLUTION,
@@ -251,8 +251,8 @@ fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
     (turned * REVOLUTION as f64) as u128
 }
 
-/// Returns the bytes per second of a drive that reads all of its blocks in order, by the times of
-/// media and track changes alone; `None` if the geometry is invalid.
+/// Returns the bytes per second of a drive that reads all of its blocks in order, counting only
+/// media transfers and track changes; `None` if the geometry is invalid.
 pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
     let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
     let sectors = layout.sectors();
@@ -263,7 +263,7 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
     Some(bytes as f64 / (media.transfer.first / 1e3))
 }
 
-/// Returns the time of a zero-latency request beyond its `transfer`, all in one unit of time: a
+/// Returns the time of a zero-latency request beyond its `transfer`, all in the same unit: a
 /// head that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
 /// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::text::InputError;
 
-/// The files of one command. All that it writes goes through [`Files::output`].
+/// The files of one command. Everything that it writes goes through [`Files::output`].
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     named: Vec<NamedFile>,
@@ -31,7 +31,7 @@ pub struct OutputFile {
 /// The reason why an output was not written. Displays as one line.
 #[derive(Debug)]
 pub enum OutputError {
-    /// No file is named, or the one there is an input or another output.
+    /// The path names no file, or the file there is an input or another output.
     Refused(InputError),
     Io {
         path: PathBuf,
@@ -97,11 +97,11 @@ impl Files {
         is_new
     }
 
-    /// The place for the output that `field` names.
+    /// Returns the place for the output that `field` names.
     ///
     /// # Errors
-    /// If the path is empty or "-" (elsewhere standard output; such a file is "./-"); if the
-    /// file there is read by the command or is another output, under whatever name.
+    /// If the path is empty or "-", which elsewhere means standard output ("./-" is a file); if the
+    /// command reads the file there or writes another output to it, under whatever name.
     pub fn output(
         &mut self,
         field: &'static str,
@@ -134,8 +134,8 @@ impl Files {
         Ok(OutputFile { path, files })
     }
 
-    /// Removes the remains of outputs that killed processes have left in `folder`: files called
-    /// `NAME.part` that no process has locked and that are not inputs, if `is_ours` for the NAME.
+    /// Removes the unfinished outputs that killed processes left in `folder`: files called
+    /// `NAME.part`, not locked by any process and not inputs, for which `is_ours(NAME)` is true.
     pub fn remove_leftovers(&self, folder: &Path, is_ours: impl Fn(&str) -> bool) {
         let Ok(entries) = fs::read_dir(folder) else {
             return;
@@ -167,7 +167,7 @@ impl NamedFile {
     }
 }
 
-/// Returns true if two paths lead to one regular file. (A device such as /dev/null may be both.)
+/// Returns true if two paths lead to one regular file. (A device like /dev/null may be used twice.)
 fn is_same(a: &Path, b: &Path) -> bool {
     let standard_input = Path::new("/dev/stdin");
     let seen = |path| {
@@ -214,7 +214,7 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
 }
 
 /// A file that is written under a temporary name next to its own, locked until it is renamed. A
-/// link (such as `/dev/stdout`), a device or a pipe is written directly: a file would replace it.
+/// link (such as `/dev/stdout`), a device or a pipe is written directly: a rename would replace it.
 pub struct PartialFile {
     path: PathBuf,
     /// The temporary path until the file is renamed.
@@ -234,7 +234,7 @@ impl OutputFile {
         }
     }
 
-    /// Creates the file under a temporary name, and removes what killed processes have left of it.
+    /// Creates the file under a temporary name; removes what killed processes left when writing it.
     ///
     /// # Errors
     /// If it cannot be written there.
@@ -246,7 +246,7 @@ impl OutputFile {
             files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
             let temporary = numbered(&path);
             File::create_new(&temporary).map(|file| {
-                // Without a lock it might be treated as a leftover, no more.
+                // Without a lock, the worst is that it is taken for a leftover.
                 let _ = file.try_lock();
                 (Some(temporary), file)
             })
@@ -263,11 +263,11 @@ impl OutputFile {
         }
     }
 
-    /// The file itself with its content, for an output that is written over several runs. Created
-    /// if it does not exist, and locked while it is open.
+    /// Opens the file itself with its contents, for an output that is written over several runs.
+    /// Creates it if it does not exist, and locks it while it is open.
     ///
     /// # Errors
-    /// If it cannot be written there, is not a regular file, or is written by another process.
+    /// If it cannot be written there, is not a regular file, or another process is writing to it.
     pub fn open_in_place(self) -> Result<File, OutputError> {
         let Self { path, .. } = self;
         let failed = |source| OutputError::Io {
@@ -301,14 +301,14 @@ impl OutputFile {
     }
 }
 
-/// The temporary path of this process for `path`.
+/// Returns the temporary path of this process for `path`.
 fn numbered(path: &Path) -> PathBuf {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.part", std::process::id()));
     temporary.into()
 }
 
-/// The NAME of a temporary file `NAME.NUMBER`, without its `.part`.
+/// Returns the NAME of a temporary file `NAME.NUMBER`, given without its `.part`.
 pub fn unnumbered(left: &str) -> Option<&str> {
     let (name, number) = left.rsplit_once('.')?;
     let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());

@@ -14,35 +14,35 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::watch::{Lag, Observations};
 
-/// Pause of an idle device after a failure other than of a block.
+/// Pause of an idle device after a failure other than an unreadable block.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Used gaps after which conservatism is adjusted: in general, and while too much is lost.
+/// Numbers of used gaps after which conservatism is adjusted: normally, and while losing too much.
 const ADJUST_GAPS: u64 = 250;
 const ADJUST_GAPS_SOON: u64 = 50;
 
 /// Number of foreground requests after which it is adjusted however few gaps were used.
 const ADJUST_REQUESTS: u64 = 2_500;
 
-/// Minimum adjustment of conservatism. The adjustment is an eighth of it, or a half upwards while
-/// more is lost than allowed, if that is more.
+/// Minimum adjustment of conservatism. Larger adjustments are an eighth of it, or half of it when
+/// it grows because more is lost than allowed.
 const MIN_STEP: Span = Span::from_ns(25_000);
 
 /// Maximum conservatism: a revolution of the slowest drives, with which no read fits into a gap.
 const MAX_CONSERVATISM: Span = Span::from_ns(25_000_000);
 
-/// Parameters of the choice of background reads.
+/// Parameters for choosing background reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BackgroundSettings {
     /// Time added to each predicted seek to and from a background read: twice the scatter of the
     /// drive's seeks, or more.
     pub conservatism: Span,
-    /// Reads in one gap are on different tracks, none of them the one where the gap begins; on the
-    /// one where it ends they are part of the foreground's command. The drive takes several
-    /// commands for a track for a sequence, and then reads ahead (lumb01, section 5).
+    /// Reads in one gap are on different tracks, none of them the track where the gap begins; reads
+    /// on the track where it ends are part of the foreground's command. A drive mistakes several
+    /// commands on one track for a sequential stream and reads ahead (lumb01, section 5).
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
@@ -81,7 +81,7 @@ pub struct Background {
     tasks: Tasks,
     settings: BackgroundSettings,
     sink: Box<dyn FnMut(&Delivery) + Send>,
-    /// The last time from the end of a background read until the arm moved for a read or a write.
+    /// Time from the end of the last background read until the arm moved: for a read, for a write.
     turn: [Span; 2],
     /// The time of a sector on the bus.
     sector: Span,
@@ -292,7 +292,7 @@ impl Background {
         !self.is_paused && !self.tasks.is_done()
     }
 
-    /// Returns when a device that is idle since `now` is used.
+    /// Returns the instant from which a device that has been idle since `now` is used.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
         let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
@@ -393,13 +393,13 @@ impl<'a> ForegroundGap<'a> {
         }
     }
 
-    /// Returns true if the write cache takes the request while others wait for the media: then the
-    /// foreground waits for the media, which the cache needs later, and else for the completion.
+    /// Returns true if the write cache takes the request while others wait for the media. Then the
+    /// foreground waits for the media, which the cache needs later; otherwise for the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
 
-    /// Plans the reads that gain most of `tasks`; also returns the turn after them.
+    /// Plans the reads that gain the most for `tasks`; also returns the turn after them.
     pub fn plan(&self, tasks: &Tasks, limits: SearchLimits) -> (GapPlan, Span) {
         let core = self.drive.core;
         let planner = GapPlanner {

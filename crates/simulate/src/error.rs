@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// Returns the error as one in `name` if it is in the file `file`, which the user has not seen.
+    /// Attributes the error to argument `name` if it is in `file`, which the user has not seen.
     pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
         match self {
             Self::Input(mut error) if error.file() == Some(file) => {
@@ -55,7 +55,7 @@ impl Error {
         }
     }
 
-    /// Returns the file in error, as the user named it.
+    /// Returns the file that is invalid or unreadable, as the user named it.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Input(error) => error.file(),
@@ -65,7 +65,7 @@ impl Error {
         }
     }
 
-    /// Returns the line of the file, from 1.
+    /// Returns the line of the file, counted from 1.
     pub fn line(&self) -> Option<u64> {
         match self {
             Self::Input(error) => error.line,
@@ -77,7 +77,7 @@ impl Error {
         }
     }
 
-    /// Returns the field in error: a key, a column, a parameter, or the argument.
+    /// Returns the invalid field: a key, a column, a parameter, or the argument.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Input(error) => Some(&error.field),

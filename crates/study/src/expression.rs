@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 pub enum Scalar {
     /// The value `true` or `false`.
     Flag(bool),
-    /// A number that is finite.
+    /// A finite number.
     Number(f64),
     /// Anything else.
     Text(String),
 }
 
 impl Scalar {
-    /// Converts a TOML value, if it is a single one.
+    /// Converts a TOML value if it is a scalar.
     pub(crate) fn new(value: &toml::Value) -> Option<Self> {
         match value {
             toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
@@ -60,7 +60,7 @@ pub(crate) struct StudyText<'a> {
 }
 
 impl<'a> StudyText<'a> {
-    /// Returns the location of the field `field`, whose value has these bytes.
+    /// Returns the location of the field `field`, whose value is at `span`.
     pub(crate) fn location(self, span: &Range<usize>, field: impl Into<String>) -> Location {
         Location {
             file: self.file.to_owned(),
@@ -100,7 +100,7 @@ pub struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
-    /// The keys within it and their lines, as far as they have lines of their own.
+    /// The keys within it that have lines of their own, with the numbers of these lines.
     keys: Vec<(String, u64)>,
 }
 
@@ -130,7 +130,7 @@ impl Location {
 /// The values of placeholders in one cell, by name.
 pub type Names<'a> = BTreeMap<&'a str, &'a Scalar>;
 
-/// Returns the expressions between braces, in order; `None` if a brace has no partner.
+/// Returns the expressions between braces, in order; `None` if a brace is unmatched.
 pub fn placeholders(text: &str) -> Option<Vec<&str>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -152,7 +152,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| part.parse::<f64>().is_err())
 }
 
-/// Replaces each placeholder in `text`. The error is what an expression without a value should be.
+/// Replaces each placeholder in `text`. Fails with what was expected of one without a value.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -178,8 +178,8 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
 }
 
-/// Computes products and quotients of numbers and names, from left to right. The error is what was
-/// expected of a name without a number, or of a result that is not finite.
+/// Computes products and quotients of numbers and names, from left to right. Fails with what
+/// was expected if a name has no number, or if the result is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let operators = iter::once("*").chain(expression.matches(['*', '/']));
     let mut value = 1.0;

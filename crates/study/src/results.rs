@@ -12,7 +12,7 @@ use crate::metric::{Column, Metric};
 pub struct Estimate {
     /// The mean of the replications; for a maximum (`_max`), the largest of them.
     pub mean: f64,
-    /// Half of Student's 95 % interval of the mean; `None` of one replication, and for a maximum.
+    /// Half-width of Student's 95 % interval of the mean; `None` for one replication or a maximum.
     pub half_width: Option<f64>,
     /// The value of each replication.
     pub runs: Vec<f64>,
@@ -27,7 +27,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the mean of `runs`; `None` without any.
+    /// Returns the mean of `runs`; `None` if there are none.
     pub fn from_runs(runs: Vec<f64>) -> Option<Self> {
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
         (!runs.is_empty()).then(|| Self::new(mean, half_width_95_of_numbers(&runs), runs))
@@ -37,7 +37,7 @@ impl Estimate {
         Self::new(mean, None, Vec::new())
     }
 
-    /// Returns the ends of its interval; the mean without one.
+    /// Returns the ends of its interval, which are both the mean if it has none.
     pub(crate) fn ends(&self) -> (f64, f64) {
         let half = self.half_width.unwrap_or(0.0);
         (self.mean - half, self.mean + half)
@@ -67,7 +67,7 @@ impl Estimate {
 pub struct Outcome {
     /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// True if requests arrived faster than they were served in one: then it has no metrics.
+    /// True if arrivals outpaced service in a replication: then the cell has no metrics.
     pub is_saturated: bool,
     /// An estimate for each column of the study.
     estimates: Vec<Option<Estimate>>,
@@ -110,7 +110,7 @@ impl<'s> Results<'s> {
         Some((wide.len(), widest))
     }
 
-    /// Formats them as text, for summaries.
+    /// Formats the result of [`Self::wide`] as text, for summaries.
     pub fn wide_text(&self) -> Option<String> {
         let (count, widest) = self.wide()?;
         let percent = 100.0 * widest;

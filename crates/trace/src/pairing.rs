@@ -42,7 +42,7 @@ const MAX_OUTSTANDING: usize = 4096;
 /// Size of the hash table of recent requests; a power of two.
 const RECENT: usize = 4096;
 
-/// Returns requests in the order in which they began, as soon as they are completed.
+/// The outstanding requests, which are returned in the order in which they began once completed.
 pub(crate) struct Pairing {
     begins: Action,
     /// In the order in which they began; any but the first may be completed.
@@ -58,7 +58,7 @@ struct Waiting {
     record: Record,
     /// Blocks not completed yet; 0 when it may be returned.
     missing: u64,
-    /// It was requeued, so this request does not exist.
+    /// It was requeued, so it does not count as a request.
     is_void: bool,
 }
 
@@ -169,7 +169,7 @@ impl Pairing {
         }
     }
 
-    /// Returns the oldest request if it completed or lost its completion, or if events have ended.
+    /// Returns the oldest request if it completed, its completion was lost, or no events remain.
     #[inline]
     pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {

@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// The bits of a command id that number the commands of a step: up to one for each block.
+/// The bits of a command id that hold its index in a step, which has at most one for each block.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.
@@ -187,7 +187,7 @@ pub struct Part {
     pub rows: Range<u64>,
     /// The blocks of the array that it serves.
     pub blocks: Range<u64>,
-    /// Rows that it waits for.
+    /// Number of rows that it waits for.
     pub blocked: u64,
     /// The commands of the current step.
     pub commands: Commands,
@@ -258,7 +258,7 @@ impl Part {
         self.commands[0].member
     }
 
-    /// Commands that members have taken and not completed.
+    /// Returns the number of commands that members have taken and not completed.
     pub const fn inside(&self) -> usize {
         self.left - self.waiting
     }
@@ -343,7 +343,7 @@ impl Part {
         true
     }
 
-    /// Ends the part without a member: the time that it waited is queueing.
+    /// Ends the part without a member: the time that it waited counts as queueing.
     pub fn end_unserved(&mut self, status: Status, now: Instant) {
         self.spent.queue += now - self.since;
         (self.since, self.status) = (now, status);
@@ -475,7 +475,7 @@ pub fn more_severe(one: Status, other: Status) -> Status {
     }
 }
 
-/// Returns the status of a read that was tried at two members.
+/// Returns the status of a read that was tried on two members.
 fn after_retry(first: Status, second: Status) -> Status {
     match (first, second) {
         (_, Status::Good) => Status::Recovered { retries: 1 },

@@ -1,10 +1,10 @@
-//! Independent devices, each of which is addressed by its requests.
+//! Independent devices. Each request names the one that serves it.
 
 use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of one size. Requests name their device ([`Request::unit`]); the first one creates it.
+/// Devices of equal size. Requests name their device ([`Request::unit`]), and the first creates it.
 ///
 /// Each disk serves its requests independently, with its own queue. Every event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
@@ -17,7 +17,7 @@ pub struct SideBySide<D, F> {
 }
 
 impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
-    /// At most `max` devices, created by `make`; at least one.
+    /// Creates a set of at most `max` devices, at least one, each made by `make`.
     pub fn new(max: u16, mut make: F) -> Self {
         let first = make();
         Self {
@@ -62,7 +62,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
 }
 
 impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
-    /// Returns the length of each disk.
+    /// Returns the capacity of each disk.
     fn capacity(&self) -> SectorCount {
         self.disks[0].capacity()
     }

@@ -22,7 +22,7 @@ struct Media {
 pub(super) struct HitTimes {
     overhead: Span,
     processed: Instant,
-    /// Instant at which the drive continues with it, after pending flushes.
+    /// Instant at which the drive continues with the read, after pending flushes.
     go: Instant,
     sent: Instant,
 }
@@ -60,7 +60,7 @@ impl Core {
         served
     }
 
-    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
+    /// Adds to the buffer the blocks that a pass has read by `now`, to which it has been advanced.
     #[inline(always)]
     pub(super) fn keep(&mut self, now: Instant) {
         if let Arm::Reading(reading) = &self.arm {
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
+    /// Drops the blocks and returns true if read-ahead of data that the host has not read failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -96,7 +96,7 @@ impl Core {
         fails
     }
 
-    /// Returns true if the pass under way may add block `start` to its segment, so that it matters.
+    /// Returns true if the pass under way may add block `start` to its segment.
     #[inline]
     fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
@@ -208,11 +208,11 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before the last block's is buffered or read, where that matters.
+    /// Returns true if the track before the last block's track is buffered or read, if relevant.
     ///
-    /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
-    /// and the start of the next one in the buffer; the read after one that ends on the track where
-    /// it began does not.
+    /// On the RZ26 the read after one that crosses to another track finds the rest of that
+    /// track and the start of the next in the buffer; the read after one that ends on the track
+    /// where it began does not.
     #[inline]
     pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
@@ -435,7 +435,7 @@ impl Core {
         let continues = !self.pieces.is_empty();
         let start = Instant::START;
         let (approach, piece) = (self.mechanism).piece(continues, from, Op::Read, blocks, start);
-        // A segment that cannot hold all of it holds the first blocks, in order.
+        // A segment that cannot hold the whole request holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
@@ -444,7 +444,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
+    /// Completes a read by its bus transfer, from `at_once` or when enough blocks are buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -543,7 +543,7 @@ impl Core {
         Some(piece.after(request.end() - piece.first))
     }
 
-    /// Ends the piece of this number before `block` and reads on from there, not before `room`.
+    /// Ends piece `number` before `block`, and continues from there no earlier than `room`.
     fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
         let Arm::Reading(reading) = self.arm else {
             return;

@@ -1,4 +1,4 @@
-//! Plans of gaps: the background reads in front of a foreground request.
+//! Plans for gaps: the background reads in front of a foreground request.
 
 use super::gap::{Gap, GapTransfer, SearchLimits, Track};
 use super::tasks::Tasks;
@@ -67,7 +67,7 @@ impl GapPlanner<'_> {
     ///
     /// Starts with the most valuable read, with the best one on the track where the gap begins, and
     /// with the best where it ends; fills the rest of the gap in each case, and returns the most
-    /// valuable result. Between reads, the care of arriving applies to both movements.
+    /// valuable result. Between reads, the margin for arriving applies to both movements.
     pub fn fill(&self, reads: usize) -> Vec<GapTransfer> {
         let anywhere = self.search(&[]);
         let [source, end] = [self.gap.source(), self.gap.to]

@@ -1,4 +1,4 @@
-//! Aged shortest positioning with cache time first, with sequential reads in ascending order.
+//! Aged shortest positioning (with cache) time first, serving sequential reads in ascending order.
 //!
 //! # What it does
 //! ASPCTF, but a read is held back while an older read that it continues is pending: one that ends

@@ -1,4 +1,4 @@
-//! The minimum seek among the nearly shortest positioning times.
+//! The shortest seek among the nearly shortest positioning times.
 //!
 //! # What it does
 //! It serves the request with the shortest seek among those whose positioning time is at most n
@@ -6,10 +6,10 @@
 //! background work can be done.
 //!
 //! # Origin
-//! lumb01, where foreground schedulers are compared, as SPTF-SWn%. The seek is the arm's part of
-//! positioning, with head switch and settle. Ties go to the earliest arrival. SPTF-SW(0%) is SPTF
-//! except for equal positioning times, where SPTF serves the earliest arrival and this the one with
-//! the shorter seek. The default of n is ours.
+//! lumb01, which compares it with other foreground schedulers as SPTF-SWn%. The seek is the arm's
+//! part of positioning, with head switch and settle. Ties go to the earliest arrival. SPTF-SW(0%)
+//! is SPTF except for equal positioning times, where SPTF serves the earliest arrival and SPTF-SW
+//! the request with the shorter seek. The default of n is ours.
 //!
 //! # Cost
 //! Per decision, two scans of the pending requests.

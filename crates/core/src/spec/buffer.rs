@@ -148,11 +148,11 @@ words! {
         /// completes when it is on the media.
         Streams = "streams",
         /// Always. As with streams, dirty data are flushed before a request that does not append
-        /// to them is served, be it a hit.
+        /// to them is served, even if it is a hit.
         Always = "always",
         /// Always, as long as there is room ([`Buffer::dirty_max`]). Dirty data wait in any number
         /// of ranges; when no command needs the arm, the policy of the drive's queue chooses one
-        /// of them for the media.
+        /// of them to be written to the media.
         Deferred = "deferred",
     }
 }

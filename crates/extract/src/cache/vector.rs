@@ -74,7 +74,7 @@ impl TestVector {
         self
     }
 
-    /// Reads one block at a time that best separates hits from misses, at least `min` later.
+    /// Reads one block when hits and misses differ most in time, at least `min` later.
     pub fn probe(mut self, at: Lbn, min: Span) -> Self {
         self.rest = Delay::Opposite(min);
         self.read(at, 1)
@@ -90,7 +90,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Returns the first tracks of `cylinder`, or its last two and those that follow.
+    /// Returns the first tracks of `cylinder` or, if `last`, its last two and those that follow.
     pub fn on_cylinder(layout: &Layout, cylinder: u32, last: bool) -> Option<Self> {
         let first = Track::first_in_cylinder(layout, cylinder.checked_sub(4)?)?;
         let start = Track::first_in_cylinder(layout, cylinder)?;

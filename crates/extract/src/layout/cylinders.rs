@@ -10,7 +10,7 @@
 //!
 //! # Decision
 //! From track to track, cylinders end where the time is longer than elsewhere, provided that the
-//! ends are equally far apart. From the first track, they end where the time changes, with the same
+//! ends are equally far apart. From the first track, they end where the time changes, on the same
 //! condition.
 //!
 //! # Confidence
@@ -112,7 +112,7 @@ fn changes(times: &[Time]) -> Option<Cylinders> {
     regular(&ends, times.len())
 }
 
-/// Returns the cylinders that end with these of `count` tracks if they are regular.
+/// Returns the cylinders that end with the tracks `ends` of `count`, if all have equal lengths.
 fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;

@@ -48,7 +48,7 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// Nothing is determined: all of `given` stays.
+    /// Returns the result if nothing is determined and all of `given` stays.
     pub fn as_given(given: &Candidate) -> Self {
         let all = given.coordinates().into_iter();
         Self {
@@ -128,7 +128,7 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
     }
 }
 
-/// The standard deviation of a coordinate, from the curvature of the likelihood alone,
+/// Returns the standard deviation of a coordinate, from the curvature of the likelihood alone,
 /// without the prior. `None` if there is no curvature.
 fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     let along = vec![(at, 1.0)];
@@ -138,8 +138,8 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     };
     let here = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
-    // The step must match the deviation: over another step, the curvature is that of something
-    // else.
+    // The step must match the deviation: over a much longer or shorter one, the likelihood curves
+    // differently.
     for _ in 0..3 {
         let fall = 2.0 * here - score(step) - score(-step);
         if fall <= 0.0 {
@@ -182,8 +182,8 @@ impl Covariance {
         self.ms2[i][i].sqrt()
     }
 
-    /// The pairs that are known better together than apart, the most correlated first: strongly
-    /// correlated numbers of which the sum or the difference has a smaller deviation than either.
+    /// Returns the pairs that are known better together than apart, the most correlated first:
+    /// strongly correlated numbers whose sum or difference has a smaller deviation than either.
     pub fn pairs(&self) -> Vec<Pair> {
         let numbers = self.ms2.len();
         let all = (0..numbers).flat_map(|i| (i + 1..numbers).map(move |j| [i, j]));
@@ -204,9 +204,9 @@ impl Covariance {
     }
 }
 
-/// The covariance of the numbers `at` about a search's candidate. Each comes with its deviation
-/// while all others are held, from the curvature of the likelihood alone; their correlations follow
-/// from products of the slopes of each row's density, and the rest from the prior.
+/// Returns the covariance of the numbers `at` around a search's candidate. Each comes with its
+/// deviation while all others are held, from the curvature of the likelihood alone; correlations
+/// follow from products of the slopes of each row's density, and the rest from the prior.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
     let (at, sds): (Vec<Coordinate>, Vec<f64>) = at.iter().copied().unzip();
@@ -215,8 +215,8 @@ fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     combined(&slopes, &sds, &priors)
 }
 
-/// The covariance of numbers with these slopes of each part of the likelihood, these deviations by
-/// the trace alone with all others held, and these deviations of their priors.
+/// Returns the covariance of numbers with these slopes of each part of the likelihood, these
+/// deviations by the trace alone with all others held, and these deviations of their priors.
 fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();
@@ -259,7 +259,7 @@ fn matrix(n: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
     (0..n).map(row).collect()
 }
 
-/// The inverse of a positive definite matrix, by Gauss and Jordan.
+/// Returns the inverse of a positive definite matrix, by Gauss-Jordan elimination.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = matrix.len();
     let mut inverse = self::matrix(n, |i, j| f64::from(u8::from(i == j)));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// To hold other numbers is to know more.
+        /// Holding other numbers adds information.
         #[test]
         fn with_others_held_no_number_is_less_certain(
             slopes in proptest::collection::vec(proptest::array::uniform6(-1.0..1.0f64), 1..8),

@@ -170,7 +170,7 @@ pub struct ReadResult {
 pub enum ReadEnd {
     /// All blocks were read.
     Whole,
-    /// The block of this index is unreadable; those before it were read.
+    /// The block with this index is unreadable; those before it were read.
     Unreadable(u64),
     /// The source does not answer.
     Lost(Lost),

@@ -18,7 +18,7 @@ pub struct Account {
 /// The CHAP accounts of a target.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Accounts {
-    /// The account that initiators must prove to know.
+    /// The account whose secret initiators must prove that they know.
     pub initiator: Account,
     /// The account by which the target authenticates itself if an initiator asks.
     pub target: Option<Account>,
@@ -226,7 +226,7 @@ impl Security {
                 let mut data = [0; MAX_CHALLENGE];
                 let length = text::binary(theirs, &mut data).ok_or(failed)?;
                 let theirs = &data[..length];
-                // A returned challenge would make the target answer itself.
+                // A reflected challenge would make the target answer its own.
                 let (Some(id), Some(target)) = (id, &accounts.target) else {
                     return Err(failed);
                 };

@@ -50,7 +50,7 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-/// The parameters that stripes over pairs share.
+/// The parameters that stripes over pairs have too.
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
     "where reads wait: in the queue of the one that the routing names (independent), or in one \
@@ -110,7 +110,7 @@ pub(super) fn rebuilt_at_once(context: Context<'_>) -> SectorCount {
     SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// Reads the parameters of pairs of `disks` disks in all, which rebuild in steps of `step` blocks.
+/// Reads the parameters of pairs with `disks` disks in all that rebuild in steps of `step` blocks.
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,

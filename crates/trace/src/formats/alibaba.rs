@@ -18,8 +18,8 @@ use crate::time::TimeUnit;
 /// Large-Scale Production (IISWC 2020), and the README of `alibaba/block-traces`.
 ///
 /// # When it is bad
-/// No responses. A last row truncated within its time has a wrong one, which is then refused
-/// as out of order.
+/// No responses. A last row that is cut off within its timestamp has a wrong arrival, which is then
+/// refused as out of order.
 ///
 /// # Example
 /// ```
@@ -59,7 +59,7 @@ impl Format for Alibaba {
         carries: "arrivals and devices; no responses",
     };
 
-    /// Five fields, all whole numbers except the second, the direction.
+    /// Returns true for five fields, all whole numbers except the second, the direction.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[device, op, offset, length, time]| {
             matches!(op, b"R" | b"W") && [device, offset, length, time].into_iter().all(is_whole)

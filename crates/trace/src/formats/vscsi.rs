@@ -23,14 +23,14 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad: Efficient MRC Construction with SHARDS (FAST
-/// 2015) describes the traces; version 1 was checked with w106, version 2 follows published
-/// readers. Operation codes: SBC-4, table 33.
+/// 2015) describes the traces; version 1 was checked with trace w106, version 2 follows
+/// published readers. Operation codes: SBC-4, table 33.
 ///
 /// # Cost
 /// One pass, no allocation per record.
 ///
 /// # When it is bad
-/// No devices. Version 1 has no responses.
+/// Records do not name devices. Version 1 has no responses.
 ///
 /// # Example
 /// ```

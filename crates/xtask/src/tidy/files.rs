@@ -20,10 +20,10 @@ pub const BOOK: Check = Check {
 
 const MAX_LINES: usize = 700;
 
-/// Code; a drive's defect list or a document is as long as it is.
+/// Code only: a drive's defect list or a document may have any length.
 const CODE: &[&str] = &["rs", "py", "sh", "js"];
 
-/// Meaningless names, under which anything collects.
+/// Meaningless names, under which unrelated things accumulate.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers"];
 
 /// Folders in which each file is a crate of its own.
