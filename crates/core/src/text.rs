@@ -158,7 +158,7 @@ pub struct Args<'t, C = ()> {
     known: Vec<&'static str>,
 }
 
-pub(crate) const NO_PARAMETERS: &str = "the name without parameters";
+pub(crate) const NO_PARAMETERS: &str = "only the name, without parameters";
 
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";

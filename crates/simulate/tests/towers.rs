@@ -461,7 +461,7 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=jsq(relaxed=1), drive=hp-c2247)",
-            "drive: jsq: found \"relaxed\", expected the name without parameters",
+            "drive: jsq: found \"relaxed\", expected only the name, without parameters",
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",

@@ -62,6 +62,13 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
 fn entries<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, String> {
     let tables = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
     let tables = tables.map_err(|error| at(name, error))?;
+    if tables.len() != 1 {
+        let names: Vec<&str> = tables.keys().map(String::as_str).collect();
+        return Err(at(
+            name,
+            format!("one kind of tables, not {}", names.join(", ")),
+        ));
+    }
     Ok(tables.into_values().flatten().collect())
 }
 

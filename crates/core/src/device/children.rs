@@ -48,9 +48,11 @@ impl<P> Children<P> {
     /// If no such child is outstanding: it completed twice, or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
-        self.free.push(id);
         match self.slots.get_mut(id as usize).and_then(Option::take) {
-            Some(parent) => parent,
+            Some(parent) => {
+                self.free.push(id);
+                parent
+            }
             None => panic!("child {id} completed, but is not outstanding"),
         }
     }

@@ -221,7 +221,7 @@ mod tests {
         }
         // Only ASCII letters are folded: this K is the kelvin sign.
         assert!(error("loo\u{212a}").starts_with("--policy: found \"loo\u{212a}\""));
-        let no_parameters = "expected the name without parameters";
+        let no_parameters = "expected only the name, without parameters";
         assert_eq!(
             error("fcfs(w=6)"),
             format!("fcfs: found \"w\", {no_parameters}")

@@ -167,7 +167,7 @@ impl SeekCurve {
                 full,
             } => {
                 let third = (cylinders / 3).max(2);
-                let last = (cylinders - 1).max(third + 1);
+                let last = cylinders.saturating_sub(1).max(third + 1);
                 interpolate(&[(1, *single), (third, *average), (last, *full)], distance)
             }
         };

@@ -44,6 +44,7 @@ impl OverTime {
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         if value == self.value {
+            debug_assert!(at >= self.since, "time runs backwards");
             return;
         }
         self.area += area(at - self.since, self.value);
@@ -62,7 +63,8 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` if no time has passed. Panics before the last step.
+    /// Returns the average until `end`; `None` if no time has passed. Panics before the last
+    /// change.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
