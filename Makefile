@@ -52,7 +52,7 @@ test: ## run every check that a merge requires; the last line says passed or fai
 
 merge-checks: lint
 	$(CARGO) clippy --package diskarm-trace --features parquet --all-targets -- -D warnings
-	$(CARGO) test --workspace $(FEATURES)
+	$(CARGO) test --workspace $(FEATURES) --no-fail-fast
 	@if [ -d ../shared ]; then echo "$(IGNORED)"; $(IGNORED); fi
 	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
 	# Each crate can be packaged from its own folder.

@@ -56,17 +56,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     let mut results = Results::default();
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
-    let mut contenders = Vec::new();
-    for drive in drives {
-        let drive = settings.changes.apply_to_system(drive)?;
-        for policy in &policies {
-            contenders.push(Contender {
-                drive: drive.name.clone(),
-                policy: policy.clone(),
-                placed: PlacedPolicy::new(settings.queue, &drive, policy)?,
-            });
-        }
-    }
+    let contenders = contenders(settings, drives, &policies)?;
     let run = |number: usize| contenders[number].simulate(settings);
     let outcomes = match settings.replications {
         None => progress::parallel_map(contenders.len(), run),
@@ -122,6 +112,25 @@ pub fn run(args: Args) -> Result<(), Error> {
     let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();
     let text = table(&rows, &labels, &drives) + &conclusion + &notes(&remarks);
     results.print(&text)
+}
+
+fn contenders(
+    settings: &Settings,
+    drives: Vec<System>,
+    policies: &[PolicyConfig],
+) -> Result<Vec<Contender>, Error> {
+    let mut contenders = Vec::new();
+    for drive in drives {
+        let drive = settings.changes.apply_to_system(drive)?;
+        for policy in policies {
+            contenders.push(Contender {
+                drive: drive.name.clone(),
+                policy: policy.clone(),
+                placed: PlacedPolicy::new(settings.queue, &drive, policy)?,
+            });
+        }
+    }
+    Ok(contenders)
 }
 
 /// Draws the distributions of all contenders; `drive` is the name of a single drive.

@@ -15,9 +15,9 @@ use crate::server::Protocol;
 use crate::sockets::Stream;
 use crate::tls::Tls;
 use export::NbdExport;
-pub use handshake::{Encryption, NbdHandshake, NbdStep, NegotiatedExport};
+pub use handshake::{Encryption, NbdHandshake, NbdStep};
 pub use job::{Job, JobKind, MAX_PAYLOAD, Refusal};
-pub use session::{Input, MAX_OUTSTANDING, NbdSession};
+pub use session::{Input, MAX_OUTSTANDING, NbdSession, NegotiatedExport};
 
 #[derive(Clone, Debug, Default)]
 pub struct Nbd {

@@ -7,7 +7,7 @@ use diskarm_wire::nbd::option::{
 use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
 
 use super::job::{ALLOCATION, MAX_PAYLOAD};
-use super::session::NbdSession;
+use super::session::{NbdSession, NegotiatedExport};
 use crate::export::Facts;
 use crate::server::{Handshake, HandshakeStep};
 
@@ -60,16 +60,6 @@ pub enum NbdStep {
     StartTls,
     /// The connection closes once the output has been sent.
     Close,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub struct NegotiatedExport {
-    pub export: usize,
-    pub headers: Headers,
-    /// True if the client may request block status.
-    pub has_status: bool,
-    /// Input after the handshake.
-    pub rest: Vec<u8>,
 }
 
 impl NbdHandshake {

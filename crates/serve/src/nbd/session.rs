@@ -6,7 +6,6 @@ use std::io;
 use diskarm_wire::nbd::message::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Command, CommandFlags, Error, ExtentFlags, Headers, Request};
 
-use super::handshake::NegotiatedExport;
 use super::job::{ALLOCATION, Job, JobKind, Refusal, store_error};
 use crate::export::Facts;
 use crate::nonblocking::ByteQueue;
@@ -19,6 +18,17 @@ pub const MAX_OUTSTANDING: usize = 256;
 
 /// Size of the input and output buffers, in bytes.
 const BUFFER: usize = 256 << 10;
+
+/// What a client and the server have agreed on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NegotiatedExport {
+    pub export: usize,
+    pub headers: Headers,
+    /// True if the client may request block status.
+    pub has_status: bool,
+    /// Input after the handshake.
+    pub rest: Vec<u8>,
+}
 
 /// A connection that serves requests.
 ///
