@@ -1,6 +1,6 @@
 //! The activity of the arm. A read and its read-ahead are one pass, known in closed form.
 
-use crate::buffer::SegmentId;
+use crate::buffer::{Buffer, SegmentId};
 use crate::geometry::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::Op;
@@ -11,6 +11,7 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 pub(super) enum Arm {
     /// Idle from this position's instant; until then it finishes a write.
     Free(Position),
+    /// Reading for a host, or ahead.
     Reading(Reading),
 }
 
@@ -47,6 +48,61 @@ impl Arm {
         }
     }
 
+    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
+    #[inline(always)]
+    pub fn keep(
+        &self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) {
+        if let Self::Reading(reading) = self {
+            buffer.fill(reading.segment, reading.read_end(now));
+            if rules.delivered == DeliveredBlocks::Dropped {
+                buffer.drop_before(reading.segment, reading.requested);
+            } else if rules.read_whole_track {
+                self.keep_whole_track(mechanism, buffer, now, rules);
+            }
+        }
+    }
+
+    /// Separate, because few drives read whole tracks.
+    #[cold]
+    #[inline(never)]
+    fn keep_whole_track(
+        &self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) {
+        if let Self::Reading(reading) = self
+            && let Some(first) = self.whole_track(mechanism, now, rules)
+        {
+            buffer.fill_before(reading.segment, first);
+        }
+    }
+
+    /// Returns the first block of the track that a pass, advanced to `now`, has read entirely.
+    pub fn whole_track(
+        &self,
+        mechanism: &Mechanism,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) -> Option<Lbn> {
+        match self {
+            Self::Reading(reading)
+                if rules.read_whole_track
+                    && rules.read_ahead != ReadAhead::None
+                    && rules.delivered == DeliveredBlocks::Kept =>
+            {
+                reading.whole_track(mechanism, now)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns when the required read-ahead is complete, or `at` if that is later.
     #[inline(always)]
     fn released(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Instant {
@@ -72,6 +128,7 @@ pub(super) struct Reading {
     piece: Piece,
     /// The instant at which the head was in place for that run; it cannot be stopped earlier.
     in_place: Instant,
+    /// The instant at which the pass resumed after its end.
     resumed: Instant,
     reach: Reach,
 }
@@ -82,6 +139,7 @@ struct Reach {
     scheme: ReadAhead,
     cylinder: Cylinder,
     head: Head,
+    /// Number of tracks that it may still enter.
     tracks: u32,
 }
 
@@ -122,21 +180,27 @@ impl Reach {
     }
 }
 
+/// The blocks that a pass is to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub requested: Lbn,
     pub end: Lbn,
 }
 
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocatedRun {
+    pub piece: Piece,
+    /// The instant at which the head is in place for it.
+    pub in_place: Instant,
+}
+
 impl Reading {
-    /// Creates a pass that has located the runs of a request. The last of them is `piece`, for
-    /// which the head is in place at `in_place`.
+    /// Creates a pass that has located the runs of a request; `newest` is the last of them.
     #[inline]
     pub fn new(
         segment: SegmentId,
         Goal { requested, end }: Goal,
-        piece: Piece,
-        in_place: Instant,
+        LocatedRun { piece, in_place }: LocatedRun,
         scheme: ReadAhead,
         follows_buffered: bool,
     ) -> Self {
@@ -201,20 +265,10 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass ended there and read it all by `at`,
-    /// to which it has advanced, and the rules keep it.
-    pub fn whole_track(
-        &self,
-        mechanism: &Mechanism,
-        at: Instant,
-        rules: &spec::Buffer,
-    ) -> Option<Lbn> {
+    /// Returns the first block of the last track, if the pass ended there and read it all by `at`.
+    pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
-        let keeps = rules.read_whole_track
-            && rules.read_ahead != ReadAhead::None
-            && rules.delivered == DeliveredBlocks::Kept;
-        let over =
-            keeps && self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
+        let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
         let end = self.piece.end_lbn();
         let track = |block: Lbn| {
             let extent = layout.extent(block);

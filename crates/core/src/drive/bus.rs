@@ -6,9 +6,12 @@ use crate::request::Request;
 use crate::spec::Spec;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
+/// Bus rates, and the cost of connections.
 #[derive(Clone, Debug)]
 pub(super) struct HostPath {
+    /// Time of a sector to the host.
     pub read_sector: Span,
+    /// Time of a sector from the host.
     pub write_sector: Span,
     /// First and later reconnections, data preparation included.
     pub reselect: [Span; 2],
@@ -20,7 +23,8 @@ pub(super) struct HostPath {
     pub read_restart: Span,
 }
 
-/// Arrival of the blocks `first` to `end` of a read: with `pieces`, unless buffered before them.
+/// Arrival of the blocks `first` to `end` of a read: those before `pieces` are in the buffer, the
+/// rest arrive with `pieces`.
 pub(super) struct Arrivals<'a> {
     pub first: Lbn,
     pub end: Lbn,
@@ -69,7 +73,7 @@ impl HostPath {
     #[inline]
     pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
         if self.read_restart > Span::ZERO {
-            return self.sent(data, Sending::new(start, None, 0));
+            return self.sent(data, Sending::from(start));
         }
         let rate = self.read_sector;
         let mut done = start + rate * (data.end - data.first).0;
@@ -99,8 +103,25 @@ impl HostPath {
         done
     }
 
+    /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
+    /// reconnects, `connections` times so far, when it holds `watermark` or all remaining sectors.
+    pub fn delivered_in_turns(
+        &self,
+        data: &Arrivals<'_>,
+        start: Instant,
+        watermark: SectorCount,
+        connections: usize,
+    ) -> Instant {
+        let sending = Sending {
+            watermark: Some(watermark),
+            connections,
+            ..Sending::from(start)
+        };
+        self.sent(data, sending)
+    }
+
     /// Returns when all of `data` has been sent, sector by sector.
-    pub fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
+    fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
         while sending.sent < data.end - data.first {
             self.send_next(data, &mut sending);
         }
@@ -126,23 +147,22 @@ impl HostPath {
 }
 
 /// Progress of the bus transfer of a read.
-#[derive(Clone, Copy)]
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors, or all that remain, at which the drive reconnects; `None` if it stays.
+    /// Buffered sectors at which the drive reconnects after a buffer underrun; `None` if it stays.
     pub watermark: Option<SectorCount>,
+    /// Number of reconnections so far.
     pub connections: usize,
 }
 
-impl Sending {
-    #[inline]
-    pub fn new(now: Instant, watermark: Option<SectorCount>, connections: usize) -> Self {
+impl From<Instant> for Sending {
+    fn from(start: Instant) -> Self {
         Self {
             sent: SectorCount(0),
-            now,
-            watermark,
-            connections,
+            now: start,
+            watermark: None,
+            connections: 0,
         }
     }
 }
@@ -187,6 +207,7 @@ pub(super) fn in_time(
 /// The flow of a write's data from the bus through a segment to the media.
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
+    /// Room in the segment.
     pub capacity: usize,
     /// Sectors left to write at which the bus reconnects; `None`: it goes on when there is room.
     pub resume_below: Option<usize>,
@@ -226,6 +247,7 @@ impl Flow<'_> {
         (piece.sectors, None)
     }
 
+    /// Returns when the next sector is in the buffer.
     fn receive(&self) -> Instant {
         let next = self.written.len();
         let sector = self.path.write_sector;

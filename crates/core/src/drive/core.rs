@@ -32,6 +32,7 @@ pub struct Core {
     pub(super) preseek: PreSeek,
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
+    /// The newest data that the write cache absorbed.
     pub(super) dirty: Dirty,
     /// The end of an earlier command's bus transfers.
     pub(super) bus_free: Instant,
@@ -40,11 +41,13 @@ pub struct Core {
     pub(super) pieces: Vec<Piece>,
     /// Random behaviour; absent in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
+    /// The log of what reaches the media, once it was requested.
     pub(super) persist_log: Option<Box<PersistLog>>,
     /// True while serving from the deferred write cache: reads of dirty data, and destages.
     pub(super) from_cache: bool,
 }
 
+/// Data that the write cache has absorbed.
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
@@ -53,8 +56,8 @@ pub(super) struct Dirty {
     pub on_media: Instant,
     /// The runs in which they are written, except those complete at the newest append.
     pub runs: Vec<Piece>,
-    /// The transfer of the newest of these runs, if it ends within a physical sector.
-    pub tail: Option<Media>,
+    /// The newest of these runs, if it ends within a physical sector.
+    pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
     /// Ranges wait for the arm or are being destaged.
@@ -75,15 +78,16 @@ impl Dirty {
     }
 }
 
-/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
+/// The planned run of dirty data that end within a physical sector.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Media {
+pub(super) struct Tail {
+    /// Position of the head before the run.
     pub from: Position,
-    /// True if it continues from a run on another track.
+    /// The run continues from one on another track.
     pub continues: bool,
+    /// Its first block written by the host.
     pub first: Lbn,
-    /// One past the last block.
-    pub end: Lbn,
+    /// The parts that it reads first.
     pub lacks: Lacks,
 }
 
@@ -111,6 +115,7 @@ impl Last {
     };
 }
 
+/// The future of one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub completion: Completion,
@@ -240,8 +245,10 @@ impl Core {
     /// Calls the arm at `at` and returns its position from the instant on when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
-        let position = self.arm.call(&self.mechanism, at, &self.rules);
-        self.keep(position.since);
+        let (mechanism, rules) = (&self.mechanism, &self.rules);
+        let position = self.arm.call(mechanism, at, rules);
+        self.arm
+            .keep(mechanism, &mut self.buffer, position.since, rules);
         position
     }
 
@@ -336,7 +343,22 @@ impl Core {
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
     }
+}
 
+/// Returns the overheads of a specification, where writes start with whole physical sectors.
+pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
+    let mut overheads = spec.overheads.clone();
+    let start = &mut overheads.write_start;
+    for sectors in [&mut start.small, &mut start.large]
+        .into_iter()
+        .chain(&mut start.sequential)
+    {
+        *sectors = SectorCount(physical.up(sectors.0));
+    }
+    overheads
+}
+
+impl Core {
     /// Completes once all data in the write cache are on the media.
     ///
     /// No published parameter set covers a flush. The model assumes the overhead of a buffered
@@ -456,15 +478,4 @@ impl Core {
         completion.request.op != Op::Flush
             && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
-}
-
-/// Returns the overheads of a specification, where writes start with whole physical sectors.
-pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
-    let mut overheads = spec.overheads.clone();
-    let start = &mut overheads.write_start;
-    let sizes = [&mut start.small, &mut start.large].into_iter();
-    for sectors in sizes.chain(&mut start.sequential) {
-        *sectors = SectorCount(physical.up(sectors.0));
-    }
-    overheads
 }

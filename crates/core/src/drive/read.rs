@@ -3,7 +3,7 @@
 //! A read larger than its segment stalls: the media run ahead of the bus by no more than the
 //! segment.
 
-use super::arm::{Arm, Goal, Reading};
+use super::arm::{Arm, Goal, LocatedRun, Reading};
 use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
@@ -13,17 +13,22 @@ use crate::request::{Op, Request};
 use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
+/// The media transfer of a read.
 struct Media {
     called: Instant,
     approach: Approach,
+    /// End of the last block.
     end: Instant,
 }
 
+/// Timing of a buffer hit.
 pub(super) struct HitTimes {
     overhead: Span,
+    /// End of command processing.
     processed: Instant,
-    /// Instant at which the drive continues with the read, after pending flushes.
+    /// Instant at which the drive continues with it, after pending flushes.
     go: Instant,
+    /// End of the bus transfer.
     sent: Instant,
 }
 
@@ -35,7 +40,8 @@ impl Core {
             if let Arm::Reading(reading) = &mut self.arm {
                 reading.advance(&self.mechanism, begin);
             }
-            self.keep(begin);
+            self.arm
+                .keep(&self.mechanism, &mut self.buffer, begin, &self.rules);
         }
         let pass = match &self.arm {
             Arm::Reading(reading) => Some(reading),
@@ -60,31 +66,7 @@ impl Core {
         served
     }
 
-    /// Adds to the buffer the blocks that a pass has read by `now`, to which it has been advanced.
-    #[inline(always)]
-    pub(super) fn keep(&mut self, now: Instant) {
-        if let Arm::Reading(reading) = &self.arm {
-            self.buffer.fill(reading.segment, reading.read_end(now));
-            if self.rules.delivered == DeliveredBlocks::Dropped {
-                self.buffer.drop_before(reading.segment, reading.requested);
-            } else if self.rules.read_whole_track {
-                self.keep_whole_track(now);
-            }
-        }
-    }
-
-    /// Separate, because few drives read whole tracks.
-    #[cold]
-    #[inline(never)]
-    fn keep_whole_track(&mut self, now: Instant) {
-        if let Arm::Reading(reading) = &self.arm
-            && let Some(first) = reading.whole_track(&self.mechanism, now, &self.rules)
-        {
-            self.buffer.fill_before(reading.segment, first);
-        }
-    }
-
-    /// Drops the blocks and returns true if read-ahead of data that the host has not read failed.
+    /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -96,7 +78,7 @@ impl Core {
         fails
     }
 
-    /// Returns true if the pass under way may add block `start` to its segment.
+    /// Returns true if the pass under way may add block `start` to its segment, so that it matters.
     #[inline]
     fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
@@ -167,6 +149,7 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
+    /// Returns the pass under way, advanced to `at`.
     pub(super) fn pass_at(&self, at: Instant) -> Option<Reading> {
         let Arm::Reading(mut pass) = self.arm else {
             return None;
@@ -181,7 +164,8 @@ impl Core {
             return false;
         }
         let end = pass.read_end(begin);
-        pass.whole_track(&self.mechanism, begin, &self.rules)
+        Arm::Reading(*pass)
+            .whole_track(&self.mechanism, begin, &self.rules)
             .map(|first| self.buffer.would_begin(pass.segment, end, first))
             .is_some_and(|first| (first..end).contains(&request.start))
     }
@@ -208,11 +192,11 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before the last block's track is buffered or read, if relevant.
+    /// Returns true if the track before the last block's is buffered or read, where that matters.
     ///
-    /// On the RZ26 the read after one that crosses to another track finds the rest of that
-    /// track and the start of the next in the buffer; the read after one that ends on the track
-    /// where it began does not.
+    /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
+    /// and the start of the next one in the buffer; the read after one that ends on the track where
+    /// it began does not.
     #[inline]
     pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
@@ -242,6 +226,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
+    /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
         let overhead = self.costs.read_hit.after(self.last.op);
@@ -259,13 +244,18 @@ impl Core {
 
     #[inline(always)]
     pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Service {
-        let HitTimes { go, sent, .. } = *times;
+        let HitTimes {
+            overhead,
+            processed,
+            go,
+            sent,
+        } = *times;
         let at = sent + self.overheads.read_completion;
-        let (queue, owed) = self.waits(command, times.overhead);
+        let (queue, owed) = self.waits(command, overhead);
         let breakdown = Breakdown {
             queue,
-            owed: owed + (go - times.processed),
-            overhead: times.overhead + self.path.preparation + self.overheads.read_completion,
+            owed: owed + (go - processed),
+            overhead: overhead + self.path.preparation + self.overheads.read_completion,
             bus: sent - go - self.path.preparation,
             ..Breakdown::default()
         };
@@ -297,9 +287,9 @@ impl Core {
                 let blocks = (held.1, goal.end);
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(false, from, Op::Read, blocks, start);
-                let (in_place, scheme) = (piece.begin - approach.wait, self.rules.read_ahead);
-                let pass = Reading::new(held.0, goal, piece, in_place, scheme, follows);
-                self.arm = Arm::Reading(pass);
+                let in_place = piece.begin - approach.wait;
+                let (newest, scheme) = (LocatedRun { piece, in_place }, self.rules.read_ahead);
+                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme, follows));
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
@@ -319,6 +309,7 @@ impl Core {
         self.deliver(command, overhead, &media, send, Outcome::PartialHit)
     }
 
+    /// Reads the blocks of a partial hit that the segment does not hold yet.
     fn rest_from_media(
         &mut self,
         command: &Command,
@@ -406,16 +397,13 @@ impl Core {
         };
         let approach = first.unwrap_or_default();
         if self.rules.read_before_requested {
-            // Blocks of the track that pass while the head waits for the first wanted one.
-            let passed = self.pieces[0].sectors_in(approach.wait);
-            let run = from - self.mechanism.layout.track_first(from);
-            let first = Lbn(from.0 - passed.min(run).0);
-            self.buffer.fill_before(segment, first);
+            let piece = self.pieces[0];
+            self.keep_what_passes_before(segment, &piece, from, approach.wait);
         }
         let end = piece.after(request.end() - piece.first);
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        let pass = Reading::new(segment, goal, piece, in_place, scheme, follows);
-        self.arm = Arm::Reading(pass);
+        let newest = LocatedRun { piece, in_place };
+        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme, follows));
         Media {
             called: position.since,
             approach,
@@ -435,7 +423,7 @@ impl Core {
         let continues = !self.pieces.is_empty();
         let start = Instant::START;
         let (approach, piece) = (self.mechanism).piece(continues, from, Op::Read, blocks, start);
-        // A segment that cannot hold the whole request holds the first blocks, in order.
+        // A segment that cannot hold all of it holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
@@ -444,7 +432,21 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Completes a read by its bus transfer, from `at_once` or when enough blocks are buffered.
+    /// Keeps blocks of the track that pass while the head waits for the first wanted one.
+    fn keep_what_passes_before(
+        &mut self,
+        segment: SegmentId,
+        piece: &Piece,
+        from: Lbn,
+        wait: Span,
+    ) {
+        let passed = piece.sectors_in(wait);
+        let run = from - self.mechanism.layout.track_first(from);
+        let first = Lbn(from.0 - passed.min(run).0);
+        self.buffer.fill_before(segment, first);
+    }
+
+    /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -466,17 +468,21 @@ impl Core {
             }
         };
         let start = bus + connect;
-        let watermark = Some(mark).filter(|_| !self.path.hold_read);
-        let sending = Sending::new(start, watermark, usize::from(at_once.is_none()));
+        let connections = usize::from(at_once.is_none());
         let mut end = media.end;
         if self.outgrows(request.sectors) {
+            let sending = Sending {
+                watermark: Some(mark).filter(|_| !self.path.hold_read),
+                connections,
+                ..Sending::from(start)
+            };
             end = self.stall(request, sending).unwrap_or(end);
         }
         let data = self.arrivals(request);
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
-            self.path.sent(&data, sending)
+            (self.path).delivered_in_turns(&data, start, mark, connections)
         };
         let at = sent + self.overheads.read_completion;
         // Only the part of the connection after the media transfer is on the critical path.
@@ -514,7 +520,9 @@ impl Core {
             pieces: &self.pieces,
         }
     }
+}
 
+impl Core {
     /// Delays the pass where the segment is full: a sector that would begin before the bus has made
     /// room for it is read a revolution later. Returns when the last block has passed.
     #[cold]
@@ -543,7 +551,7 @@ impl Core {
         Some(piece.after(request.end() - piece.first))
     }
 
-    /// Ends piece `number` before `block`, and continues from there no earlier than `room`.
+    /// Ends the piece of this number before `block` and reads on from there, not before `room`.
     fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
         let Arm::Reading(reading) = self.arm else {
             return;
@@ -560,18 +568,18 @@ impl Core {
         };
         let goal = self.goal(request);
         let (mut at, mut ready) = (block, room);
-        let (piece, in_place) = loop {
+        let newest = loop {
             let blocks = (at, goal.end);
             let (approach, piece) = self.mechanism.piece(true, from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
-                break (piece, piece.begin - approach.wait);
+                let in_place = piece.begin - approach.wait;
+                break LocatedRun { piece, in_place };
             }
             (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
         };
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        let pass = Reading::new(reading.segment, goal, piece, in_place, scheme, follows);
-        self.arm = Arm::Reading(pass);
+        self.arm = Arm::Reading(Reading::new(reading.segment, goal, newest, scheme, follows));
     }
 
     #[inline]

@@ -11,7 +11,7 @@
 
 use super::arm::{Arm, Reading};
 use super::bus::{Flow, in_time};
-use super::core::{Command, Core, Lacks, Media, Service};
+use super::core::{Command, Core, Lacks, Service, Tail};
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
@@ -21,13 +21,16 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// Arrival of a write's data, and the call of its arm.
 pub(super) struct Setup {
     overhead: Span,
+    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive may continue with it, after pending flushes.
     go: Instant,
+    /// Start of the bus transfer.
     pub data: Instant,
     pub arm_called: Instant,
     /// The media are not touched before this.
     pub ready: Instant,
+    /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
     /// True if it continues data that are not yet on the media.
     appends: bool,
@@ -35,10 +38,12 @@ pub(super) struct Setup {
     absorbed: bool,
 }
 
+/// The media and bus transfers of a write.
 pub(super) struct Transfer {
     pub approach: Approach,
     /// End of the last sector on the media, and the position of the head.
     pub end: Position,
+    /// Arrival of the last data.
     pub received: Instant,
 }
 
@@ -262,9 +267,10 @@ impl Core {
         }
     }
 
+    /// Moves the data of a write through the buffer to the media.
     #[inline(always)]
     fn transfer(&mut self, request: &Request, setup: &Setup, media: Media) -> Transfer {
-        let held = self.unwritten(setup) + (request.start - media.first);
+        let held = self.unwritten(setup) + media.joined(request);
         if held + request.sectors <= self.rules.segment {
             self.transfer_with_room(request, setup, media)
         } else {
@@ -311,12 +317,7 @@ impl Core {
             let (mut approach, mut piece) =
                 (self.mechanism).piece(continues, position, Op::Write, (at, end), ready);
             if ends_within {
-                self.dirty.tail = Some(Media {
-                    from: position,
-                    continues,
-                    first: media.first.max(at),
-                    ..media
-                });
+                self.dirty.tail = Some(media.tail(position, continues, at));
             }
             let reads = media.reads(&piece);
             if reads {
@@ -431,7 +432,36 @@ impl Core {
     }
 }
 
+/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Media {
+    pub from: Position,
+    /// True if it continues from a run on another track.
+    pub continues: bool,
+    pub first: Lbn,
+    /// One past the last block.
+    pub end: Lbn,
+    /// The parts that must be read first.
+    pub lacks: Lacks,
+}
+
 impl Media {
+    /// Returns the pending end of the dirty data if a run of this write begins with block `at`.
+    #[inline]
+    fn tail(&self, from: Position, continues: bool, at: Lbn) -> Tail {
+        Tail {
+            from,
+            continues,
+            first: self.first.max(at),
+            lacks: self.lacks,
+        }
+    }
+
+    /// Returns the number of preceding dirty blocks that it includes.
+    pub fn joined(&self, request: &Request) -> SectorCount {
+        request.start - self.first
+    }
+
     /// Returns true if `run` must be read before it is written. Each end is read once.
     #[inline]
     pub fn reads(&mut self, run: &Piece) -> bool {
@@ -520,7 +550,12 @@ impl Core {
         if physical.end(request.end()) == run.end_lbn() {
             lacks.behind = tail.lacks.behind && !physical.begins_at(request.end());
         }
-        let end = request.end();
-        Some(Media { end, lacks, ..tail })
+        Some(Media {
+            from: tail.from,
+            continues: tail.continues,
+            first: tail.first,
+            end: request.end(),
+            lacks,
+        })
     }
 }
