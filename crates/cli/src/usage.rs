@@ -157,7 +157,6 @@ const MORE: &str = "
 Start with `diskarm study list` and `diskarm study run NAME --quick`.
 The book is in docs/; start with docs/introduction.md (`make book` builds it).";
 
-/// Returns the table of the commands of `T`.
 pub fn table<T: clap::Subcommand>() -> String {
     let all = T::augment_subcommands(Command::new("diskarm"));
     let groups = GROUPS.iter().map(|(group, names)| {

@@ -55,7 +55,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// An entry in the table of pages.
 struct PageEntry {
     code: u8,
     /// The default content; `None` if the unit does not have the page.
@@ -67,7 +66,6 @@ struct PageEntry {
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
-/// Returns the entry of an unchangeable page.
 const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
     PageEntry {
         code,

@@ -114,7 +114,6 @@ impl ReservationType {
         )
     }
 
-    /// Returns true if all registrants hold it.
     pub fn is_all_registrants(self) -> bool {
         matches!(self, Self::WriteExclusiveAll | Self::ExclusiveAccessAll)
     }

@@ -292,7 +292,6 @@ pub(crate) fn encode(sense: &Sense, descriptor: bool) -> Vec<u8> {
     sense.emit(format)
 }
 
-/// The context of a command.
 pub(crate) struct Context<'a> {
     pub state: &'a mut State,
     pub device: &'a mut dyn Backing,
@@ -494,7 +493,6 @@ impl Start {
         Self::Work(Box::new(work))
     }
 
-    /// Starts [`Steps`].
     pub fn steps<F>(first: Action, data: Vec<u8>, then: F) -> Self
     where
         F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send + 'static,

@@ -396,7 +396,6 @@ const FROM_ZERO: Variant = Variant::From {
     seed: 0,
 };
 
-/// Returns the demerit of a replay of `rows`.
 fn replay_demerit(candidate: &Candidate, rows: &[Measured]) -> Span {
     let spec = candidate.build();
     let validation = Validation::new(&spec, Arc::clone(&candidate.layout), rows.to_vec());

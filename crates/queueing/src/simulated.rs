@@ -72,7 +72,6 @@ impl Mean {
     }
 }
 
-/// Returns the means over all runs.
 pub fn means<const N: usize>(runs: impl Iterator<Item = [f64; N]>) -> [Mean; N] {
     let runs: Vec<[f64; N]> = runs.collect();
     let count = runs.len() as f64;

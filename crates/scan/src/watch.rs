@@ -335,7 +335,6 @@ impl DataLag {
 }
 
 impl Lag {
-    /// Starts learning the round trip.
     pub fn learn_round_trip(&mut self) {
         self.round_trip = Some(Mean::default());
     }

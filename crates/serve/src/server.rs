@@ -58,7 +58,6 @@ pub trait Handshake: Send + 'static {
     fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Self::Session>;
 }
 
-/// The state of a handshake after a step.
 pub enum HandshakeStep<S> {
     /// It needs more input, or its output must be sent first.
     Wait,

@@ -41,7 +41,6 @@ pub struct Counts {
     pub failed: u64,
     /// Requests that were aborted because their client had disconnected.
     pub aborted: u64,
-    /// Bytes requested by reads.
     pub read_bytes: u64,
     pub written_bytes: u64,
 }

@@ -17,7 +17,6 @@ impl FieldPosition {
         Self::bits(byte, bit, bit)
     }
 
-    /// Bits `high` to `low` of a byte.
     pub(crate) const fn bits(byte: usize, high: u8, low: u8) -> Self {
         Self {
             byte,

@@ -389,7 +389,6 @@ layout! {
         optimal_transfer: u32 = FieldPosition::bytes(8, 4);
         /// Blocks of a PRE-FETCH.
         prefetch: u32 = FieldPosition::bytes(12, 4);
-        /// Blocks of a WRITE SAME.
         write_same: u64 = FieldPosition::bytes(32, 8);
     }
 

@@ -72,7 +72,6 @@ const COMMANDS: &[Command] = &[
 /// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 
-/// The root of the workspace.
 fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

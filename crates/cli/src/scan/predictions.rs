@@ -62,7 +62,6 @@ impl Predictions {
         Ok(Some(Self(Arc::new(Mutex::new(Some(output))))))
     }
 
-    /// Returns the callback that records predictions in `file`.
     pub fn callback(file: Option<&Self>) -> OnPrediction {
         let Some(Self(kind)) = file else {
             return OnPrediction::default();

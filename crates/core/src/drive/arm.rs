@@ -11,7 +11,6 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 pub(super) enum Arm {
     /// Idle from this position's instant; until then it finishes a write.
     Free(Position),
-    /// Reading for a host, or ahead.
     Reading(Reading),
 }
 
@@ -48,7 +47,6 @@ impl Arm {
         }
     }
 
-    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -67,7 +65,6 @@ impl Arm {
         }
     }
 
-    /// Separate, because few drives read whole tracks.
     #[cold]
     #[inline(never)]
     fn keep_whole_track(
@@ -84,7 +81,6 @@ impl Arm {
         }
     }
 
-    /// Returns the first block of the track that a pass, advanced to `now`, has read entirely.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,
@@ -128,7 +124,6 @@ pub(super) struct Reading {
     piece: Piece,
     /// The instant at which the head was in place for that run; it cannot be stopped earlier.
     in_place: Instant,
-    /// The instant at which the pass resumed after its end.
     resumed: Instant,
     reach: Reach,
 }
@@ -139,7 +134,6 @@ struct Reach {
     scheme: ReadAhead,
     cylinder: Cylinder,
     head: Head,
-    /// Number of tracks that it may still enter.
     tracks: u32,
 }
 
@@ -180,7 +174,6 @@ impl Reach {
     }
 }
 
-/// The blocks that a pass is to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub requested: Lbn,
@@ -190,7 +183,6 @@ pub(super) struct Goal {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocatedRun {
     pub piece: Piece,
-    /// The instant at which the head is in place for it.
     pub in_place: Instant,
 }
 
@@ -265,7 +257,6 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass ended there and read it all by `at`.
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();

@@ -6,12 +6,9 @@ use crate::request::Request;
 use crate::spec::Spec;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Bus rates, and the cost of connections.
 #[derive(Clone, Debug)]
 pub(super) struct HostPath {
-    /// Time of a sector to the host.
     pub read_sector: Span,
-    /// Time of a sector from the host.
     pub write_sector: Span,
     /// First and later reconnections, data preparation included.
     pub reselect: [Span; 2],
@@ -152,7 +149,6 @@ pub(super) struct Sending {
     pub now: Instant,
     /// Buffered sectors at which the drive reconnects after a buffer underrun; `None` if it stays.
     pub watermark: Option<SectorCount>,
-    /// Number of reconnections so far.
     pub connections: usize,
 }
 
@@ -207,7 +203,6 @@ pub(super) fn in_time(
 /// The flow of a write's data from the bus through a segment to the media.
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
-    /// Room in the segment.
     pub capacity: usize,
     /// Sectors left to write at which the bus reconnects; `None`: it goes on when there is room.
     pub resume_below: Option<usize>,
@@ -247,7 +242,6 @@ impl Flow<'_> {
         (piece.sectors, None)
     }
 
-    /// Returns when the next sector is in the buffer.
     fn receive(&self) -> Instant {
         let next = self.written.len();
         let sector = self.path.write_sector;

@@ -32,7 +32,6 @@ pub struct Core {
     pub(super) preseek: PreSeek,
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
-    /// The newest data that the write cache absorbed.
     pub(super) dirty: Dirty,
     /// The end of an earlier command's bus transfers.
     pub(super) bus_free: Instant,
@@ -41,13 +40,11 @@ pub struct Core {
     pub(super) pieces: Vec<Piece>,
     /// Random behaviour; absent in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
-    /// The log of what reaches the media, once it was requested.
     pub(super) persist_log: Option<Box<PersistLog>>,
     /// True while serving from the deferred write cache: reads of dirty data, and destages.
     pub(super) from_cache: bool,
 }
 
-/// Data that the write cache has absorbed.
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
@@ -56,7 +53,6 @@ pub(super) struct Dirty {
     pub on_media: Instant,
     /// The runs in which they are written, except those complete at the newest append.
     pub runs: Vec<Piece>,
-    /// The newest of these runs, if it ends within a physical sector.
     pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
@@ -81,11 +77,9 @@ impl Dirty {
 /// The planned run of dirty data that end within a physical sector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
-    /// Position of the head before the run.
     pub from: Position,
     /// The run continues from one on another track.
     pub continues: bool,
-    /// Its first block written by the host.
     pub first: Lbn,
     /// The parts that it reads first.
     pub lacks: Lacks,
@@ -115,7 +109,6 @@ impl Last {
     };
 }
 
-/// The future of one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub completion: Completion,
@@ -345,7 +338,6 @@ impl Core {
     }
 }
 
-/// Returns the overheads of a specification, where writes start with whole physical sectors.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;

@@ -13,22 +13,17 @@ use crate::request::{Op, Request};
 use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The media transfer of a read.
 struct Media {
     called: Instant,
     approach: Approach,
-    /// End of the last block.
     end: Instant,
 }
 
-/// Timing of a buffer hit.
 pub(super) struct HitTimes {
     overhead: Span,
-    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive continues with it, after pending flushes.
     go: Instant,
-    /// End of the bus transfer.
     sent: Instant,
 }
 
@@ -149,7 +144,6 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
-    /// Returns the pass under way, advanced to `at`.
     pub(super) fn pass_at(&self, at: Instant) -> Option<Reading> {
         let Arm::Reading(mut pass) = self.arm else {
             return None;
@@ -226,7 +220,6 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
         let overhead = self.costs.read_hit.after(self.last.op);
@@ -309,7 +302,6 @@ impl Core {
         self.deliver(command, overhead, &media, send, Outcome::PartialHit)
     }
 
-    /// Reads the blocks of a partial hit that the segment does not hold yet.
     fn rest_from_media(
         &mut self,
         command: &Command,
@@ -432,7 +424,6 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Keeps blocks of the track that pass while the head waits for the first wanted one.
     fn keep_what_passes_before(
         &mut self,
         segment: SegmentId,

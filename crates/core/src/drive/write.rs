@@ -21,16 +21,13 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// Arrival of a write's data, and the call of its arm.
 pub(super) struct Setup {
     overhead: Span,
-    /// End of command processing.
     processed: Instant,
     /// Instant at which the drive may continue with it, after pending flushes.
     go: Instant,
-    /// Start of the bus transfer.
     pub data: Instant,
     pub arm_called: Instant,
     /// The media are not touched before this.
     pub ready: Instant,
-    /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
     /// True if it continues data that are not yet on the media.
     appends: bool,
@@ -38,12 +35,10 @@ pub(super) struct Setup {
     absorbed: bool,
 }
 
-/// The media and bus transfers of a write.
 pub(super) struct Transfer {
     pub approach: Approach,
     /// End of the last sector on the media, and the position of the head.
     pub end: Position,
-    /// Arrival of the last data.
     pub received: Instant,
 }
 
@@ -267,7 +262,6 @@ impl Core {
         }
     }
 
-    /// Moves the data of a write through the buffer to the media.
     #[inline(always)]
     fn transfer(&mut self, request: &Request, setup: &Setup, media: Media) -> Transfer {
         let held = self.unwritten(setup) + media.joined(request);
@@ -432,21 +426,16 @@ impl Core {
     }
 }
 
-/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Media {
     pub from: Position,
-    /// True if it continues from a run on another track.
     pub continues: bool,
     pub first: Lbn,
-    /// One past the last block.
     pub end: Lbn,
-    /// The parts that must be read first.
     pub lacks: Lacks,
 }
 
 impl Media {
-    /// Returns the pending end of the dirty data if a run of this write begins with block `at`.
     #[inline]
     fn tail(&self, from: Position, continues: bool, at: Lbn) -> Tail {
         Tail {
@@ -457,7 +446,6 @@ impl Media {
         }
     }
 
-    /// Returns the number of preceding dirty blocks that it includes.
     pub fn joined(&self, request: &Request) -> SectorCount {
         request.start - self.first
     }

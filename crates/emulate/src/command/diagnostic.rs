@@ -73,7 +73,6 @@ fn translatable_layout<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense
     Ok(layout)
 }
 
-/// Returns the sector at an address.
 pub(super) fn locate(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba> {
     let block = |at: u64| (at < layout.sectors().0).then(|| layout.pba(Lbn(at)));
     match address {

@@ -93,7 +93,6 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Withdraws the stalled operation at index `index`.
     pub(super) fn withdraw_stalled(&mut self, index: usize) {
         if self.store_follows
             && let Some(at) = self.early(&self.stalled[index])

@@ -102,7 +102,6 @@ impl<D: Backing> Unit<D> {
         self.finish(slot, result);
     }
 
-    /// Ends a started task with CONDITION MET.
     pub(super) fn end_condition_met(&mut self, slot: usize) {
         self.answer(slot, Status::ConditionMet, Vec::new(), Vec::new());
         self.end(slot, Ok(Vec::new()));
@@ -254,7 +253,6 @@ impl<D: Backing> Unit<D> {
         mode::apply(&mut self.context(0, Vec::new()));
     }
 
-    /// Aborts the tasks of preempted initiators.
     pub(super) fn abort_preempted(&mut self) {
         for nexus in std::mem::take(&mut self.state.preempted) {
             let aborted = self.abort_matching(|slot| slot.nexus == nexus);

@@ -34,19 +34,15 @@ pub struct Findings {
     pub layout: Option<layout::LayoutFinding>,
     /// The time after a read until the arm is free.
     pub idle: Option<Idle>,
-    /// Reads from the media.
     pub reads: Option<Reads>,
     pub seeks: Option<Seeks>,
-    /// Reads from the buffer.
     pub read_hits: Option<ReadHits>,
-    /// Writes to the media.
     pub writes: Option<Writes>,
     /// Writes to the buffer, and reads after writes.
     pub write_hits: Option<WriteHits>,
     pub write_seeks: Option<WriteSeeks>,
     /// Minimum times between completions.
     pub mtbrcs: Vec<MtbrcFinding>,
-    /// Seeks by the SEEK command.
     pub seek_commands: Option<Curves>,
     pub buffer: Option<Facts>,
 }

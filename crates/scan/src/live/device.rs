@@ -36,7 +36,6 @@ pub struct Live {
     under_way: Vec<UnderWay>,
     /// Ids of reads that took too long.
     hung: Vec<u64>,
-    /// The latest instant of a call.
     latest: Instant,
 }
 

@@ -173,7 +173,6 @@ pub struct SequentialPass<D, S> {
     max: SectorCount,
     next: Lbn,
     ids: u64,
-    /// Number of reads under way.
     under_way: usize,
     /// The end of the current pause.
     from: Instant,
@@ -246,7 +245,6 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         }
     }
 
-    /// Returns the next run of wanted blocks.
     fn next_run(&self) -> Option<(Lbn, SectorCount)> {
         let all = Lbn(self.wanted.sectors().0);
         let next = self.wanted.first_in(self.next, all);

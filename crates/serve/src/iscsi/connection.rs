@@ -99,7 +99,6 @@ impl Connection {
         }
     }
 
-    /// Requests more data of a task.
     pub fn ask_for_data(&mut self, task: &mut Task) {
         self.transfer = self.transfer.wrapping_add(1) & 0x7fff_ffff;
         let message = task.ask(Tag(self.transfer), &self.parameters);

@@ -76,7 +76,6 @@ impl Session {
         connections.any(|connection| connection.number == number)
     }
 
-    /// The number of the connection with this id.
     pub fn connection_number(&self, name: u16) -> Option<usize> {
         let mut connections = self.connections.iter();
         let found = connections.find(|connection| connection.name == name);
@@ -172,7 +171,6 @@ impl Session {
         self.tasks.push(task);
     }
 
-    /// Drops tasks without a response.
     pub fn drop_tasks(&mut self, is_dropped: impl Fn(&Task) -> bool) {
         let window = &mut self.window;
         self.tasks.retain(|task| {

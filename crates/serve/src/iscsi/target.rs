@@ -528,7 +528,6 @@ impl Service for IscsiTarget {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
-    /// Index of the session.
     pub session: usize,
     pub connection: usize,
 }

@@ -66,7 +66,6 @@ impl PowerSwitch {
         self.trigger = Some(trigger);
     }
 
-    /// The cut that is due at `now`.
     pub fn take_due(&mut self, now: HostInstant) -> Option<PowerCut> {
         if self.trigger_time.is_some_and(|at| at <= now) {
             self.due = self.trigger.map(|trigger| trigger.cut);

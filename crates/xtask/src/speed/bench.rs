@@ -214,7 +214,6 @@ fn read(programs: &Programs) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the median of several timed runs.
 fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
     let mut speeds = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, _>>()?;
     speeds.sort_by(f64::total_cmp);

@@ -469,7 +469,6 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
 /// Limit in bytes of parameter lists that contain their length: far above the longest defect list.
 const MAX_LIST: usize = 1 << 20;
 
-/// A command's effect on the server.
 struct CommandEffect {
     access: Access,
     /// Block data that it reads or writes, in bytes.

@@ -12,7 +12,6 @@ use crate::docs::entries;
 pub struct Disksim {
     /// Demerits on the second halves of the measured drives' traces; absent if the run failed.
     pub second_half_demerit_ms: BTreeMap<String, f64>,
-    /// The runs on the random workload.
     pub random: Vec<Run>,
     cause: Vec<Cause>,
 }
