@@ -9,6 +9,7 @@ use diskarm_core::stats::{ResponseSummary, SortedSpans};
 use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Point, Series};
 use diskarm_queueing::declustering::comparison::{Comparison, LayoutResult};
+use diskarm_results::declustering::failed_and_reads;
 use diskarm_simulate::Run;
 
 /// Accepts the names of SVG files only.
@@ -147,19 +148,12 @@ pub fn loads(compared: &Comparison) -> String {
         }
     };
     let degraded = compared.layouts.iter().map(degraded);
-    let failed: Vec<String> = parameters
-        .failed
-        .iter()
-        .map(|disk| disk.to_string())
-        .collect();
-    let reads = (1_000.0 * parameters.read_share).round() / 10.0;
+    let [failed, reads] = failed_and_reads(parameters);
     let bars = Bars {
         title: "Load of each disk, with and without failures".to_owned(),
         note: format!(
-            "{} disks, clusters of {}, {reads} % reads; failed: {}",
-            parameters.disks,
-            parameters.cluster,
-            failed.join(", ")
+            "{} disks, clusters of {}, {reads} % reads; failed: {failed}",
+            parameters.disks, parameters.cluster
         ),
         x: "Disk".to_owned(),
         groups: groups.collect(),

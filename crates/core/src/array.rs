@@ -51,7 +51,8 @@ use failure::Due;
 use member::{Events, Slots};
 use part::Rows;
 
-/// Several devices as one; see the [module](self).
+/// Several devices as one; see the [module](self). What every command passes through is always
+/// inlined, which saves a pair 2 % of its instructions (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,

@@ -231,8 +231,7 @@ impl Declustered {
         Ok(Self::assemble(copies, members, spare, failures))
     }
 
-    /// Returns the parts at a member in order of arrival of their requests. Ids have no such order:
-    /// they are reused.
+    /// Returns the parts at a member by the arrival of their requests: reused ids have no order.
     fn parts_at(&self, member: usize) -> Vec<u64> {
         let parts = self
             .parts

@@ -77,7 +77,7 @@ pub trait Device: Send {
 
 impl<D: Device + ?Sized> Device for Box<D> {
     crate::forward!(
-        self, (**self), (**self); capacity sector_size check has_room accepts submit next_event
+        self, (**self); capacity sector_size check has_room accepts submit next_event
         advance abort components persisted
     );
 }

@@ -29,12 +29,11 @@ use crate::buffer::Buffer;
 use crate::device::{
     Completion, ComponentReport, Device, Outcome, Persisted, Status, SubmitError, Work, check,
 };
-use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::{Mechanism, Position};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Ordering, Request};
-use crate::sched::{Estimate, Pending, Shape};
+use crate::sched::{Estimate, Pending};
 use crate::spec::{self, Spec};
 use crate::text::InputError;
 use crate::units::{Angle, Bytes, Instant, Lbn, SectorCount};
@@ -308,14 +307,7 @@ impl Estimate for Drive {
     type Outlook<'a> = View<'a>;
     type Rehearsal = Rehearsal;
 
-    fn shape(&self) -> Shape {
-        self.core.shape()
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        self.core.locate(request)
-    }
+    crate::forward!(core: shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {

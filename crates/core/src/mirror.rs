@@ -312,8 +312,7 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits the commands that wait for both members until they accept no more. Returns which
-    /// members took any.
+    /// Submits waiting commands until the members accept no more. Returns which members took any.
     #[inline(always)]
     fn feed_pair(&mut self, now: Instant) -> [bool; 2] {
         if self.members.iter().any(|own| own.device.has_room()) {

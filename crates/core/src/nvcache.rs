@@ -417,7 +417,7 @@ impl CacheBacking {
 }
 
 impl Device for NvCache {
-    crate::forward!(self, self.backing.device(), (); capacity sector_size check);
+    crate::forward!(self, self.backing.device(); capacity sector_size check);
 
     fn has_room(&self) -> bool {
         true

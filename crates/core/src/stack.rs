@@ -104,8 +104,10 @@ impl BoxedDevice {
         if needs <= self.knowledge() {
             return Ok(());
         }
-        let policy = policy.to_string();
-        Err(InsufficientKnowledge { policy, needs })
+        Err(InsufficientKnowledge {
+            policy: policy.to_string(),
+            needs,
+        })
     }
 
     #[inline]

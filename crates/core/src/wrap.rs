@@ -31,11 +31,11 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Implements the named methods of a device, or of its estimates, by those of a field, or of the
-/// expressions for shared and for exclusive access that follow `self`.
+/// Implements the named methods of a device, or of its estimates, by those of a field, of the
+/// expression that follows `self`, or of one for shared and one for exclusive access.
 ///
 /// ```ignore
-/// impl BlockDevice for Wrapper {
+/// impl Device for Wrapper {
 ///     diskarm_core::forward!(inner: capacity sector_size check);
 ///     // The methods in which the wrapper differs follow.
 /// }
@@ -44,6 +44,9 @@
 macro_rules! forward {
     ($field:tt: $($method:ident)+) => {
         $($crate::forward!(@$method self, self.$field, self.$field);)+
+    };
+    ($self:ident, $device:expr; $($method:ident)+) => {
+        $($crate::forward!(@$method $self, $device, $device);)+
     };
     ($self:ident, $device:expr, $device_mut:expr; $($method:ident)+) => {
         $($crate::forward!(@$method $self, $device, $device_mut);)+

@@ -227,8 +227,7 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if it is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators; `None` if no
-    /// registration matches.
+    /// reservation with type `kind`. Returns the removed initiators; `None` without a match.
     pub fn preempt(
         &mut self,
         nexus: usize,

@@ -435,8 +435,7 @@ pub(crate) trait Work: Send {
     }
 }
 
-/// Work of one or two device operations: `first`, then the action that `then` returns, after which
-/// the command ends.
+/// Work of one or two device operations: `first`, and then the action that `then` returns.
 pub(crate) struct Steps<F> {
     first: Option<Action>,
     /// See [`Work::data`].

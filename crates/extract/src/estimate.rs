@@ -36,8 +36,12 @@ pub enum Effort {
 
 impl Effort {
     /// Returns the value for this effort, given those for quick, normal and thorough.
-    pub(crate) fn choose<T: Copy>(self, values: [T; 3]) -> T {
-        values[self as usize]
+    pub(crate) fn choose<T>(self, [quick, normal, thorough]: [T; 3]) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Normal => normal,
+            Self::Thorough => thorough,
+        }
     }
 }
 

@@ -91,6 +91,7 @@ const NEAR: f64 = 1e4;
 /// Share of a revolution within which service times agree if completion times are noisy.
 const APART: f64 = 32.0;
 
+/// Measures read hits by reads alone.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<ReadHits, Error> {
     let mut measurement = HitMeasurement::new(disk, setup)?;
     let ahead =

@@ -10,6 +10,7 @@
 //! [`Layout`]: diskarm_core::geometry::Layout
 
 use diskarm_core::geometry::Layout;
+use diskarm_core::random::below;
 use diskarm_core::spec::Geometry;
 use diskarm_core::units::Lbn;
 use rand_core::SeedableRng;
@@ -17,7 +18,6 @@ use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
-use crate::rotation::below;
 use crate::{Disk, Error};
 use phases::{Phases, apart};
 use zone_map::IN_LINE;
@@ -151,7 +151,7 @@ fn check_by_reads(
     let (origin, _) = end(0);
     let mut misses = 0;
     for _ in 0..CHECKED_BLOCKS {
-        let at = below(phases.capacity(), &mut generator);
+        let at = below(&mut generator, phases.capacity());
         let (angle, width) = end(at);
         let expected = (angle - origin).rem_euclid(1.0);
         let tolerance = phases.within(READS).max(IN_LINE * width);

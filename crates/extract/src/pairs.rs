@@ -9,12 +9,13 @@
 //! sending is timed, the actual lead is known, so averaging many pairs resolves less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
+use diskarm_core::random::below;
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::{Access, Clock};
-use crate::rotation::{Rotation, below, warm_up};
+use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::{EquivalentCylinders, Rests, Track};
 use crate::{CommandTimes, Disk, Error};
@@ -112,7 +113,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
-        below(end, &mut self.generator)
+        below(&mut self.generator, end)
     }
 
     /// Returns a random number in [0, 1).

@@ -29,8 +29,9 @@
 //! # Cost
 //! About 50 commands, and 600 on a drive whose completions deviate by more than a microsecond.
 
+use diskarm_core::random::below;
 use diskarm_core::units::{Lbn, Span};
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
@@ -102,11 +103,7 @@ pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(
 }
 
 fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
-    Lbn(below(disk.sectors().0, generator))
-}
-
-pub(crate) fn below(end: u64, generator: &mut Pcg64Mcg) -> u64 {
-    ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64
+    Lbn(below(generator, disk.sectors().0))
 }
 
 struct Reader<'a, 'd> {
@@ -188,7 +185,7 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
-            let pause = below(PAUSE_NS, generator);
+            let pause = below(generator, PAUSE_NS);
             self.disk.rest(Span::from_ns(pause as i64));
             self.read(generator)?;
         }

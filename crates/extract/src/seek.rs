@@ -13,11 +13,11 @@
 //! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
 //!
 //! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
-//! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 each distance is
-//! 4 % more than the last. A sixth of them, over the whole curve, is measured first. If a point
-//! deviates from the line between its neighbours, the midpoints of the adjacent intervals are also
-//! measured, and so on. Distances that exceed the time limit are omitted and reported, as are those
-//! whose pairs do not bound the time.
+//! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
+//! from 100 to 4 % of the distance. A sixth of them, over the whole curve, is measured first. If a
+//! point deviates from the line between its neighbours, the midpoints of the adjacent intervals are
+//! also measured, and so on. Distances that exceed the time limit are omitted and reported, as are
+//! those whose pairs do not bound the time.
 //!
 //! # Decision
 //! The seek time is the difference between the thresholds of its pairs and of pairs on one track.

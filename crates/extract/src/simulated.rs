@@ -1,5 +1,6 @@
 //! A simulated drive in virtual time, and a noisy host clock.
 
+use diskarm_core::random::below;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Instant, Span};
@@ -8,7 +9,6 @@ use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::rotation::below;
 use crate::{Data, Reply, Transport, TransportError};
 
 /// Delay between the end of a command and the next command, uniform between two bounds.
@@ -64,7 +64,7 @@ impl SimulatedDrive {
 
     fn delay(&mut self) -> Span {
         let width = (self.host.max - self.host.min).as_ns() as u64 + 1;
-        let random = below(width, &mut self.generator);
+        let random = below(&mut self.generator, width);
         self.host.min + Span::from_ns(random as i64)
     }
 

@@ -331,7 +331,7 @@ pub enum Kept {
     Nothing,
 }
 
-/// One in this many rows is held back.
+/// The last rows are held back: one in this many of all.
 const PARTS: usize = 5;
 
 /// With fewer rows per fitted number than this a fit is poor, and no rows are held back.
@@ -420,8 +420,7 @@ mod tests {
         }
     }
 
-    /// The rows come from the given drive itself: the part of a fit that makes them less likely is
-    /// dropped.
+    /// The rows are of the given drive: what makes them less likely is dropped from a fit.
     #[test]
     fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;

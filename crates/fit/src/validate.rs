@@ -92,7 +92,7 @@ impl Comparison {
 }
 
 impl Figures {
-    /// Combines the replays of [`Validation::variants`], in that order; panics on any others.
+    /// Combines the replays of [`Validation::variants`], in that order. Panics if one is missing.
     pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());

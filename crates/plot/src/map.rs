@@ -104,8 +104,11 @@ impl Map {
             let (low, high) = (f64::from(low), f64::from(high));
             (low + (position - from as f64) * (high - low)).round() as u8
         };
-        let [red, green] = [channel(low.0, high.0), channel(low.1, high.1)];
-        RGBColor(red, green, channel(low.2, high.2))
+        RGBColor(
+            channel(low.0, high.0),
+            channel(low.1, high.1),
+            channel(low.2, high.2),
+        )
     }
 
     fn legend(&self) -> Legend {

@@ -42,8 +42,8 @@ fn binomial(n: u64, k: u64) -> u64 {
 /// primary copies it holds.
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
-/// equations hold if such a pair is a primary copy and its secondary copy, so there are as many
-/// pairs as disks. If a pair were two disks with the same data, the loads would come out doubled.
+/// equations hold if such a pair is a primary copy and its secondary copy, so there is a pair for
+/// each disk. If a pair were two disks with the same data, the loads would come out doubled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     pub reads: f64,

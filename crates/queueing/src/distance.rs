@@ -102,13 +102,13 @@ impl Distances {
 
     /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4).
     pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
-        let time = |distance| {
+        let weighted = |distance| {
             (
                 self.probability(distance),
                 Moments::constant(time(distance)),
             )
         };
-        Moments::mixture((0..self.cylinders()).map(time))
+        Moments::mixture((0..self.cylinders()).map(weighted))
     }
 }
 

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
     }
 
-    /// The transfers of the two parts add up to that of the whole: each read is in one of them.
+    /// The transfers of the two parts add up to the whole: each read is in one of them.
     #[test]
     fn each_read_is_in_one_part() {
         let drive = bare("hp-c2247");
@@ -265,8 +265,8 @@ mod tests {
             let found = min.response(rate).unwrap();
             for percent in (2..=98).step_by(4) {
                 let split = reads.split(f64::from(percent) / 100.0);
-                let other = split.and_then(|split| split.response(rate));
-                let other = other.unwrap_or(f64::INFINITY);
+                let response = split.and_then(|split| split.response(rate));
+                let other = response.unwrap_or(f64::INFINITY);
                 assert!(found <= other, "{percent} %: {other} before {found}");
             }
         }

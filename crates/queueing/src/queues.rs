@@ -112,7 +112,7 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
 pub const MAX_CHOICE: u32 = 128;
 
 /// Returns the mean service time by the number m of requests to choose from, from 1 to
-/// [`MAX_CHOICE`]: `alone` m^-`power`, where `alone` is that of a single request.
+/// [`MAX_CHOICE`]: `alone` m^-`power`, where `alone` is the mean for one request.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {

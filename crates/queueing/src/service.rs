@@ -128,8 +128,7 @@ struct Media {
 /// whole transfer, both in raw units of [`Angle`].
 type Pass = (u64, u128);
 
-/// The tolerance for a sector whose start has just passed, as in
-/// [`diskarm_core::mechanics::Rotation`]: 2^-20 revolutions.
+/// The tolerance for a sector whose start has just passed: 2^-20 revolutions, as in the model.
 const GRACE: u64 = 1 << 44;
 
 /// Raw units of a revolution.
@@ -140,7 +139,7 @@ impl Media {
     /// `blocks`, all equally likely, found at any angle. If `zero_latency`, a request on one track
     /// may begin with any of its sectors; one that continues to another track waits for its first.
     ///
-    /// The transfers are those of every request, counted over the runs of the layout. This is
+    /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
     /// `None` if there is no such request.
     fn new(

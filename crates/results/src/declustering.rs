@@ -1,6 +1,8 @@
 //! Layouts of two copies as a table, within 80 columns.
 
-use diskarm_queueing::declustering::comparison::{Comparison, FailureCount, LayoutResult};
+use diskarm_queueing::declustering::comparison::{
+    Comparison, FailureCount, LayoutResult, Parameters,
+};
 
 use crate::prose;
 
@@ -12,17 +14,20 @@ const CELL: usize = 13;
 /// Hours of a year of 365.25 days.
 const YEAR_H: f64 = 8_766.0;
 
+/// Returns the numbers of the failed disks, and the share of reads in percent, as text.
+pub fn failed_and_reads(parameters: &Parameters) -> [String; 2] {
+    let failed = parameters.failed.iter().map(|disk| disk.to_string());
+    let reads = (1_000.0 * parameters.read_share).round() / 10.0;
+    [failed.collect::<Vec<_>>().join(", "), reads.to_string()]
+}
+
 pub fn table(compared: &Comparison) -> String {
     let parameters = &compared.parameters;
-    let failed = parameters.failed.iter().map(|disk| disk.to_string());
-    let names: Vec<String> = failed.collect();
+    let [failed, reads] = failed_and_reads(parameters);
     let disks = format!(
-        "{}, numbered from 0; clusters of {}; failed: {}",
-        parameters.disks,
-        parameters.cluster,
-        names.join(", ")
+        "{}, numbered from 0; clusters of {}; failed: {failed}",
+        parameters.disks, parameters.cluster
     );
-    let reads = (1_000.0 * parameters.read_share).round() / 10.0;
     let life = format!(
         "fails after {} h and is repaired in {} h, on average",
         parameters.mttf_h, parameters.mttr_h

@@ -246,7 +246,7 @@ impl OutputFile {
             files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
             let temporary = numbered(&path);
             File::create_new(&temporary).map(|file| {
-                // Without a lock, the worst is that it is taken for a leftover.
+                // Without a lock, another program may delete it as a leftover.
                 let _ = file.try_lock();
                 (Some(temporary), file)
             })

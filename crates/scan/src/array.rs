@@ -149,7 +149,7 @@ impl DiskBuilder<'_> {
 
 impl<D: Device> Device for Shared<D> {
     diskarm_core::forward!(
-        self, lock(&self.0), lock(&self.0); capacity sector_size check has_room accepts submit
+        self, lock(&self.0); capacity sector_size check has_room accepts submit
         next_event advance abort
     );
 }

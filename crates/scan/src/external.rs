@@ -250,7 +250,7 @@ impl<D: Device> ExternalScheduler<D> {
         self.watch.record_sent(now, child);
     }
 
-    /// Handles a completion of the device; returns that of a foreground request if one has ended.
+    /// Handles a completion of the device; returns the foreground request's if one has ended.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         let (expected, is_confident) = self.watch.record_completion(&completion);

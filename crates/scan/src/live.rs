@@ -10,6 +10,7 @@ mod inbox;
 mod run;
 
 pub use device::Live;
+pub(crate) use device::MAX_SECTORS;
 pub use diskarm_transport::nbd::NbdSource;
 pub use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 pub use file::FileSource;

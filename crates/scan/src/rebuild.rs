@@ -153,7 +153,7 @@ impl<D: Device> Rebuild<D> {
         assert_eq!(taken, Ok(()), "a member refused {request:?}");
     }
 
-    /// Handles a completion of a member; returns that of a foreground request if one has ended.
+    /// Handles a completion of a member; returns the foreground request's if one has ended.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         self.at_spare -= member;
@@ -198,7 +198,7 @@ impl<D: Device> Rebuild<D> {
 }
 
 impl<D: Device> Device for Rebuild<D> {
-    diskarm_core::forward!(self, self.members[0], self.members[0]; capacity sector_size);
+    diskarm_core::forward!(self, self.members[0]; capacity sector_size);
 
     fn has_room(&self) -> bool {
         true

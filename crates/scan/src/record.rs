@@ -5,7 +5,7 @@ use crc32fast::Hasher;
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
-use crate::live::Size;
+use crate::live::{MAX_SECTORS, Size};
 
 /// Size of a chunk with a checksum of its own: 1 MiB, a multiple of any usual block size.
 pub const CHUNK: u64 = 1 << 20;
@@ -53,6 +53,7 @@ impl ScanRecord {
         self.sums.as_ref()
     }
 
+    /// Returns the number of unreadable blocks in `first..end`.
     pub fn unreadable_in(&self, first: Lbn, end: Lbn) -> u64 {
         self.unreadable.count_in(first, end)
     }
@@ -141,7 +142,10 @@ impl ScanRecord {
             sectors: SectorCount(take(rest)?),
             sector: Bytes(take(rest)?),
         };
-        size.sectors.0.checked_mul(size.sector.0)?;
+        // A right sum does not make the numbers possible.
+        if size.sectors.0 > MAX_SECTORS || size.sectors.0.checked_mul(size.sector.0).is_none() {
+            return None;
+        }
         let mut sets = [(); 2].map(|()| BlockSet::none(size.sectors));
         for set in &mut sets {
             let mut at = 0_u64;
@@ -164,7 +168,6 @@ impl ScanRecord {
             0 => None,
             _ => {
                 let (words, _) = after.as_chunks::<4>();
-                // Before room for the sums of a size that a damaged file may exaggerate.
                 if words.len() as u64 != bytes(size).div_ceil(CHUNK) {
                     return None;
                 }
@@ -337,6 +340,28 @@ mod tests {
             bytes[at] ^= 0x10;
             why(&bytes, "a disk", true);
         }
+        // Impossible numbers under a right sum.
+        let sealed = |mut bytes: Vec<u8>| {
+            bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+            why(&bytes, "a disk", true)
+        };
+        let fields = |numbers: &[u64]| {
+            let mut bytes = [MAGIC, &[6], &b"a disk"[..]].concat();
+            numbers.iter().for_each(|number| put(&mut bytes, *number));
+            bytes
+        };
+        let damaged = "the checkpoint is damaged";
+        let missing_sum = bytes[..bytes.len() - 8].to_vec();
+        assert_eq!(sealed(missing_sum), damaged);
+        for numbers in [
+            &[8, 512, 9, 0, 0, 0, 0][..],
+            &[8, u64::MAX, 0, 0, 0],
+            &[MAX_SECTORS + 1, 512, 0, 0, 0],
+        ] {
+            assert_eq!(sealed(fields(numbers)), damaged, "{numbers:?}");
+        }
+        let possible = sealed(fields(&[8, 512, 8, 0, 0, 0, 0]));
+        assert!(possible.ends_with("a scan without checksums"), "{possible}");
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl ExportSpec {
         let call = Call::read(text, field)?;
         let mut args = Args::new(&call, ());
         let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
-        let drive = args.need("drive", "a drive or a tower", text)?;
+        let drive = args.need("drive", "a drive or a device stack", text)?;
         let policy = args.maybe("policy", "a policy", text)?;
         let size = args.maybe("size", "a size", text)?;
         let store = args.maybe("store", StoreSpec::EXPECTED, StoreSpec::parse)?;
@@ -314,13 +314,13 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_argument() {
         let cases = r#"
-        x => x.drive: found nothing, expected a drive or a tower
+        x => x.drive: found nothing, expected a drive or a device stack
         x(drive=none) => drive: found "none", expected a drive in
-        x(drive=hp-c2247, size=2 TiB) => size: found "2 TiB", expected 1 to
-        x(drive=hp-c2247, size=100 GiB) => size: found "100 GiB", expected 1 to
-        x(drive=hp-c2247, store=disk) => x.store: found "disk", expected memory,
+        x(drive=hp-c2247, size=2 TiB) => size: found "2 TiB", expected 1 to 2054864 sectors
+        x(drive=hp-c2247, size=100 GiB) => size: found "100 GiB", expected 1 to 2054864 sectors
+        x(drive=hp-c2247, store=disk) => x.store: found "disk", expected memory, file:PATH or
         x(drive=hp-c2247, policy=none) => policy: found "none", expected one of fcfs
-        x(drive=hp-c2247, store=snapshot:/no/file) => /no/file: cannot read:
+        x(drive=hp-c2247, store=snapshot:/no/file) => /no/file: cannot read: No such file
         x(drive=hp-c2247, max-lateness=0 us) => x.max-lateness: found "0 us", expected a time above
         x(drive=hp-c2247, color=red) => x: found "color", expected a known parameter
         "#;

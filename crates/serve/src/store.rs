@@ -136,6 +136,7 @@ impl FileStore {
     }
 }
 
+/// Explains why a file could not be locked.
 fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::other("another program serves or locks it"),

@@ -144,11 +144,6 @@ impl<T: EventSource> Timeline<T> {
         self.outputs.clear();
     }
 
-    /// Drops outputs that have not been taken and satisfy the predicate.
-    pub fn drop_outputs(&mut self, is_dropped: impl Fn(&T::Output) -> bool) {
-        self.outputs.retain(|output| !is_dropped(output));
-    }
-
     /// The time of the next output or event.
     pub fn next_due(&self) -> Option<HostInstant> {
         let clock = self.any_clock()?;

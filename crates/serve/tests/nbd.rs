@@ -43,14 +43,6 @@ fn option(option: u32, data: &[u8]) -> Vec<u8> {
     [&header.emit(), data].concat()
 }
 
-fn choice(name: &str, wanted: &[u16]) -> Vec<u8> {
-    Choice::emit(name, wanted)
-}
-
-fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
-    Queries::emit(name, queries)
-}
-
 /// A handshake after its greeting and flags.
 fn greeted() -> NbdHandshake {
     let mut handshake = NbdHandshake::new(Encryption::Off);
@@ -111,7 +103,7 @@ fn exports_are_listed_and_described() {
         .collect();
     assert_eq!(names, ["", "fixed", "timed"]);
     assert_eq!(list[3], (answer::ACK, vec![]));
-    let data = choice("fixed", &[info::NAME, info::DESCRIPTION]);
+    let data = Choice::emit("fixed", &[info::NAME, info::DESCRIPTION]);
     let (infos, step) = ask(&mut handshake, code::INFO, &data);
     assert_eq!(step, NbdStep::Wait);
     let about = ExportInfo::parse(&infos[0].1).expect("an export");
@@ -129,13 +121,16 @@ fn exports_are_listed_and_described() {
 fn options_are_refused_with_their_reasons() {
     let mut handshake = greeted();
     let mut refused = |number, data: &[u8]| only(&ask(&mut handshake, number, data));
-    assert_eq!(refused(code::GO, &choice("none", &[])), answer::UNKNOWN);
+    assert_eq!(
+        refused(code::GO, &Choice::emit("none", &[])),
+        answer::UNKNOWN
+    );
     assert_eq!(refused(code::GO, b"\0"), answer::INVALID);
     assert_eq!(refused(code::LIST, b"x"), answer::INVALID);
     assert_eq!(refused(code::START_TLS, b""), answer::POLICY);
     assert_eq!(refused(4, b"anything"), answer::UNSUPPORTED);
     assert_eq!(refused(99, b""), answer::UNSUPPORTED);
-    let all = queries("", &["base:allocation"]);
+    let all = Queries::emit("", &["base:allocation"]);
     assert_eq!(refused(code::SET_CONTEXTS, &all), answer::INVALID);
     assert_eq!(refused(code::EXTENDED_HEADERS, b"x"), answer::INVALID);
     assert_eq!(refused(code::EXTENDED_HEADERS, b""), answer::ACK);
@@ -166,7 +161,7 @@ fn contexts_are_listed_and_chosen() {
     let mut handshake = greeted();
     ask(&mut handshake, code::STRUCTURED_REPLY, b"");
     let mut found = |number, name, texts: &[&str]| {
-        let (answers, _) = ask(&mut handshake, number, &queries(name, texts));
+        let (answers, _) = ask(&mut handshake, number, &Queries::emit(name, texts));
         assert_eq!(answers.last().map(|answer| answer.0), Some(answer::ACK));
         let context = |data| {
             Context::parse(data).map(|context| (context.id, context.name == Context::ALLOCATION))
@@ -185,11 +180,16 @@ fn contexts_are_listed_and_chosen() {
         [(1, true)]
     );
     // The choice is for one export.
-    let go =
-        |handshake: &mut NbdHandshake, name| match ask(handshake, code::GO, &choice(name, &[])).1 {
-            NbdStep::Negotiated(agreed) => agreed,
-            step => panic!("{step:?}"),
-        };
+    let go = |handshake: &mut NbdHandshake, name| match ask(
+        handshake,
+        code::GO,
+        &Choice::emit(name, &[]),
+    )
+    .1
+    {
+        NbdStep::Negotiated(agreed) => agreed,
+        step => panic!("{step:?}"),
+    };
     let agreed = go(&mut handshake, "");
     assert_eq!((agreed.export, agreed.headers), (0, Headers::Structured));
     assert!(agreed.has_status);
@@ -200,7 +200,7 @@ fn contexts_are_listed_and_chosen() {
 
 /// A choice that fails revokes the previous one.
 fn found_none(handshake: &mut NbdHandshake) -> u32 {
-    let data = queries("none", &["base:allocation"]);
+    let data = Queries::emit("none", &["base:allocation"]);
     only(&ask(handshake, code::SET_CONTEXTS, &data))
 }
 
@@ -227,7 +227,7 @@ fn an_export_can_be_chosen_the_old_way() {
 #[test]
 fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
     let mut handshake = greeted();
-    handshake.received(&option(code::GO, &choice("", &[])));
+    handshake.received(&option(code::GO, &Choice::emit("", &[])));
     assert_eq!(handshake.step(&exports(), true), NbdStep::Wait);
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
     let mut handshake = NbdHandshake::new(Encryption::Off);
@@ -612,9 +612,9 @@ fn random_requests_are_answered() {
 fn random_options_are_answered() {
     let mut numbers = XorShift::new(18);
     let valid = [
-        option(code::GO, &choice("", &[3])),
-        option(code::INFO, &choice("fixed", &[1])),
-        option(code::SET_CONTEXTS, &queries("", &["base:"])),
+        option(code::GO, &Choice::emit("", &[3])),
+        option(code::INFO, &Choice::emit("fixed", &[1])),
+        option(code::SET_CONTEXTS, &Queries::emit("", &["base:"])),
         option(code::LIST, b""),
         option(code::STRUCTURED_REPLY, b""),
     ];

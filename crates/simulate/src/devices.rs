@@ -13,7 +13,7 @@ mod nvcache;
 mod raid;
 mod throttle;
 
-use diskarm_core::text::{InputError, nearest};
+use diskarm_core::text::InputError;
 
 use crate::device::{BUFFER, Entry};
 pub use crate::device::{CellFormat, DeviceInfo, PartKind, PartMetric};
@@ -50,14 +50,8 @@ pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError
     let entry = TABLE.iter().find(|entry| entry.info.name == name);
     entry.ok_or_else(|| {
         let names: Vec<&str> = infos().map(|info| info.name).collect();
-        unknown_name(field, name, nearest(&name.to_lowercase(), &names), &names)
+        InputError::one_of(field, name, &names)
     })
-}
-
-/// Returns the error for a name that is not `known`. Suggests the nearest, and lists all.
-fn unknown_name(field: &str, name: &str, near: Option<&str>, known: &[&str]) -> InputError {
-    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
-    InputError::new(field, name, format!("{near}one of {}", known.join(", ")))
 }
 
 #[cfg(test)]

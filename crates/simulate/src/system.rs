@@ -55,8 +55,8 @@ impl System {
     fn new(drive: Model, expression: StackExpression<'_>) -> Result<Self, Error> {
         let others = expression.others.iter().map(|name| Model::find(name));
         let others = others.collect::<Result<Vec<_>, _>>()?;
-        let stack = expression.resolve(&drive, others);
-        let stack = stack.map_err(|error| error.in_argument("drive"))?;
+        let resolved = expression.resolve(&drive, others);
+        let stack = resolved.map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: stack.to_string(),
             sectors: stack.capacity(drive.layout().sectors()),
@@ -81,8 +81,7 @@ impl System {
         self.stack.is_some() || self.drive.spec.is_random()
     }
 
-    /// Sets values in the drive's specification, like [`Model::with_values`]. Also fails for drives
-    /// of several models.
+    /// Sets values as [`Model::with_values`] does. Also fails for drives of several models.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let drive = self.drive.with_values(edits, origin)?;
         let name = format!("{} with {origin}", self.name);
@@ -162,9 +161,9 @@ impl System {
     /// there is no stack, it has drives of several models or with faults, which such a device
     /// cannot have, or a device of the stack needs to know more than such a device provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
-        let stack = self.stack.as_ref();
-        let stack = stack.filter(|stack| stack.others.is_empty() && !stack.changes_drives());
-        let Some(stack) = stack else {
+        let is_plain =
+            |stack: &&Arc<DeviceStack>| stack.others.is_empty() && !stack.changes_drives();
+        let Some(stack) = self.stack.as_ref().filter(is_plain) else {
             let expected = "an array of drives of one model, without faults in front of each";
             return Err(Error::argument("drive", self.name.as_str(), expected));
         };

@@ -371,29 +371,20 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
         let value = |name, what, theory| Value::new(name, label(what), theory).with_rate(both);
         let response = |found: &SplitReads| found.response(2.0 * rate.per_ms());
         let compared = |name, what, found: Option<&SplitReads>| {
+            let simulation = found.map(|found| simulated(found, rate)).transpose()?;
             let value = value(name, what, found.and_then(response));
-            Ok::<_, Error>(match found {
-                Some(found) => value.with_simulation(simulated(found, rate)?),
-                None => value,
-            })
+            Ok::<_, Error>(value.with_simulation(simulation.flatten()))
         };
-        let name = "equal_utilisations_response_ms";
+        let what = "response if equally busy, ms";
         values.push(compared(
-            name,
-            "response if equally busy, ms",
+            "equal_utilisations_response_ms",
+            what,
             equal.as_ref(),
         )?);
-        let pivot = min.as_ref().map(percent);
-        values.push(value(
-            "least_response_pivot_percent",
-            "pivot of least response, %",
-            pivot,
-        ));
-        values.push(compared(
-            "least_response_ms",
-            "least response, ms",
-            min.as_ref(),
-        )?);
+        let (what, pivot) = ("pivot of least response, %", min.as_ref().map(percent));
+        values.push(value("least_response_pivot_percent", what, pivot));
+        let what = "least response, ms";
+        values.push(compared("least_response_ms", what, min.as_ref())?);
     }
     let heading = "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1";
     Ok(Group::new("mirrored-by-address", heading, values))

@@ -34,7 +34,7 @@ pub struct TraceRequest {
     pub think: Option<Span>,
 }
 
-/// The traced device whose requests a disk serves.
+/// The traced device whose requests a disk serves; results list its fields under these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Origin {
     /// The trace, by its position on the command line, from 0.

@@ -337,7 +337,7 @@ fn wrong_parameters_are_refused_in_one_line() {
         ),
         (
             "faults(outage=1s to 3s, outage=2s to 4s, drive=hp-c2247)",
-            "drive: faults.outage: found 2 s to 4 s, expected an outage after that of 1 s to 3 s",
+            "drive: faults.outage: found 2 s to 4 s, expected an outage after 1 s to 3 s",
         ),
         (
             "host(merge=100, drive=hp-c2247)",

@@ -224,5 +224,8 @@ fn places_within(
     let numbers = axis.numbers().ok_or_else(wrong)?;
     let mut places: Vec<usize> = (0..numbers.len()).collect();
     places.retain(|place| (from..=to).contains(&numbers[*place]));
-    Some(places).filter(|p| !p.is_empty()).ok_or_else(wrong)
+    if places.is_empty() {
+        return Err(wrong());
+    }
+    Ok(places)
 }

@@ -226,8 +226,7 @@ const CAUSES: [&str; 5] = [
     "model-defect",
 ];
 
-/// A known reason for the failure of a claim. It applies only to numbers of its cells and traces
-/// within its bounds.
+/// A known reason for the failure of a claim, for numbers of its cells and within its bounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownReason {

@@ -288,8 +288,12 @@ fn read_axis(
         other => return Err(at.error(other, "a list of values")),
     };
     if values.is_empty() {
-        let traces = is_given.then_some("a trace or more: give --trace FILE");
-        return Err(at.error("none", traces.unwrap_or("at least one value")));
+        let expected = if is_given {
+            "a trace or more: give --trace FILE"
+        } else {
+            "at least one value"
+        };
+        return Err(at.error("none", expected));
     }
     let mut labels = BTreeSet::new();
     if let Some(value) = values.iter().find(|value| !labels.insert(&value.label)) {

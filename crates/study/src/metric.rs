@@ -96,7 +96,6 @@ impl Column {
 }
 
 /// The axes and metrics that a figure or a claim can name, and its location in the file.
-#[derive(Clone)]
 pub(crate) struct Scope<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) columns: &'a [Column],

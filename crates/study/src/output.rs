@@ -117,8 +117,8 @@ impl Study {
                 let Some(estimate) = outcome.estimate(Metric(place)) else {
                     continue;
                 };
-                let half = estimate.half_width.map(|half| half.to_string());
-                let half = half.unwrap_or_default();
+                let half_width = estimate.half_width.map(|half| half.to_string());
+                let half = half_width.unwrap_or_default();
                 let (name, mean) = (&column.name, estimate.mean);
                 let _ = writeln!(text, "{labels}{name},{mean},{half},{replications},false");
             }

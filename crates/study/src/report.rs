@@ -190,8 +190,9 @@ fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let (word, class) = verdict_words(judged);
     let verdict = Html::with("span", &[("class", &format!("verdict {class}"))], word);
     let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
-    let ratio = judged_claim.is_of_ratios().then_some("Ours, as a ratio");
-    let ours = row(ratio.unwrap_or("Ours"), judged.ours.as_str());
+    let is_ratio = judged_claim.is_of_ratios();
+    let name = if is_ratio { "Ours, as a ratio" } else { "Ours" };
+    let ours = row(name, judged.ours.as_str());
     let known = judged_claim.reason().map(|reason| row("Why", reason));
     let rows = [ours, row("Theirs", theirs), known.unwrap_or_default()];
     let says = [verdict, Html::text(" "), claim.says.as_str().into()];

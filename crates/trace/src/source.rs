@@ -274,8 +274,7 @@ pub(crate) enum Line {
 /// A stream of bytes.
 type Bytes = Box<dyn Read + Send>;
 
-/// The first bytes of a kind of compressed files, and what decompresses one, including one with
-/// several members.
+/// The first bytes of a compressed file, and what decompresses it, with all of its members.
 type Compression = (
     &'static [u8],
     fn(Box<dyn BufRead + Send>) -> io::Result<Bytes>,

@@ -284,8 +284,11 @@ impl Session {
         let (sense, _) =
             segment::sense(content).ok_or_else(|| protocol_error("sense data cut off"))?;
         if let Data::Out(bytes) = task.data {
-            let underflow = Some(response.residual).filter(|_| response.underflow);
-            let missing = underflow.unwrap_or(0);
+            let missing = if response.underflow {
+                response.residual
+            } else {
+                0
+            };
             task.transferred = bytes.len().saturating_sub(missing as usize);
         }
         Ok(self.reply(&task, response.scsi_status, sense))

@@ -85,8 +85,8 @@ impl<'a> Page<'a> {
             None => vec![flags | self.code, 0],
             Some(subpage) => vec![flags | self.code, subpage, 0, 0],
         };
-        let length = data.len() / 2..;
-        put(&mut data[length], self.content.len() as u64);
+        let header = data.len();
+        put(&mut data[header / 2..], self.content.len() as u64);
         data.extend(self.content);
         data
     }

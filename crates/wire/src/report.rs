@@ -39,7 +39,9 @@ pub fn emit_operations<'a>(
             length: operation.usage.len() as u16,
         };
         list.extend(listed.emit());
-        list.extend(TIMEOUTS.iter().filter(|_| timeouts));
+        if timeouts {
+            list.extend(TIMEOUTS);
+        }
     }
     let length = list.len() as u32;
     [&length.to_be_bytes()[..], &list].concat()
@@ -69,7 +71,9 @@ pub fn emit_operation(operation: Option<&Operation>, timeouts: bool) -> Vec<u8> 
     let support = u8::from(timeouts) << 7 | 3;
     let mut data = vec![0, support, 0, operation.usage.len() as u8];
     data.extend(operation.usage);
-    data.extend(TIMEOUTS.iter().filter(|_| timeouts));
+    if timeouts {
+        data.extend(TIMEOUTS);
+    }
     data
 }
 
@@ -265,8 +269,7 @@ layout! {
     }
 }
 
-/// Offset of the version descriptors in data that are longer than [`Inquiry`], and their maximum
-/// number.
+/// Offset of the version descriptors in data longer than [`Inquiry`], and their maximum number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
 /// Version descriptors (SPC-4): standards of which no particular draft is claimed.

@@ -62,8 +62,8 @@ fn with_header(generation: u32, content: &[u8]) -> Vec<u8> {
 
 /// Encodes the registered keys.
 pub fn emit_keys(generation: u32, keys: &[u64]) -> Vec<u8> {
-    let keys: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
-    with_header(generation, &keys)
+    let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
+    with_header(generation, &bytes)
 }
 
 /// Encodes the reservation.
@@ -167,10 +167,10 @@ pub fn emit_full_status(
 ) -> Vec<u8> {
     let mut content = Vec::new();
     for (status, id) in registrations {
-        let id = id.emit();
+        let id_bytes = id.emit();
         content.extend(status.emit());
-        content.extend((id.len() as u32).to_be_bytes());
-        content.extend(id);
+        content.extend((id_bytes.len() as u32).to_be_bytes());
+        content.extend(id_bytes);
     }
     with_header(generation, &content)
 }

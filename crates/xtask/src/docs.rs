@@ -48,8 +48,8 @@ fn reference(root: &Path) -> Result<(), String> {
 /// are aligned left, the others, numbers, right.
 pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     let columns = head.split(" | ").count();
-    let rules = (0..columns).map(|column| if column < texts { "---" } else { "---:" });
-    let rules = rules.collect::<Vec<_>>().join(" | ");
+    let aligned = (0..columns).map(|column| if column < texts { "---" } else { "---:" });
+    let rules = aligned.collect::<Vec<_>>().join(" | ");
     let mut table = format!("| {head} |\n| {rules} |\n");
     for row in rows {
         assert_eq!(row.len(), columns, "cells of {row:?}");
@@ -58,18 +58,12 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     table
 }
 
-/// Reads a data file, which is one array of tables.
-fn entries<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, String> {
-    let tables = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
-    let tables = tables.map_err(|error| at(name, error))?;
-    if tables.len() != 1 {
-        let names: Vec<&str> = tables.keys().map(String::as_str).collect();
-        return Err(at(
-            name,
-            format!("one kind of tables, not {}", names.join(", ")),
-        ));
-    }
-    Ok(tables.into_values().flatten().collect())
+/// Reads the tables `[[key]]` of a data file, which has no others.
+fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec<T>, String> {
+    let parsed = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
+    let mut tables = parsed.map_err(|error| at(name, error))?;
+    let found = tables.remove(key).filter(|_| tables.is_empty());
+    found.ok_or_else(|| at(name, format!("expected tables [[{key}]] and no others")))
 }
 
 pub const MAX_COLUMNS: usize = 100;

@@ -347,10 +347,11 @@ impl Selection {
         let entries = studies::STUDIES.iter();
         let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
         let studies = entries.map(|entry| {
-            let traces = self.trace.iter().filter(|_| entry.takes_traces());
+            let takes_traces = entry.takes_traces();
+            let traces = if takes_traces { &self.trace[..] } else { &[] };
             Ok(entry.read(StudyOptions {
                 quick: self.quick && entry.has_short_form(),
-                traces: traces.cloned().collect(),
+                traces: traces.to_vec(),
             })?)
         });
         let mut studies = studies.collect::<Result<Vec<Study>, Error>>()?;

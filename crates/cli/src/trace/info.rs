@@ -179,11 +179,8 @@ impl TraceSummary {
         let sequential = format!("{sequential} of requests; {reads} are sequential reads");
         line(&mut text, "sequential", &sequential);
         if let Some(bytes) = self.size_bytes_mean {
-            line(
-                &mut text,
-                "size, mean",
-                &format!("{:.3} KiB", bytes / 1024.0),
-            );
+            let mean = format!("{:.3} KiB", bytes / 1024.0);
+            line(&mut text, "size, mean", &mean);
         }
         let size = |size: &Size| {
             let kib = size.bytes as f64 / 1024.0;

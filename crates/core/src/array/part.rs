@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// The bits of a command id that hold its index in a step, which has at most one for each block.
+/// The bits of a command id for its index in a step, which has at most one command for each block.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.

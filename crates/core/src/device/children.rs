@@ -128,6 +128,9 @@ mod tests {
         assert_eq!(children.iter().collect::<Vec<_>>(), [(0, &"a"), (2, &"c")]);
         assert_eq!(children.get(1), None);
         assert_eq!(children.insert("d"), 1);
+        children.discard(1);
+        assert_eq!((children.len(), children.get(1)), (2, None));
+        assert_eq!(children.insert("d"), 1);
         assert_eq!((children.get(1), children[1]), (Some(&"d"), "d"));
         for (id, parent) in [(0, "a"), (1, "d"), (2, "c")] {
             assert!(!children.is_empty());
@@ -143,5 +146,14 @@ mod tests {
         let id = children.insert(());
         children.remove(id);
         children.remove(id);
+    }
+
+    #[test]
+    #[should_panic(expected = "child 0 completed, but is not outstanding")]
+    fn a_second_discard_is_a_bug() {
+        let mut children = Children::default();
+        let id = children.insert(());
+        children.discard(id);
+        children.discard(id);
     }
 }

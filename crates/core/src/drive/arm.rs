@@ -47,6 +47,7 @@ impl Arm {
         }
     }
 
+    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -65,6 +66,7 @@ impl Arm {
         }
     }
 
+    /// Separate, because few drives read whole tracks.
     #[cold]
     #[inline(never)]
     fn keep_whole_track(
@@ -75,27 +77,9 @@ impl Arm {
         rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self
-            && let Some(first) = self.whole_track(mechanism, now, rules)
+            && let Some(first) = reading.whole_track(mechanism, now, rules)
         {
             buffer.fill_before(reading.segment, first);
-        }
-    }
-
-    pub fn whole_track(
-        &self,
-        mechanism: &Mechanism,
-        now: Instant,
-        rules: &spec::Buffer,
-    ) -> Option<Lbn> {
-        match self {
-            Self::Reading(reading)
-                if rules.read_whole_track
-                    && rules.read_ahead != ReadAhead::None
-                    && rules.delivered == DeliveredBlocks::Kept =>
-            {
-                reading.whole_track(mechanism, now)
-            }
-            _ => None,
         }
     }
 
@@ -180,19 +164,15 @@ pub(super) struct Goal {
     pub end: Lbn,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LocatedRun {
-    pub piece: Piece,
-    pub in_place: Instant,
-}
-
 impl Reading {
-    /// Creates a pass that has located the runs of a request; `newest` is the last of them.
+    /// Creates a pass that has located the runs of a request. The last of them is `piece`, for
+    /// which the head is in place at `in_place`.
     #[inline]
     pub fn new(
         segment: SegmentId,
         Goal { requested, end }: Goal,
-        LocatedRun { piece, in_place }: LocatedRun,
+        piece: Piece,
+        in_place: Instant,
         scheme: ReadAhead,
         follows_buffered: bool,
     ) -> Self {
@@ -257,9 +237,20 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
+    /// Returns the first block of the last track, if the pass ended there and read it all by `at`,
+    /// to which it has advanced, and the rules keep it.
+    pub fn whole_track(
+        &self,
+        mechanism: &Mechanism,
+        at: Instant,
+        rules: &spec::Buffer,
+    ) -> Option<Lbn> {
         let layout = &mechanism.layout;
-        let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
+        let keeps = rules.read_whole_track
+            && rules.read_ahead != ReadAhead::None
+            && rules.delivered == DeliveredBlocks::Kept;
+        let over =
+            keeps && self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
         let end = self.piece.end_lbn();
         let track = |block: Lbn| {
             let extent = layout.extent(block);

@@ -147,7 +147,7 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors at which the drive reconnects after a buffer underrun; `None` if it stays.
+    /// Buffered sectors, or all that remain, at which the drive reconnects; `None` if it stays.
     pub watermark: Option<SectorCount>,
     pub connections: usize,
 }

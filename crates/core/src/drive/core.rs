@@ -53,6 +53,7 @@ pub(super) struct Dirty {
     pub on_media: Instant,
     /// The runs in which they are written, except those complete at the newest append.
     pub runs: Vec<Piece>,
+    /// The newest of these runs, if it ends within a physical sector.
     pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
@@ -80,6 +81,7 @@ pub(super) struct Tail {
     pub from: Position,
     /// The run continues from one on another track.
     pub continues: bool,
+    /// Its first block written by the host.
     pub first: Lbn,
     /// The parts that it reads first.
     pub lacks: Lacks,
@@ -336,21 +338,7 @@ impl Core {
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
     }
-}
 
-pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
-    let mut overheads = spec.overheads.clone();
-    let start = &mut overheads.write_start;
-    for sectors in [&mut start.small, &mut start.large]
-        .into_iter()
-        .chain(&mut start.sequential)
-    {
-        *sectors = SectorCount(physical.up(sectors.0));
-    }
-    overheads
-}
-
-impl Core {
     /// Completes once all data in the write cache are on the media.
     ///
     /// No published parameter set covers a flush. The model assumes the overhead of a buffered
@@ -470,4 +458,15 @@ impl Core {
         completion.request.op != Op::Flush
             && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
+}
+
+/// Returns the overheads of a specification, where writes start with whole physical sectors.
+pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
+    let mut overheads = spec.overheads.clone();
+    let start = &mut overheads.write_start;
+    let sizes = [&mut start.small, &mut start.large].into_iter();
+    for sectors in sizes.chain(&mut start.sequential) {
+        *sectors = SectorCount(physical.up(sectors.0));
+    }
+    overheads
 }

@@ -216,14 +216,7 @@ impl Estimate for Rehearsal {
     type Outlook<'a> = View<'a>;
     type Rehearsal = Self;
 
-    fn shape(&self) -> Shape {
-        self.core.shape()
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        self.core.locate(request)
-    }
+    crate::forward!(core: shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {

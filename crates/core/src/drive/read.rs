@@ -3,7 +3,7 @@
 //! A read larger than its segment stalls: the media run ahead of the bus by no more than the
 //! segment.
 
-use super::arm::{Arm, Goal, LocatedRun, Reading};
+use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
@@ -158,8 +158,7 @@ impl Core {
             return false;
         }
         let end = pass.read_end(begin);
-        Arm::Reading(*pass)
-            .whole_track(&self.mechanism, begin, &self.rules)
+        pass.whole_track(&self.mechanism, begin, &self.rules)
             .map(|first| self.buffer.would_begin(pass.segment, end, first))
             .is_some_and(|first| (first..end).contains(&request.start))
     }
@@ -281,8 +280,9 @@ impl Core {
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(false, from, Op::Read, blocks, start);
                 let in_place = piece.begin - approach.wait;
-                let (newest, scheme) = (LocatedRun { piece, in_place }, self.rules.read_ahead);
-                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme, follows));
+                let scheme = self.rules.read_ahead;
+                let pass = Reading::new(held.0, goal, piece, in_place, scheme, follows);
+                self.arm = Arm::Reading(pass);
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
@@ -389,13 +389,16 @@ impl Core {
         };
         let approach = first.unwrap_or_default();
         if self.rules.read_before_requested {
-            let piece = self.pieces[0];
-            self.keep_what_passes_before(segment, &piece, from, approach.wait);
+            // Blocks of the track that pass while the head waits for the first wanted one.
+            let passed = self.pieces[0].sectors_in(approach.wait);
+            let run = from - self.mechanism.layout.track_first(from);
+            self.buffer
+                .fill_before(segment, Lbn(from.0 - passed.min(run).0));
         }
         let end = piece.after(request.end() - piece.first);
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        let newest = LocatedRun { piece, in_place };
-        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme, follows));
+        let pass = Reading::new(segment, goal, piece, in_place, scheme, follows);
+        self.arm = Arm::Reading(pass);
         Media {
             called: position.since,
             approach,
@@ -422,19 +425,6 @@ impl Core {
         let wanted = requested.min(piece.end_lbn()) - piece.first;
         let period = self.mechanism.rotation.period();
         (approach, piece.on_arrival(approach.wait, wanted, period))
-    }
-
-    fn keep_what_passes_before(
-        &mut self,
-        segment: SegmentId,
-        piece: &Piece,
-        from: Lbn,
-        wait: Span,
-    ) {
-        let passed = piece.sectors_in(wait);
-        let run = from - self.mechanism.layout.track_first(from);
-        let first = Lbn(from.0 - passed.min(run).0);
-        self.buffer.fill_before(segment, first);
     }
 
     /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
@@ -511,9 +501,7 @@ impl Core {
             pieces: &self.pieces,
         }
     }
-}
 
-impl Core {
     /// Delays the pass where the segment is full: a sector that would begin before the bus has made
     /// room for it is read a revolution later. Returns when the last block has passed.
     #[cold]
@@ -559,18 +547,18 @@ impl Core {
         };
         let goal = self.goal(request);
         let (mut at, mut ready) = (block, room);
-        let newest = loop {
+        let (piece, in_place) = loop {
             let blocks = (at, goal.end);
             let (approach, piece) = self.mechanism.piece(true, from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
-                let in_place = piece.begin - approach.wait;
-                break LocatedRun { piece, in_place };
+                break (piece, piece.begin - approach.wait);
             }
             (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
         };
         let (scheme, follows) = (self.rules.read_ahead, self.follows_buffered_track(request));
-        self.arm = Arm::Reading(Reading::new(reading.segment, goal, newest, scheme, follows));
+        let pass = Reading::new(reading.segment, goal, piece, in_place, scheme, follows);
+        self.arm = Arm::Reading(pass);
     }
 
     #[inline]

@@ -426,11 +426,14 @@ impl Core {
     }
 }
 
+/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Media {
     pub from: Position,
+    /// True if it continues from a run on another track.
     pub continues: bool,
     pub first: Lbn,
+    /// One past the last block.
     pub end: Lbn,
     pub lacks: Lacks,
 }
@@ -446,6 +449,7 @@ impl Media {
         }
     }
 
+    /// Returns the number of preceding dirty blocks that it includes.
     pub fn joined(&self, request: &Request) -> SectorCount {
         request.start - self.first
     }

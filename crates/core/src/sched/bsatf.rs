@@ -68,6 +68,7 @@ impl<const IS_LEAKY: bool> Rule for Batched<IS_LEAKY> {
 #[derive(Default)]
 struct Batches<const IS_LEAKY: bool> {
     batch: Waiting,
+    /// For leaky batches alone.
     deadline: Instant,
     /// Requests that did not fit into a leaky batch.
     later: Waiting,

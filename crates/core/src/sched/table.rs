@@ -29,7 +29,7 @@ use super::vscan::{CvScan, VScan};
 use super::wb_sptf::WbSptf;
 use super::wscan::WScan;
 use super::wstf::Wstf;
-use crate::text::{Args, Call, InputError, NO_PARAMETERS, nearest};
+use crate::text::{Args, Call, InputError, NO_PARAMETERS};
 
 /// Generates the table of documentation, and the enumeration of policies with its parser, from the
 /// list of policies. A new policy needs its file, a `mod` line, an import and its name here.
@@ -136,10 +136,7 @@ impl PolicyConfig {
 /// Returns an error that suggests the nearest policy and lists all. Papers write names in capitals.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
-    let near = nearest(&found.to_lowercase(), &names)
-        .map_or_else(String::new, |near| format!("\"{near}\" or "));
-    let expected = format!("{near}one of {}", names.join(", "));
-    InputError::new(field, found, expected)
+    InputError::one_of(field, found, &names)
 }
 
 /// Shows the syntax if a parameter of `info` lacks its name.

@@ -175,8 +175,7 @@ impl SeekCurve {
         time.min(Span::from_ns(1_000_000_000))
     }
 
-    /// Returns the shortest time over at least one cylinder, where each piece of the curve begins
-    /// or ends.
+    /// Returns the shortest time of a seek: it is at an end of a piece of the curve.
     fn shortest(&self, cylinders: u32) -> Span {
         let last = cylinders.saturating_sub(1).max(1);
         let formula = |listed: usize, piece: &TwoPiece| -> Vec<u32> {
@@ -195,8 +194,7 @@ impl SeekCurve {
 }
 
 impl TwoPiece {
-    /// jacobson91 section 3: a square root while the arm accelerates and brakes, linear once it
-    /// coasts.
+    /// jacobson91 section 3: a square root for short seeks, and linear once the arm coasts.
     fn time(&self, distance: u32) -> Span {
         let d = f64::from(distance);
         match self.single {

@@ -142,12 +142,8 @@ impl BatchMeans {
         if self.whole as u64 * self.length < MIN_SPANS {
             return None;
         }
-        let batches = self.whole as f64;
         let means = (0..self.whole).map(|batch| sum(batch) / self.length as f64);
-        let mean = means.clone().sum::<f64>() / batches;
-        let squares: f64 = means.map(|m| (m - mean) * (m - mean)).sum();
-        let variance_of_mean = squares / (batches - 1.0) / batches;
-        let half = t95_factor(self.whole as u64 - 1) * variance_of_mean.sqrt();
+        let half = half_width_95_of_numbers(&means.collect::<Vec<_>>())?;
         Some(Span::from_ns(half.round() as i64))
     }
 }
@@ -186,7 +182,8 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the mean's 95 % interval of normal numbers; `None` below two.
+/// Returns half the width of the mean's 95 % interval of normally distributed numbers;
+/// `None` below two.
 pub fn half_width_95_of_numbers(numbers: &[f64]) -> Option<f64> {
     if numbers.len() < 2 {
         return None;

@@ -63,8 +63,7 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` if no time has passed. Panics before the last
-    /// change.
+    /// Returns the average until `end`; `None` at the start. Panics before the last change.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
@@ -239,6 +238,12 @@ mod tests {
     #[should_panic(expected = "time runs backwards")]
     fn steps_come_in_order() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "time runs backwards")]
+    fn equal_values_come_in_order() {
+        OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 0);
     }
 
     fn ms(ms: i64) -> Instant {

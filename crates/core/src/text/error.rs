@@ -38,6 +38,13 @@ impl InputError {
         }
     }
 
+    /// Creates an error about a name that is not `known`, which suggests the nearest and lists all.
+    pub fn one_of(field: impl Into<String>, found: &str, known: &[&str]) -> Self {
+        let near = nearest(&found.to_lowercase(), known);
+        let hint = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+        Self::new(field, found, format!("{hint}one of {}", known.join(", ")))
+    }
+
     /// Creates an error about a missing value.
     pub fn missing(field: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {

@@ -1,11 +1,12 @@
 //! REPORT LUNS, REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS
 //! (SPC-4), and READ CAPACITY (SBC-3; PMI as in SCSI-2: the last block of a cylinder).
 
-use crate::realism::Places;
-use crate::state::{Context, Start, invalid_field};
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::OperationQuery;
 use diskarm_wire::operation::OPERATIONS;
+
+use crate::realism::Places;
+use crate::state::{Context, Start, invalid_field};
 use diskarm_wire::report::{
     Capacity10, Capacity16, TaskManagement, emit_operation, emit_operations, emit_units,
 };

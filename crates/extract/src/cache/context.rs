@@ -91,7 +91,7 @@ pub(super) struct Context<'a, 'd> {
     /// Service times of one-block buffer hits, in nanoseconds.
     hits: Vec<f64>,
     mechanism: Mechanism,
-    pub split_model: SplitModel,
+    split_model: SplitModel,
     recent: VecDeque<u32>,
     /// Runs of blocks that may be in the buffer, which the model does not know.
     cached_runs: VecDeque<(u64, u64)>,
@@ -157,6 +157,14 @@ impl<'a, 'd> Context<'a, 'd> {
         self.split_model.split = split;
         self.mechanism = self.split_model.mechanism();
         self.believed.overheads = split.overheads(&self.believed.overheads, before);
+    }
+
+    pub fn split(&self) -> TimeSplit {
+        self.split_model.split
+    }
+
+    pub fn other_splits(&self) -> Vec<TimeSplit> {
+        self.split_model.others(&self.believed.overheads)
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
@@ -446,7 +454,7 @@ pub(super) struct SplitModel {
     layout: Arc<Layout>,
     /// Maximum time to continue a transfer on another track.
     max_switch: Option<Span>,
-    pub split: TimeSplit,
+    split: TimeSplit,
 }
 
 impl SplitModel {
@@ -479,7 +487,7 @@ impl SplitModel {
         Mechanism::new(&spec, self.layout.clone(), Angle::ZERO)
     }
 
-    pub fn others(&self, o: &Overheads) -> Vec<TimeSplit> {
+    fn others(&self, o: &Overheads) -> Vec<TimeSplit> {
         let now = self.split;
         let near = [-50.0, -20.0, -10.0, 10.0, 20.0, 50.0].map(|us| now.settle + Span::from_us(us));
         let far = (0..16).map(|tenth| Span::from_us(100.0 * f64::from(tenth)));

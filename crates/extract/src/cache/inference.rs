@@ -377,8 +377,8 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
 }
 
 fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
-    let current = context.split_model.split;
-    let others = context.split_model.others(&context.believed.overheads);
+    let current = context.split();
+    let others = context.other_splits();
     let (mut min, mut best) = (-1.0, None);
     for split in others {
         context.set_split(split);

@@ -145,7 +145,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next change or as far as a check confirms. Returns true at the zone's end.
+    /// Advances to the next change, or to a check that confirms the rule; returns true at the end.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -568,8 +568,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
 
     /// Finds spare sectors at the end of the track that has just ended which do not show because
     /// their number is about the rotation of the next track, so that its first blocks appear to be
-    /// on the previous one. Makes the block after the spares the next one, and returns its
-    /// position.
+    /// on the previous one. Makes the block after the spares the next, and returns its position.
     fn aligned_spares(&mut self) -> Result<Option<u64>, Error> {
         let sectors = self.sectors();
         // A whole track has ended.

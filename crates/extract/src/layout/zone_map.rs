@@ -247,7 +247,7 @@ pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     })
 }
 
-/// Returns the mean of the largest group of close values; of equal groups, the first.
+/// Returns the mean of the first largest group of close values, rounded if it is nearly whole.
 fn mode(values: &[f64]) -> Option<f64> {
     let close = |value: f64| values.iter().filter(move |&&other| same(value, other));
     let max = values.iter().map(|&value| close(value).count()).max()?;

@@ -187,7 +187,7 @@ pub struct Measurement {
 
 impl Measurement {
     pub fn usual(&self, effort: Effort) -> Span {
-        Span::from_s(self.usual[effort as usize])
+        Span::from_s(effort.choose(self.usual))
     }
 
     pub(super) fn seed(&self, seed: u64) -> u64 {

@@ -132,54 +132,24 @@ fn by_seek(
     (found, (measured, anywhere), cost)
 }
 
+/// Returns the time by MTBRC for a distance, in milliseconds: between its points on a line.
+fn by_mtbrc_ms(seeks: &Seeks, distance: u32) -> f64 {
+    let shorter = seeks
+        .points
+        .partition_point(|point| point.distance < distance);
+    let next = shorter.min(seeks.points.len() - 1);
+    let after = &seeks.points[next];
+    if after.distance <= distance || next == 0 {
+        return after.mean.value.as_ms();
+    }
+    let before = &seeks.points[next - 1];
+    let share = f64::from(distance - before.distance) / f64::from(after.distance - before.distance);
+    let [from, to] = [before, after].map(|point| point.mean.value.as_ms());
+    from + share * (to - from)
+}
+
 /// By SEEK: the mean and maximum curves are within 1 % or 0.02 ms at every distance and agree with
 /// MTBRC's. The corrective value comes from pairs that read first, or that write first.
-/// The difference of the curves by SEEK and by MTBRC of one drive.
-#[derive(Debug, Default)]
-struct CurveDifference {
-    /// Distance of the largest difference, in cylinders.
-    distance: u32,
-    /// The mean by SEEK, and by MTBRC.
-    times: (Span, Span),
-    /// Mean absolute difference.
-    mean: Span,
-}
-
-impl CurveDifference {
-    fn new(curves: &Curves, other: &Seeks) -> Self {
-        let by_mtbrc = |distance: u32| {
-            let next = other
-                .points
-                .partition_point(|point| point.distance < distance);
-            let next = next.min(other.points.len() - 1);
-            let after = &other.points[next];
-            if after.distance <= distance || next == 0 {
-                return after.mean.value.as_ns() as f64;
-            }
-            let before = &other.points[next - 1];
-            let share =
-                f64::from(distance - before.distance) / f64::from(after.distance - before.distance);
-            let [from, to] = [before, after].map(|point| point.mean.value.as_ns() as f64);
-            from + share * (to - from)
-        };
-        let nanoseconds = |ns: f64| Span::from_ns(ns.round() as i64);
-        let mut worst = Self::default();
-        let (mut max, mut sum) = (-1.0, 0.0);
-        for point in &curves.points {
-            let (one, other) = (point.mean.value, by_mtbrc(point.distance));
-            let apart = (one.as_ns() as f64 - other).abs();
-            sum += apart;
-            if apart > max {
-                max = apart;
-                worst.distance = point.distance;
-                worst.times = (one, nanoseconds(other));
-            }
-        }
-        worst.mean = nanoseconds(sum / curves.points.len() as f64);
-        worst
-    }
-}
-
 #[test]
 fn seek_commands_tell_the_curve_too() {
     for (name, seed) in DRIVES.iter().zip(1..) {
@@ -213,11 +183,18 @@ fn seek_commands_tell_the_curve_too() {
             let mut disk = Disk::new(&mut drive).unwrap();
             let setup = set_up(&mut disk, &layout, seed);
             let other = seek::measure(&mut disk, &setup).unwrap();
-            let apart = CurveDifference::new(&found, &other);
-            let (one, other) = apart.times;
-            let allowed = 0.02f64.max(0.01 * one.as_ms());
-            assert!((one - other).as_ms().abs() < allowed, "{name}: {apart:?}");
-            assert!(apart.mean.as_ms() < 0.02, "{name}: {apart:?}");
+            let mut sum_ms = 0.0;
+            for point in &found.points {
+                let one = point.mean.value.as_ms();
+                let apart = (one - by_mtbrc_ms(&other, point.distance)).abs();
+                assert!(
+                    apart < 0.02f64.max(0.01 * one),
+                    "{name}: {point:?} {apart} ms"
+                );
+                sum_ms += apart;
+            }
+            let mean_ms = sum_ms / found.points.len() as f64;
+            assert!(mean_ms < 0.02, "{name}: {mean_ms} ms");
         }
     }
 }

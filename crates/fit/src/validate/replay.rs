@@ -56,7 +56,7 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// A validation of the drive of `spec` against `rows`. Panics if there are no rows.
+    /// Prepares to validate the drive of `spec` against `rows`. Panics if `rows` is empty.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
         assert!(!rows.is_empty(), "nothing was measured");
         Self {

@@ -255,12 +255,11 @@ mod tests {
                     let disk = (0..8).min_by(|a, b| next[*a].total_cmp(&next[*b])).unwrap();
                     let now = next[disk];
                     let is_up = !down.contains(disk);
-                    let change = if is_up {
-                        DiskSet::with
+                    down = if is_up {
+                        down.with(disk)
                     } else {
-                        DiskSet::without
+                        down.without(disk)
                     };
-                    down = change(down, disk);
                     if places.iter().any(|place| place.union(down) == down) {
                         return now;
                     }

@@ -36,6 +36,7 @@ pub struct Live {
     under_way: Vec<UnderWay>,
     /// Ids of reads that took too long.
     hung: Vec<u64>,
+    /// The latest instant of a call.
     latest: Instant,
 }
 
@@ -55,7 +56,7 @@ impl UnderWay {
 
 /// Maximum number of blocks of a source, as a scan keeps sets of one bit for each: 128 TiB in
 /// blocks of 512 bytes.
-const MAX_SECTORS: u64 = 1 << 38;
+pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
     /// Opens a source, for at most `depth` reads at the same time. It may take `limit` to answer.

@@ -127,7 +127,10 @@ impl Session {
 
     fn check_early(&self) -> Result<(), ConnectionError> {
         let size: usize = self.early.iter().map(EarlyMessage::size).sum();
-        (size <= MAX_EARLY).then_some(()).ok_or(ConnectionError)
+        if size > MAX_EARLY {
+            return Err(ConnectionError);
+        }
+        Ok(())
     }
 
     /// Cancels a command that is yet to arrive or waits for its turn (RFC 7143, "Task Management
@@ -171,6 +174,7 @@ impl Session {
         self.tasks.push(task);
     }
 
+    /// Drops tasks without a response.
     pub fn drop_tasks(&mut self, is_dropped: impl Fn(&Task) -> bool) {
         let window = &mut self.window;
         self.tasks.retain(|task| {

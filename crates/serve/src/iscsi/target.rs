@@ -302,8 +302,8 @@ impl IscsiTarget {
     /// Drops the responses of these tasks, so that none is taken as the response of a newer task
     /// with the same tag. Those that wait for the file keep their slots.
     fn drop_responses(&mut self, of: impl Fn(u64, u64) -> bool) {
-        self.timeline
-            .drop_outputs(|response| of(response.initiator, response.id));
+        let responses = &mut self.timeline.outputs;
+        responses.retain(|response| !of(response.initiator, response.id));
         for (_, syncing) in &mut self.syncing {
             if of(syncing.response.initiator, syncing.response.id) {
                 syncing.response.initiator = NO_INITIATOR;

@@ -19,7 +19,7 @@ pub const MAX_OUTSTANDING: usize = 256;
 /// Size of the input and output buffers, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// What a client and the server have agreed on.
+/// The export that a client has chosen, and how it talks about it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NegotiatedExport {
     pub export: usize,

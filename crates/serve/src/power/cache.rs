@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rand_core::{Rng, SeedableRng};
+use diskarm_core::random::below;
+use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
@@ -346,20 +347,17 @@ impl Cache {
     /// none or all, and of a torn write possibly none but never all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
-        // A uniform number below `bound`, off by less than `bound / 2^64` in probability.
-        let mut below = |bound: u64| {
-            let product = u128::from(random.next_u64()) * u128::from(bound);
-            (product >> 64) as u64
-        };
         let mut survivors = BTreeMap::new();
         if cut.worst {
             let all = self.writes.iter();
-            survivors.extend(all.map(|(write, written)| (*write, below(2) * written.sectors)));
+            survivors.extend(
+                all.map(|(write, written)| (*write, below(&mut random, 2) * written.sectors)),
+            );
         }
         let mut left = self.writes.iter().filter(|(_, written)| written.left > 0);
         let is_chosen = cut.torn && (cut.worst || !self.is_timed);
         if is_chosen && let Some((oldest, written)) = left.next() {
-            survivors.insert(*oldest, below(written.sectors));
+            survivors.insert(*oldest, below(&mut random, written.sectors));
         }
         survivors
     }

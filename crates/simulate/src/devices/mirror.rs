@@ -5,11 +5,10 @@ use diskarm_core::mirror::{
 };
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
+use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, SectorCount};
 
 use super::members::{failures, rebuild, sectors};
-use super::unknown_name;
 use crate::device::{Below, Config, Context, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 use crate::model::Model;
 
@@ -206,14 +205,7 @@ fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, Inp
                 relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
             }
         }
-        other => {
-            return Err(unknown_name(
-                field,
-                other,
-                nearest(other, ROUTINGS),
-                ROUTINGS,
-            ));
-        }
+        other => return Err(InputError::one_of(field, other, ROUTINGS)),
     };
     args.finish()?;
     Ok(routing)

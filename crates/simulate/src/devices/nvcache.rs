@@ -7,12 +7,11 @@ use diskarm_core::mirror::{
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, Call, InputError, nearest};
+use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::units::{Instant, SectorCount};
 
 use super::members::{failures, rebuild, sectors};
 use super::mirror::rebuilt_at_once;
-use super::unknown_name;
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters, PartKind, metrics};
 use crate::model::command_size;
 
@@ -172,14 +171,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
             let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
             DestageScheme::Conditional { reads }
         }
-        other => {
-            return Err(unknown_name(
-                field,
-                other,
-                nearest(other, DESTAGES),
-                DESTAGES,
-            ));
-        }
+        other => return Err(InputError::one_of(field, other, DESTAGES)),
     };
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);

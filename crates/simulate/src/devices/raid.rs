@@ -149,8 +149,11 @@ fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
 
 fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, InputError> {
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    let policy = policy.unwrap_or_default();
-    Ok(plain_stripes(level, stripe(args)?, policy))
+    Ok(plain_stripes(
+        level,
+        stripe(args)?,
+        policy.unwrap_or_default(),
+    ))
 }
 
 fn plain_stripes(level: Level, unit: SectorCount, policy: PolicyConfig) -> RaidConfig {

@@ -221,9 +221,9 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     ],
     read: |keys| {
         let (subject, along) = (Subject::read(keys)?, keys.along()?);
-        let power = keys.number("power")?;
-        let power = power.filter(|power| (0.0..=1.0).contains(power));
-        let power = power.ok_or_else(|| keys.missing("power", "a number from 0 to 1"))?;
+        let given = keys.number("power")?;
+        let share = given.filter(|power| (0.0..=1.0).contains(power));
+        let power = share.ok_or_else(|| keys.missing("power", "a number from 0 to 1"))?;
         Ok(Check::new(false, move |results| {
             over_birth_death(results, &subject, along, power)
         }))

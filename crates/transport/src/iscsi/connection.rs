@@ -464,8 +464,10 @@ impl Login<'_> {
         let (identifier, challenge) = self.challenge.ok_or(Error::Impostor)?;
         let expected = chap_response(identifier, secret, &challenge);
         let response = value(pairs, "CHAP_R").and_then(binary);
-        let is_proof = response.is_some_and(|response| response == expected);
-        is_proof.then_some(()).ok_or(Error::Impostor)
+        if response.is_none_or(|response| response != expected) {
+            return Err(Error::Impostor);
+        }
+        Ok(())
     }
 
     fn request(&mut self, text: &RequestText) -> Result<(), Error> {

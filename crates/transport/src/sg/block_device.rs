@@ -248,7 +248,7 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 ";
 
     /// A file system may be found by its source, if its device number is its own (btrfs). A mount
-    /// point is more informative than a composed device.
+    /// point is more informative than a composed device. Similar names and numbers do not match.
     #[test]
     fn mounted_devices_swap_space_and_composed_devices_are_named() {
         let cases = "

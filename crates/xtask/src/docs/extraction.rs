@@ -65,8 +65,14 @@ fn wrapped(page: &str) -> String {
 
 fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let output = program::cargo(root)
-        .args(["run", "--release", "--quiet", "--package"])
-        .args(["diskarm-extract", "--example", "closed_loop", "--"])
+        .args(["run", "--release", "--quiet"])
+        .args([
+            "--package",
+            "diskarm-extract",
+            "--example",
+            "closed_loop",
+            "--",
+        ])
         .arg(folder)
         .args(names)
         .stderr(Stdio::inherit())

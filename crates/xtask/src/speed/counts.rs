@@ -161,8 +161,10 @@ fn with_traces(
         let mut write = Command::new(readers);
         write.args(["write", format, &requests.to_string()]);
         let status = write.arg(trace(*requests)).status().map_err(failed)?;
-        let problem = || format!("{name}: no trace was written: {status}");
-        status.success().then_some(()).ok_or_else(problem)
+        if !status.success() {
+            return Err(format!("{name}: no trace was written: {status}"));
+        }
+        Ok(())
     });
     let counted = written.and_then(|()| count(&trace));
     fs::remove_dir_all(&folder).map_err(failed)?;

@@ -163,7 +163,7 @@ impl FaultPlan {
                 return Err(InputError::shown("outages", found, expected));
             }
             if let Some(before) = before.filter(|before| outage.from < before.until) {
-                let expected = format!("an outage after that of {}", shown(before));
+                let expected = format!("an outage after {}", shown(before));
                 return Err(InputError::shown("outages", found, expected));
             }
             before = Some(outage);
@@ -230,7 +230,7 @@ mod tests {
         };
         let error = plan.check().expect_err("they overlap").to_string();
         assert!(
-            error.contains("expected an outage after that of 1 s to 3 s"),
+            error.contains("expected an outage after 1 s to 3 s"),
             "{error}"
         );
         check(None, &|plan| {

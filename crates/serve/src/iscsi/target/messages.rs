@@ -442,7 +442,7 @@ impl IscsiTarget {
     }
 }
 
-/// Returns true if a numbered message is immediate, and its command number.
+/// Returns whether a message is immediate, and its command number; `None` for unnumbered ones.
 fn numbered(message: &Message) -> Option<(bool, Serial)> {
     match message {
         Message::Command(message) => Some((message.immediate, message.command)),

@@ -19,7 +19,7 @@ struct Way {
 
 /// Returns the page's part about all drives.
 pub fn measured(runs: &[Run]) -> Result<String, String> {
-    let ways: Vec<Way> = entries("ways.toml", include_str!("ways.toml"))?;
+    let ways: Vec<Way> = entries("ways.toml", "way", include_str!("ways.toml"))?;
     let of_way =
         |way: &Way| -> Vec<&Run> { runs.iter().filter(|run| run.way == way.name).collect() };
     let mut page = include_str!("head.md").to_owned();

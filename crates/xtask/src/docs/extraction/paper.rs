@@ -59,7 +59,7 @@ const TOLERANCE_MS: f64 = 0.02;
 
 /// Returns the section, for the drives that were measured.
 pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, String> {
-    let drives: Vec<Drive> = entries("paper.toml", PAPER)?;
+    let drives: Vec<Drive> = entries("paper.toml", "drive", PAPER)?;
     let mut page = HEAD.to_owned();
     for drive in &drives {
         let mut of_drive = runs.iter().filter(|run| run.drive == drive.name);
@@ -182,8 +182,8 @@ fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
         return format!("none [p {}]", shown(paper));
     };
     let mut others = Vec::new();
-    let given = given.map_or_else(|| "none".to_owned(), shown);
-    for (whose, value) in [("p", shown(paper)), ("m", given)] {
+    let maker = given.map_or_else(|| "none".to_owned(), shown);
+    for (whose, value) in [("p", shown(paper)), ("m", maker)] {
         if value != found {
             others.push(format!("{whose} {value}"));
         }
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn the_papers_tables_are_read() {
-        let drives: Vec<Drive> = entries("paper.toml", PAPER).unwrap();
+        let drives: Vec<Drive> = entries("paper.toml", "drive", PAPER).unwrap();
         let numbers = |drive: &Drive| -> Vec<u32> {
             let cells = drive.cell.iter().map(|cell| cell.table);
             cells.chain(drive.zones_table).collect()

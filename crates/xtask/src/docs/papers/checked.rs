@@ -134,5 +134,6 @@ pub struct Conclusion {
 }
 
 /// All papers, in the order of the index.
-pub static PAPERS: LazyLock<Vec<Paper>> =
-    LazyLock::new(|| entries("papers.toml", include_str!("papers.toml")).expect("a valid file"));
+pub static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
+    entries("papers.toml", "paper", include_str!("papers.toml")).expect("a valid file")
+});

@@ -34,22 +34,19 @@ impl<'c> Comparison<'c> {
 pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
     let theirs = numbers.iter().map(|number| Some(number.theirs));
     let ours = numbers.iter().map(|number| number.ours);
-    Figure {
-        title: format!("The printed numbers of {name} and ours"),
-        note: format!(
-            "Each as a share of the printed number. Upright lines are the bounds of what is \
-             printed, and from the least to the largest of ours with their 95 % intervals. Ours \
-             is not shown where it is saturated or above {MAX}."
-        ),
-        x: Axis::linear("Number in the table"),
-        y: Axis::linear("Share of the printed number").with_max(MAX),
-        lines: String::new(),
-        series: vec![
-            series("printed", 0.0, theirs),
-            series("ours", OURS_OFFSET, ours),
-        ],
-    }
-    .svg()
+    let title = format!("The printed numbers of {name} and ours");
+    let note = format!(
+        "Each as a share of the printed number. Upright lines are the bounds of what is printed, \
+         and from the least to the largest of ours with their 95 % intervals. Ours is not shown \
+         where it is saturated or above {MAX}."
+    );
+    let x = Axis::linear("Number in the table");
+    let y = Axis::linear("Share of the printed number").with_max(MAX);
+    let series = vec![
+        series("printed", 0.0, theirs),
+        series("ours", OURS_OFFSET, ours),
+    ];
+    Figure::new(&title, &note, [x, y], series).svg()
 }
 
 /// The largest share that is drawn.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use diskarm_core::stats::half_width_95_of_numbers;
 use serde::Deserialize;
 
 use super::reference::{DISKSIM, Run};
@@ -188,9 +189,6 @@ fn causes(cells: &[Cell]) -> String {
     format!("### Differences over {FLAGGED_PERCENT} %\n\n{text}")
 }
 
-/// The 0.975 quantile of Student's t for a value of each seed: four degrees of freedom.
-const T95: f64 = 2.776_445;
-
 /// A mean and half the width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Estimate {
@@ -200,10 +198,8 @@ struct Estimate {
 
 /// The estimate from an independent value of each seed.
 fn estimate(values: &[f64]) -> Estimate {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let ci95 = T95 * (squares / (count - 1.0) / count).sqrt();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let ci95 = half_width_95_of_numbers(values).expect("several seeds");
     Estimate { mean, ci95 }
 }
 

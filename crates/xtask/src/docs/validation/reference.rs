@@ -106,8 +106,9 @@ impl std::fmt::Display for Bound {
 }
 
 /// In the order of the document.
-pub static DRIVES: LazyLock<Vec<Drive>> =
-    LazyLock::new(|| entries("drives.toml", include_str!("drives.toml")).expect("a valid file"));
+pub static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
+    entries("drives.toml", "drive", include_str!("drives.toml")).expect("a valid file")
+});
 
 #[cfg(test)]
 mod tests {
