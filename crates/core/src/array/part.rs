@@ -15,7 +15,7 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
-    /// True if the member has taken it; only pairs record this.
+    /// True if the member has taken it before others of a pair's step.
     pub is_taken: bool,
 }
 
@@ -59,11 +59,10 @@ impl FromIterator<Access> for Commands {
 }
 
 impl Commands {
-    /// Records that a member has taken command number `index`.
+    /// Records that a member has taken command number `index` of several.
     pub fn take(&mut self, index: usize) {
-        match self {
-            Self::One(only) => only.is_taken = true,
-            Self::Many(commands) => commands[index].is_taken = true,
+        if let Self::Many(commands) = self {
+            commands[index].is_taken = true;
         }
     }
 }
