@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
-    let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
+    let found = |name| Model::find(name).map_err(|error| error.with_argument_name("--compare"));
     let (one, other) = (found(first)?, found(second)?);
     let mut open = suite::undetermined_keys(&one.text)?;
     open.extend(suite::undetermined_keys(&other.text)?);

@@ -207,7 +207,7 @@ impl ExportSpec {
     }
 
     fn unread(&self, source: std::io::Error) -> Error {
-        Error::Unread {
+        Error::Unreadable {
             path: self.store.path().unwrap_or_default().to_owned(),
             source,
         }

@@ -18,7 +18,7 @@ pub enum Error {
     /// A device refused a request that had not been checked before.
     RejectedRequest(RejectedRequest),
     /// A file cannot be read.
-    Unread {
+    Unreadable {
         /// The path of the file.
         path: String,
         /// The error of the operating system.
@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error that `argument` has the invalid value `found`.
+    /// Returns the error for the invalid value `found` of `argument`.
     pub fn argument(
         argument: &'static str,
         found: impl Into<String>,
@@ -36,8 +36,8 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// Returns the error with the caller's name for the argument.
-    pub fn calling(self, name: &str) -> Self {
+    /// Replaces the name of the argument by `name`, the caller's.
+    pub fn with_argument_name(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),
             other => other,
@@ -60,7 +60,7 @@ impl Error {
         match self {
             Self::Input(error) => error.file(),
             Self::Trace(error) => Some(error.name()),
-            Self::Unread { path, .. } => Some(path),
+            Self::Unreadable { path, .. } => Some(path),
             Self::RejectedRequest(_) => None,
         }
     }
@@ -73,7 +73,7 @@ impl Error {
                 Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
-            Self::RejectedRequest(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::Unreadable { .. } => None,
         }
     }
 
@@ -82,7 +82,7 @@ impl Error {
         match self {
             Self::Input(error) => Some(&error.field),
             Self::Trace(error) => error.field(),
-            Self::RejectedRequest(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::Unreadable { .. } => None,
         }
     }
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Error {
             Self::Input(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::RejectedRequest(error) => error.fmt(f),
-            Self::Unread { path, source } => write!(f, "{path}: cannot read: {source}"),
+            Self::Unreadable { path, source } => write!(f, "{path}: cannot read: {source}"),
         }
     }
 }
@@ -104,7 +104,7 @@ impl StdError for Error {
             Self::Input(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::RejectedRequest(error) => Some(error),
-            Self::Unread { source, .. } => Some(source),
+            Self::Unreadable { source, .. } => Some(source),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Job {
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
                 let workload = system.workload(workload);
-                let wrong = |error: Error| error.calling("cell.workload").to_string();
+                let wrong = |error: Error| error.with_argument_name("cell.workload").to_string();
                 let mut generated = GeneratedRequests::new(workload.map_err(wrong)?);
                 generated.requests = Some(*requests);
                 (Input::Generated(generated), None)
@@ -183,7 +183,7 @@ impl Shared {
             return Ok(system.clone());
         }
         let base = System::parse(&inputs.drive);
-        let base = base.map_err(|error| error.calling("cell.drive").to_string())?;
+        let base = base.map_err(|error| error.with_argument_name("cell.drive").to_string())?;
         let system = if inputs.spec.is_empty() {
             base
         } else {

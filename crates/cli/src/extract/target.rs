@@ -64,7 +64,7 @@ impl Target {
         match url.split_once(':') {
             Some(("sim", name)) => {
                 let (name, realism) = split_realism(name)?;
-                let model = Model::find(name).map_err(|error| error.calling("URL"))?;
+                let model = Model::find(name).map_err(|error| error.with_argument_name("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {

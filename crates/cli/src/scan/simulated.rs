@@ -126,7 +126,7 @@ fn run_disks(
 
 /// Returns the drive, which may have faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
-    let found = System::parse(name).map_err(|error| error.calling("URL"))?;
+    let found = System::parse(name).map_err(|error| error.with_argument_name("URL"))?;
     let drive = args.changes.apply_to_system(found)?;
     if args.in_firmware && drive.is_one_drive() {
         drive.single_drive("URL")?;
