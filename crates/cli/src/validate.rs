@@ -89,9 +89,9 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let (Some(_), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::Failed("`--plot` takes a single FILE".to_owned()));
     }
-    let mut files = Files::default().reading("--drive", &args.drive);
+    let mut files = Files::default().with_input("--drive", &args.drive);
     for file in &args.files {
-        files = files.reading_trace("FILE", file);
+        files = files.with_input_trace("FILE", file);
     }
     let mut results = Results::default();
     let plot = results.output_file(&mut files, "--plot", args.plot.as_deref())?;
@@ -187,7 +187,7 @@ fn draw_errors(drive: &Model, judged: &Predictions) -> String {
         ms(all.model.median_abs_error),
         ms(all.model.p95_abs_error),
     );
-    let rows = &judged.locked.rows()[judged.range.clone()];
+    let rows = &judged.followed.rows()[judged.range.clone()];
     // Time since the start of the trace.
     let since = |at: Instant| Instant::START + (at - FIRST);
     let sector = drive.disk().sector;
@@ -197,5 +197,5 @@ fn draw_errors(drive: &Model, judged: &Predictions) -> String {
         size: Bytes(row.predicted.request.sectors.0 * sector.0),
     });
     let errors: Vec<plot::Outcome> = errors.collect();
-    plot::errors(&title, &subtitle, &errors, judged.locked.period())
+    plot::errors(&title, &subtitle, &errors, judged.followed.period())
 }

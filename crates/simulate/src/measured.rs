@@ -10,9 +10,9 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::{Instant, Span};
 use diskarm_drives::text::{Edit, Value, rewrite};
-use diskarm_fit::calibrate::{Calibration, Progress, Unfit, calibrate, edits};
+use diskarm_fit::calibrate::{Calibration, FitError, Progress, calibrate, edits};
 use diskarm_fit::validate::{
-    Figures, Locked, LockedFigures, Measured, Replayed, Validation, Variant,
+    Figures, FollowedTrace, MeasuredRequest, PredictionFigures, ReplayResult, Validation, Variant,
 };
 use diskarm_trace::{Reader, Record, TraceError};
 
@@ -58,7 +58,7 @@ impl std::fmt::Display for RowRange {
 /// Rows read from a trace.
 pub struct MeasuredTrace {
     /// The rows, including the preceding ones if requested.
-    pub rows: Vec<Measured>,
+    pub rows: Vec<MeasuredRequest>,
     /// The range of `rows` that was requested.
     pub range: Range<usize>,
     /// Doubts about the rows, one line each.
@@ -87,7 +87,7 @@ fn read_from(
 ) -> Result<MeasuredTrace, Error> {
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let mut trace = options.open(file)?;
-    let mut measured_rows: Vec<Measured> = Vec::new();
+    let mut measured_rows: Vec<MeasuredRequest> = Vec::new();
     let mut completed = None;
     let mut index = 0;
     let mut widened = 0;
@@ -131,7 +131,7 @@ fn measured_row(
     id: u64,
     trace: &Reader,
     blocks: BlockConverter,
-) -> Result<Measured, Error> {
+) -> Result<MeasuredRequest, Error> {
     let has_pause = record.think.is_some() || record.arrival.is_some();
     let Some(response) = record.response.filter(|_| has_pause) else {
         let format = trace.format();
@@ -148,7 +148,7 @@ fn measured_row(
     };
     let request = blocks.request(record, id, trace.name())?;
     let think = record.think.unwrap_or(Span::ZERO);
-    Ok(Measured {
+    Ok(MeasuredRequest {
         step: ReplayStep { request, think },
         response,
     })
@@ -171,10 +171,10 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
 ///   measurement may begin late. Without a bus rate there is no doubt.
 /// * Some are 0, which no drive achieves. That is not an error: a coarse clock rounds short
 ///   responses down to 0, and the other rows remain valid.
-fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
+fn response_doubts(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
     let count = rows.len();
     let mut doubts = Vec::new();
-    let is_short = |row: &&Measured| row.response < bus_time(row, spec);
+    let is_short = |row: &&MeasuredRequest| row.response < bus_time(row, spec);
     let short = rows.iter().filter(is_short).count();
     if short > count / 2 {
         let sum: Span = rows.iter().map(|row| row.response).sum();
@@ -184,7 +184,7 @@ fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
             sum.as_ms() / count as f64
         ));
     }
-    let is_zero = |row: &&Measured| row.response == Span::ZERO;
+    let is_zero = |row: &&MeasuredRequest| row.response == Span::ZERO;
     let zero_count = rows.iter().filter(is_zero).count();
     if zero_count > 0 {
         doubts.push(format!(
@@ -195,7 +195,7 @@ fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
     doubts
 }
 
-fn bus_time(row: &Measured, spec: &Spec) -> Span {
+fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
     let request = &row.step.request;
     let sector = if request.op.is_read() {
         spec.bus.read_sector
@@ -210,7 +210,7 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<Replayed>, RejectedRequest> {
+) -> Result<Vec<ReplayResult>, RejectedRequest> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
     let replays = parallel::map(variants.len(), replay, progress);
@@ -256,11 +256,11 @@ pub struct Predictions {
     /// The file of the trace.
     pub file: String,
     /// The requests with their predictions.
-    pub locked: Locked,
+    pub followed: FollowedTrace,
     /// The rows whose predictions are evaluated.
     pub range: Range<usize>,
     /// The quality of the predictions.
-    pub figures: LockedFigures,
+    pub figures: PredictionFigures,
     /// Doubts about the trace, one line each.
     pub notes: Vec<String>,
 }
@@ -276,13 +276,13 @@ pub fn predict(
     let measured_rows = read_from(0, file, reading, rows, drive)?;
     let MeasuredTrace { rows, range, notes } = measured_rows;
     let layout = drive.layout().clone();
-    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
-    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
+    let followed = FollowedTrace::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
+    let Some(figures) = PredictionFigures::of(&followed, range.clone()) else {
         panic!("{file}: the range has no rows");
     };
     Ok(Predictions {
         file: file.to_owned(),
-        locked,
+        followed,
         range,
         figures,
         notes,
@@ -305,7 +305,7 @@ pub struct FitNames<'a> {
 /// Fits `drive` to `rows`; calls `progress` after each stage. Fails if they do not determine it.
 pub fn fit_model(
     drive: &Model,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     names: FitNames<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<(Calibration, Model), Error> {
@@ -315,13 +315,13 @@ pub fn fit_model(
     Ok((fitted, model))
 }
 
-fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
+fn unfit_error(unfit: FitError, trace: &str, drive: &str) -> Error {
     match unfit {
-        Unfit::TooShort { rows, numbers } => {
+        FitError::TooShort { rows, numbers } => {
             let expected = format!("at least {numbers} rows, one for each fitted number");
             Error::argument("trace", format!("{trace} ({rows} rows)"), expected)
         }
-        Unfit::OtherDrive { explained_fraction } => {
+        FitError::OtherDrive { explained_fraction } => {
             let percent = 100.0 * explained_fraction;
             let expected = format!(
                 "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
@@ -394,10 +394,10 @@ mod tests {
         }
     }
 
-    fn measured(op: Op, response_us: i64) -> Measured {
+    fn measured(op: Op, response_us: i64) -> MeasuredRequest {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
-        Measured {
+        MeasuredRequest {
             step: ReplayStep { request, think },
             response: Span::from_ns(1000 * response_us),
         }
@@ -439,7 +439,7 @@ mod tests {
             let (start, sectors) = (id * 7_919 * 131 % 2_000_000, 1 + id % 40);
             let request = Request::new(id, op, Lbn(start), SectorCount(sectors));
             let think = Span::from_us((id * 1_237 % 30_001) as f64);
-            Measured {
+            MeasuredRequest {
                 step: ReplayStep { request, think },
                 response: Span::from_ms(15.0),
             }

@@ -74,10 +74,10 @@ impl Job {
     }
 
     pub(crate) fn reading(&self, files: Files) -> Files {
-        let files = files.reading("cell.drive", self.system.drive_name());
+        let files = files.with_input("cell.drive", self.system.drive_name());
         match &self.inputs.source {
-            CellInput::Generated { workload, .. } => files.reading("cell.workload", workload),
-            CellInput::Traced { trace, .. } => files.reading_trace("cell.trace", trace),
+            CellInput::Generated { workload, .. } => files.with_input("cell.workload", workload),
+            CellInput::Traced { trace, .. } => files.with_input_trace("cell.trace", trace),
         }
     }
 

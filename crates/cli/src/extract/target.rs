@@ -91,8 +91,8 @@ impl Target {
 
     pub fn files(&self) -> Files {
         match self {
-            Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
-            Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
+            Self::Simulated(model, _) => Files::default().with_input("URL", &model.name),
+            Self::Real(path) => Files::default().with_input("URL", &path.to_string_lossy()),
             Self::Iscsi(..) => Files::default(),
         }
     }

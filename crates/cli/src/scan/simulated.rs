@@ -65,10 +65,10 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     if args.rebuild || !drive.is_one_drive() {
         return run_disks(args, &scan, &drive, names, &progress);
     }
-    let mut files = Files::default().reading("URL", name);
-    files = files.reading("--workload", workload);
-    files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
-    files = files.reading("--model", args.model.as_deref().unwrap_or_default());
+    let mut files = Files::default().with_input("URL", name);
+    files = files.with_input("--workload", workload);
+    files = files.with_input_trace("--trace", args.trace.as_deref().unwrap_or_default());
+    files = files.with_input("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
     let predictions = Predictions::create(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {

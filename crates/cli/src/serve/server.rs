@@ -383,12 +383,12 @@ fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
         let model = System::parse(&setting.drive)?;
-        files = files.reading("--drive", model.drive_name());
+        files = files.with_input("--drive", model.drive_name());
         for other in model.others() {
-            files = files.reading("--drive", &other.name);
+            files = files.with_input("--drive", &other.name);
         }
         if let Some(path) = setting.store.path() {
-            files = files.reading_file("--store", path);
+            files = files.with_input_file("--store", path);
         }
     }
     Ok(files)

@@ -141,7 +141,7 @@ fn convert_leaves_the_trace_and_writes_no_empty_one() {
     };
     let itself = message(&[&path]);
     let expected =
-        format!("expected another file than FILE {path:?}, which is read and would be lost\n");
+        format!("expected a different file from FILE {path:?}, which is read and would be lost\n");
     assert!(itself.ends_with(&expected), "{itself}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
