@@ -1,4 +1,4 @@
-//! The catalogue of drives, with one TOML file each in `data/`, and [`text`], which writes such files.
+//! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
 //!
 //! `diskarm_core::spec` reads specifications. A new drive needs one file and one line in
 //! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the one without that suffix, fitted

@@ -10,8 +10,7 @@
 //! There are two kinds of traces ([`Clock`]). If the times between requests were also measured, the
 //! completions give the platter's angle throughout, and every response shows whether the arm
 //! arrived before or after its sector. If they are nominal, the angle of each request is unknown:
-//! its wait is uniform over a revolution, and overheads and seek times show only at the edges of
-//! that range.
+//! waits are uniform over a revolution, and overheads and seek times show only at the edges.
 //!
 //! Nothing is random, and everything runs on one thread: equal traces give equal results.
 //!
@@ -139,7 +138,7 @@ pub fn calibrate(
     if !keeps_nothing {
         search
             .objective
-            .set_random_behaviour(&mut spec, &search.candidate);
+            .add_randomness(&mut spec, &search.candidate);
     }
     evaluations += search.objective.evaluations.get();
     let layout = Arc::clone(&search.candidate.layout);
@@ -306,17 +305,14 @@ fn run<'t>(
 fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
     let is_key = |(at, _): &(Coordinate, f64)| matches!(at, Coordinate::Parameter(_));
     let all = candidate.directions().into_iter();
-    all.filter(|direction| direction.iter().all(is_key))
-        .collect()
+    all.filter(|steps| steps.iter().all(is_key)).collect()
 }
 
 /// A comparison of the fitted and the given drive on the held-back last fifth of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Holdout {
     pub rows: usize,
-    /// The demerit of a replay by the given drive.
     pub given_demerit: Span,
-    /// The demerit of a replay by the fitted drive.
     pub fitted_demerit: Span,
     /// The logarithm of the ratio of the likelihoods of these rows under the fitted and the given
     /// drive, each with its own scatter.
@@ -342,10 +338,7 @@ const PARTS: usize = 5;
 pub const ROWS_PER_NUMBER: usize = 10;
 
 /// Returns the rows to fit to, and the ones to hold back: the last ones, to include drift.
-fn split(
-    rows: &[MeasuredRequest],
-    numbers: usize,
-) -> (&[MeasuredRequest], Option<&[MeasuredRequest]>) {
+fn split<T>(rows: &[T], numbers: usize) -> (&[T], Option<&[T]>) {
     if rows.len() < numbers * ROWS_PER_NUMBER {
         return (rows, None);
     }

@@ -98,10 +98,8 @@ impl Figures {
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());
         assert!(replays.iter().all(|r| r.responses.len() == rows.len()));
         let compare = |is_included: fn(&MeasuredRequest) -> bool| {
-            let measured = rows
-                .iter()
-                .filter(|row| is_included(row))
-                .map(|row| row.response);
+            let measured = rows.iter().filter(|row| is_included(row));
+            let measured = measured.map(|row| row.response);
             let sorted = replays.iter().map(|replay| {
                 let pairs = rows.iter().zip(&replay.responses);
                 let included = pairs.filter(|(row, _)| is_included(row));

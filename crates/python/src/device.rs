@@ -236,7 +236,8 @@ pub struct Completion {
     pub lbn: u64,
     /// Its number of blocks.
     pub sectors: u64,
-    /// "miss", "hit", "partial", "absorbed"; or, if it failed, "medium-error", "not-ready", "aborted".
+    /// "miss", "hit", "partial", "absorbed"; or, if it failed, "medium-error", "not-ready",
+    /// "aborted".
     pub outcome: &'static str,
     /// The time of submission.
     pub arrived_us: f64,

@@ -28,9 +28,8 @@ impl Drive {
 
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = System::parse(name)
-            .map_err(|error| py_error(py, &error.with_argument_name("drive")))?;
-        Ok(Self::from_system(found))
+        let found = System::parse(name).map_err(|error| error.with_argument_name("drive"));
+        Ok(Self::from_system(found.map_err(|e| py_error(py, &e))?))
     }
 
     /// Returns its model. Fails if there are devices in front of it.
@@ -197,7 +196,6 @@ fn time(text: &str) -> Result<Span, &'static str> {
     span.ok_or("a time from 0 to an hour with its unit, such as \"8.5ms\"")
 }
 
-/// A new value for a key.
 #[derive(FromPyObject)]
 enum NewValue {
     // Precedes the numbers because True and False are numbers in Python.

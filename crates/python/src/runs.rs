@@ -162,7 +162,6 @@ impl Arguments {
         })
     }
 
-    /// Simulates once or several times.
     fn simulate(&self, policy: &GivenPolicy, stop: &AtomicBool) -> Result<Outcome, Error> {
         let began = Instant::now();
         let simulation = Simulation {
@@ -234,7 +233,6 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Parses the workload for `system`.
     pub fn parse(&self, system: &System) -> Result<Parsed, Error> {
         if !self.is_toml {
             return system.workload(&self.text);

@@ -106,11 +106,9 @@ impl Study {
 
     /// Computes the runs of one cell, each as a line for a [`CheckpointWriter`].
     fn compute(&self, py: Python<'_>, cell: usize) -> PyResult<Vec<String>> {
-        if cell >= self.study.cells.len() {
-            let expected = format!(
-                "a number below {}, the number of cells",
-                self.study.cells.len()
-            );
+        let count = self.study.cells.len();
+        if cell >= count {
+            let expected = format!("a number below {count}, the number of cells");
             return Err(wrong(py, "cell", &cell.to_string(), &expected));
         }
         let stop = |stop: &AtomicBool| compute(&self.study, cell, &|| continue_unless(stop));

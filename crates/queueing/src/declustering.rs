@@ -73,18 +73,15 @@ impl Load {
 /// Reads are divided between the copies by [`Layout::primary_share`]; writes go to all surviving
 /// copies. No other routing of reads has a smaller maximum load.
 pub fn loads(layout: &Layout, failed: DiskSet) -> Option<Vec<Option<Load>>> {
-    loads_by(layout, failed, |copies| {
-        layout.primary_share(copies, failed)
-    })
+    loads_by(layout, failed, |data| layout.primary_share(data, failed))
 }
 
 /// Returns true if `failed` loses no data and leaves all other disks with the same load.
 pub fn is_balanced(layout: &Layout, failed: DiskSet) -> bool {
     let loads = loads(layout, failed).unwrap_or_default();
-    let mut surviving = loads.into_iter().flatten();
-    surviving
-        .next()
-        .is_some_and(|first| surviving.all(|load| first.distance(load) < 1e-9))
+    let mut loads = loads.into_iter().flatten();
+    let first = loads.next();
+    first.is_some_and(|first| loads.all(|load| first.distance(load) < 1e-9))
 }
 
 /// Returns the loads if `share` of the reads of data with two copies goes to the primary copy.

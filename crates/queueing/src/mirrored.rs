@@ -20,7 +20,7 @@ use crate::service::Service;
 /// are independent, although they lead to the same block.
 pub const READ: f64 = 5.0 / 24.0;
 
-/// The mean distance of the farther arm, for a write: 11/24. The 7C/15 of section 3.2 is 2 % higher.
+/// The mean distance of the farther arm, for a write: 11/24. The thesis' 7C/15 is 2 % higher.
 pub const WRITE: f64 = 11.0 / 24.0;
 
 /// Returns the mean rotational wait for the first of `copies` to arrive, for a read: 1 / (k + 1) of
@@ -250,8 +250,8 @@ mod tests {
         assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
     }
 
-    /// On a drive with zones, the outer part has fewer cylinders and faster tracks, so it is larger.
-    /// A scan of pivots finds no better one.
+    /// On a drive with zones, the outer part has fewer cylinders and faster tracks, so it is
+    /// larger. A scan of pivots finds no better one.
     #[test]
     fn no_other_pivot_is_better() {
         let drive = plain("ibm-18es");

@@ -92,7 +92,7 @@ fn waiting_probability(rate: f64, service: f64) -> Option<f64> {
 ///
 /// Uses Erlang's formula for the probability that all servers are busy. For two servers, such as
 /// disks that share one queue, the result is service / (1 - r^2), where r = rate service / 2 is the
-/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers or a negative rate.
+/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers or a rate below 0.
 pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     let offered = rate * service;
     let idle = f64::from(servers) - offered;
@@ -187,7 +187,6 @@ mod tests {
         assert_eq!(saturation_rate(&service), 0.2);
     }
 
-    /// Uniform services at a load of 0.6.
     #[test]
     fn mg1_wait_matches_a_simulated_queue() {
         let expected = mg1_wait(0.6, &Moments::uniform(2.0)).unwrap();
@@ -241,7 +240,6 @@ mod tests {
         assert!(priority_waits(&half, &less).is_some());
     }
 
-    /// One class has uniform services, the other one exponential services.
     #[test]
     fn priority_waits_match_a_simulated_queue() {
         let run = |seed| {
@@ -397,8 +395,8 @@ mod tests {
         assert!((long / 11.5 / one - 1.0).abs() < 1e-12);
     }
 
-    /// The printed listing for M/M/1, services of 10 ms and 50 requests a second: normalised or not,
-    /// it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
+    /// The printed listing for M/M/1, services of 10 ms and 50 requests a second: normalised or
+    /// not, it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
     #[test]
     fn the_printed_listing_does_not_give_m_m_1() {
         let printed = |rate: f64, alone: f64| {

@@ -131,14 +131,12 @@ type Pass = (u64, u128);
 /// The tolerance for a sector whose start has just passed: 2^-20 revolutions, as in simulations.
 const GRACE: u64 = 1 << 44;
 
-/// The number of raw units in a revolution.
 const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
     /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
     /// `blocks`, all equally likely, found at any angle. If `has_zero_latency`, a request on one
-    /// track may begin with any of its sectors; a request for several tracks waits for its first
-    /// sector.
+    /// track may begin with any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
@@ -246,9 +244,8 @@ fn crossing_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount
 /// Returns the rotation of the platter during the change from one run to the next, in raw units.
 fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
     let movement = (from.cylinder, to.cylinder);
-    let (arm, settle) = mechanism
-        .seek
-        .parts(true, op, movement, from.head != to.head);
+    let seek = &mechanism.seek;
+    let (arm, settle) = seek.parts(true, op, movement, from.head != to.head);
     let turned = (arm + settle).as_ms() / mechanism.rotation.period().as_ms();
     (turned * REVOLUTION as f64) as u128
 }

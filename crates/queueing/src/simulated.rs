@@ -54,7 +54,6 @@ pub fn serve(
     waits.split_off(WARM_UP)
 }
 
-/// The mean over runs, with its standard error.
 #[derive(Debug)]
 pub struct Mean {
     mean: f64,
@@ -65,11 +64,8 @@ impl Mean {
     /// Asserts that `expected` is within four standard errors. With 20 runs, a correct expectation
     /// fails for about one seed in a thousand (Student's t with 19 degrees of freedom).
     pub fn assert_near(&self, expected: f64) {
-        let difference = (self.mean - expected).abs();
-        assert!(
-            difference < 4.0 * self.error,
-            "{self:?}, expected {expected}"
-        );
+        let off = (self.mean - expected).abs();
+        assert!(off < 4.0 * self.error, "{self:?}, expected {expected}");
         // The test can detect an error of 10 %.
         assert!(4.0 * self.error < 0.1 * expected, "{self:?}");
     }

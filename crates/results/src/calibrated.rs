@@ -325,8 +325,7 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(
             "completions match no angle of the platter: the times between requests are nominal, or \
-             the trace is from a drive with another layout; period and phase keep their given \
-             values"
+             the trace is from a drive with another layout; period and phase are left as given"
                 .to_owned(),
         ),
         Clock::Unbroken { breaks: 0, .. } => {}
@@ -404,10 +403,8 @@ classes of requests that the drive does not explain, in requests
                 kept,
             })
         };
-        assert_eq!(
-            verdict_of(5.0, 0.2, KeptPart::All),
-            "The fit is better: it is kept."
-        );
+        let better = verdict_of(5.0, 0.2, KeptPart::All);
+        assert_eq!(better, "The fit is better: it is kept.");
         let worse = verdict_of(5.0, 0.4, KeptPart::All);
         let decides = "by log likelihood, which decides, although";
         let expected = format!("The fit is better {decides} worse by demerit: it is kept.");

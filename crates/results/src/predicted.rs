@@ -59,7 +59,7 @@ fn accuracies(judged: &Judgement) -> Value {
     ])
 }
 
-/// Returns an accuracy as JSON; median and percentile are null if no error is below half a revolution.
+/// Returns JSON, with a null median and percentile if no error is below half a revolution.
 fn accuracy(accuracy: &Accuracy) -> Value {
     json!({
         "same_revolution_rate": accuracy.same_revolution_fraction,

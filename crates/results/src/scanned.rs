@@ -242,11 +242,8 @@ impl ScanResults {
             row("revolutions lost or gained", seen.revolutions.to_string());
             let (hits, misses) = (seen.surprise_hits, seen.surprise_misses);
             row("surprise hits and misses", format!("{hits} and {misses}"));
-            let by_block_number = seen.by_block_number;
-            row(
-                "served by block number",
-                format!("{by_block_number} requests"),
-            );
+            let requests = format!("{} requests", seen.by_block_number);
+            row("served by block number", requests);
         }
         if !self.progress.is_empty() {
             text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";

@@ -343,9 +343,8 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
     };
     t.cells(&name("file", "device", "part"), LOAD_HEADINGS);
     for disk in disks {
-        let origin = disk.origin;
-        let [trace, device, part] =
-            [origin.trace, origin.device, origin.part].map(|n| n.to_string());
+        let from = disk.origin;
+        let [trace, device, part] = [from.trace, from.device, from.part].map(|n| n.to_string());
         let label = name(&trace, &device, &part);
         disk.figures.load.line(&label, &disk.figures.all, t);
     }

@@ -69,9 +69,7 @@ mod tests {
             assert_eq!(system.name, info.example);
             assert!(info.example.starts_with(&format!("{}(", info.name)));
             let stack = system.stack.as_ref().expect("a stack");
-            let built = stack
-                .build(&system.drive, 0, None)
-                .expect("a stack that was built before");
+            let built = stack.build(&system.drive, 0, None).expect("a valid stack");
             assert_eq!(built.capacity(), system.disk().sectors, "{}", info.name);
         }
     }

@@ -219,8 +219,7 @@ pub enum Fitting {
 
 impl Fitting {
     /// Maps the requests of `file`, which `read` opens, to disks with `room` blocks. Fails if
-    /// `read` does; with [`Self::Scale`] also for an invalid record or a file that can be read only
-    /// once.
+    /// `read` does; with [`Self::Scale`] also for an invalid record or a file readable only once.
     pub fn fit(
         self,
         room: SectorCount,

@@ -185,11 +185,10 @@ fn response_doubts(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
         ));
     }
     let is_zero = |row: &&MeasuredRequest| row.response == Span::ZERO;
-    let zero_count = rows.iter().filter(is_zero).count();
-    if zero_count > 0 {
+    let zeros = rows.iter().filter(is_zero).count();
+    if zeros > 0 {
         doubts.push(format!(
-            "{zero_count} of {count} responses are 0, which no drive achieves: is the clock too \
-             coarse?"
+            "{zeros} of {count} responses are 0, which no drive achieves: is the clock too coarse?"
         ));
     }
     doubts

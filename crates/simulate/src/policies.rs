@@ -16,7 +16,7 @@ pub trait MakePolicy: Sync {
     /// Makes a policy for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 
-    /// Makes a policy for a stack of devices. Fails if it needs to know more than `device` provides.
+    /// Makes a policy for a stack of devices. Fails if `device` provides too little knowledge.
     fn boxed(
         &self,
         device: &BoxedDevice,

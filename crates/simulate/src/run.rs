@@ -236,12 +236,8 @@ mod tests {
 
     #[test]
     fn an_interval_around_one_shows_no_difference() {
-        let is_inconclusive = |times, half_width| Speedup { times, half_width }.is_inconclusive();
-        assert!(
-            is_inconclusive(1.02, Some(0.03))
-                && is_inconclusive(0.98, Some(0.03))
-                && is_inconclusive(1.0, None)
-        );
-        assert!(!is_inconclusive(1.04, Some(0.03)) && !is_inconclusive(1.02, None));
+        let is_open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
+        assert!(is_open(1.02, Some(0.03)) && is_open(0.98, Some(0.03)) && is_open(1.0, None));
+        assert!(!is_open(1.04, Some(0.03)) && !is_open(1.02, None));
     }
 }

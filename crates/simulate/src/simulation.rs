@@ -49,7 +49,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Creates a simulation that serves `input` on `system` in the order of `policy`, without options.
+    /// Creates a simulation of `input` on `system` in the order of `policy`, without options.
     pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             system,
@@ -153,9 +153,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Replays a trace: keeps a fixed number of requests outstanding if requested, uses the
-    /// arrivals of the trace if it has them, and otherwise issues one request at a time, with the
-    /// measured pauses.
+    /// Replays a trace: keeps a fixed number of requests outstanding if asked to, uses the arrivals
+    /// of the trace if it has them, and otherwise issues one request at a time, with its pauses.
     fn replay<'w>(
         &self,
         traced: &TraceReplay,

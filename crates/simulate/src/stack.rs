@@ -40,7 +40,7 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices in `text`, a stack. Fails for an unknown device, and one with nothing below.
+    /// Finds the devices in `text`, a stack. Fails for an unknown one, and one with nothing below.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();

@@ -171,11 +171,8 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
         Value::new("largest_rate_per_s", "largest rate, requests/s", largest)
             .with_simulation(alone.mean(|run| run.report.throughput_per_s())),
     ]);
-    Group::new(
-        "service",
-        "Service of a request at a random address",
-        values,
-    )
+    let heading = "Service of a request at a random address";
+    Group::new("service", heading, values)
 }
 
 /// The coefficient of variation.
@@ -218,20 +215,17 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
         });
         let waits = queues::priority_waits(&reads, &writes);
         let runs = simulator.open("hol", rate.pause)?;
-        let response = |op| runs.steady(move |run| response_ms(run.report.of(op)));
+        let mean = |op| runs.steady(move |run| response_ms(run.report.of(op)));
         let label = |kind| format!("{kind} at {:.1} requests/s", rate.per_s());
         let first = waits.map(|(wait, _)| wait + reads.service.first);
         let second = waits.map(|(_, wait)| wait + writes.service.first);
         let read = Value::new("read_response_ms", label("reads"), first);
         let write = Value::new("write_response_ms", label("writes"), second);
-        values.push(
-            read.with_rate(rate.per_s())
-                .with_simulation(response(Op::Read)),
-        );
+        values.push(read.with_rate(rate.per_s()).with_simulation(mean(Op::Read)));
         values.push(
             write
                 .with_rate(rate.per_s())
-                .with_simulation(response(Op::Write)),
+                .with_simulation(mean(Op::Write)),
         );
     }
     let heading = "Mean response, reads before writes (hol), ms: head-of-line priority";
@@ -286,7 +280,7 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     both / square
 }
 
-/// The number of clients that keep a pair busy: with this many, requests nearly always wait for each disk.
+/// The number of clients that keep a pair busy: requests nearly always wait for each disk.
 const CLIENTS: usize = 128;
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {
@@ -334,19 +328,14 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
             let pair = simulator.pair(parameters, 1.0)?;
             Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(mean_response_ms))
         };
-        let label = |dispatch| format!("{both:.1}/s, {dispatch}");
-        let value =
-            |name, dispatch, theory| Value::new(name, label(dispatch), theory).with_rate(both);
+        let label = |mode| format!("{both:.1}/s, {mode}");
+        let value = |name, mode, theory| Value::new(name, label(mode), theory).with_rate(both);
         let mean = |service| queues::mg1_response(each, service).map(|response| response.mean);
         let random = found("routing=uniform")?;
-        let dispatch = "a disk at random (M/G/1)";
-        values.push(value("random_response_ms", dispatch, mean(service)).with_simulation(random));
-        let dispatch = "the same (M/M/1)";
-        let simple = value(
-            "random_exponential_response_ms",
-            dispatch,
-            mean(&exponential),
-        );
+        let mode = "a disk at random (M/G/1)";
+        values.push(value("random_response_ms", mode, mean(service)).with_simulation(random));
+        let mode = "the same (M/M/1)";
+        let simple = value("random_exponential_response_ms", mode, mean(&exponential));
         let cyclic = queues::e2m1_response(each, service.first);
         let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
         let shared = queues::mmc_response(2, 2.0 * each, service.first);
@@ -397,10 +386,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
             what,
             equal.as_ref(),
         )?);
-        let (what, pivot) = (
-            "pivot for the shortest response, %",
-            min.as_ref().map(percent),
-        );
+        let (what, pivot) = ("pivot of shortest response, %", min.as_ref().map(percent));
         values.push(value("least_response_pivot_percent", what, pivot));
         let what = "shortest response, ms";
         values.push(compared("least_response_ms", what, min.as_ref())?);

@@ -287,8 +287,8 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Reads `traced` for a device like `system`. Fails for an invalid trace, one without arrivals
-    /// or with several devices, and for requests that are not issued at their arrival times or are
-    /// spread over several disks.
+    /// or with several devices, and for requests not issued at arrival times or spread over several
+    /// disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {

@@ -188,8 +188,8 @@ fn no_file_of_a_trace_is_replaced() {
     ]);
     let path = text(&second);
     let expected = format!(
-        "error: OUT: found {path:?}, expected a different file from FILE {path:?}, which is read and \
-         would be lost\n"
+        "error: OUT: found {path:?}, expected a different file from FILE {path:?}, which is read \
+         and would be lost\n"
     );
     assert_eq!(String::from_utf8(run.stderr).unwrap(), expected);
     assert_eq!(fs::read_to_string(&second).unwrap(), "another");
@@ -313,8 +313,8 @@ fn studies_do_not_replace_what_they_read() {
                 let run = studied.run(command);
                 let message = String::from_utf8(run.stderr).unwrap();
                 let expected = format!(
-                    "error: --output: found {:?}, expected a different file from {field} {:?}, which \
-                     is read and would be lost\n",
+                    "error: --output: found {:?}, expected a different file from {field} {:?}, \
+                     which is read and would be lost\n",
                     text(&output),
                     text(input),
                 );

@@ -113,8 +113,7 @@ impl Candidate {
     }
 
     /// Returns the starting points of a search: this candidate, and one whose writes wait for all
-    /// their data before they access the media. No sequence of small steps leads from one to the
-    /// other.
+    /// their data before they access the media. Small steps do not lead from one to the other.
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;
@@ -269,10 +268,8 @@ impl Candidate {
             let added = &curve.added_ms;
             let squares = added.iter().map(|ms| (ms / SEEK_PRIOR_MS).powi(2));
             sum += squares.sum::<f64>();
-            let steps = added
-                .windows(2)
-                .map(|pair| (pair[1] - pair[0]) / SEEK_STEP_MS);
-            // Robust: the penalty grows only with the logarithm of a step that the data clearly show.
+            let steps = added.windows(2).map(|w| (w[1] - w[0]) / SEEK_STEP_MS);
+            // Robust: a large step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
         // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long

@@ -91,7 +91,6 @@ pub struct Row {
     pub response: Span,
     /// True if the platter's angle was known.
     pub is_locked: bool,
-    /// The kind of row, by direction and distance.
     pub kind: usize,
     pub relation: Relation,
 }
@@ -156,8 +155,7 @@ impl Noise {
         failures: 0.005,
     };
 
-    /// Returns the logarithm of the density (per millisecond) of a row's response, for a revolution
-    /// of `period_ms`.
+    /// Returns the log density (per millisecond) of a row's response; a revolution is `period_ms`.
     pub fn ln_density(&self, row: &Row, period_ms: f64) -> f64 {
         let explained = self.density(row, period_ms);
         ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
@@ -286,8 +284,7 @@ fn stray_density(period_ms: f64) -> f64 {
     STRAY / (4.0 * period_ms)
 }
 
-/// Returns the scale of a Laplace distribution with these absolute errors, within bounds; `unknown`
-/// without errors.
+/// Returns the bounded scale of a Laplace distribution with these errors; `unknown` without any.
 fn laplace_scale(mut errors: Vec<f64>, unknown: f64) -> f64 {
     if errors.is_empty() {
         return unknown;
@@ -364,8 +361,7 @@ fn sequential_scatter(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     }
 }
 
-/// Returns the deviations of one direction, constant over the distances of each kind; `None` if
-/// all are zero.
+/// Returns the deviations of one direction, constant for the distances of a kind; `None` if all 0.
 fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
     let mut points: Vec<(u32, Span)> = Vec::new();
     // Kinds 0 and 1 do not move the arm.

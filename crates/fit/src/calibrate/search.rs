@@ -67,8 +67,7 @@ impl<'a> Search<'a> {
         let (before, score) = (self.candidate.clone(), self.score);
         self.candidate.split_write_seek();
         self.score = self.objective.of(&self.candidate);
-        let is_write_seek =
-            |direction: &Direction| matches!(direction[0].0, Coordinate::WriteSeek(_));
+        let is_write_seek = |d: &Direction| matches!(d[0].0, Coordinate::WriteSeek(_));
         let mut directions = self.candidate.directions();
         directions.retain(is_write_seek);
         self.sweep(&directions, 6.0, 13, 5);
@@ -117,7 +116,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the score and the candidate of a behaviour after a refit of the times that depend on it.
+    /// Returns the score and candidate of a behaviour after a refit of times that depend on it.
     fn refit(&self, behaviour: &Behaviour) -> (f64, Candidate) {
         let mut tried = Search::new(self.objective.restarted(), behaviour.apply(&self.candidate));
         let all = PARAMETERS.iter();
@@ -149,7 +148,6 @@ const TOLERANCE: (f64, f64) = (1e-4, 1e-3);
 /// The golden section, as a share of an interval: (3 - sqrt(5)) / 2.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 
-/// A point and the value of the function there.
 #[derive(Clone, Copy)]
 struct Point {
     x: f64,
@@ -236,7 +234,6 @@ mod tests {
         check(|x| x.exp() - 2.0 * x, std::f64::consts::LN_2, 4e-3);
         check(|x| (x - 1.0).abs(), 1.0, 4e-3);
         check(|x| x.powi(4), 0.0, 0.1);
-        // At the edge of the interval.
         check(|x| x, -3.0, 4e-3);
         check(|x| -x, 4.0, 4e-3);
     }

@@ -48,8 +48,7 @@ pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
 /// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
 /// completion of the previous one, the first one at [`FIRST`]. Passes each observation, and whether
-/// the platter's angle was known when the request was issued, to `each`. Panics if the drive has no
-/// such blocks.
+/// the platter's angle was known at its issue, to `each`. Panics if the drive has no such blocks.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
@@ -209,17 +208,16 @@ impl Accuracy {
 
 impl Judgement {
     /// Evaluates the predictions of a class; `None` if it has no requests.
-    fn of(
-        locked: &FollowedTrace,
-        rows: &[FollowedRequest],
-        class: impl Fn(&FollowedRequest) -> bool,
-    ) -> Option<Self> {
-        let members: Vec<FollowedRequest> = rows.iter().filter(|row| class(row)).copied().collect();
+    fn of<F>(trace: &FollowedTrace, rows: &[FollowedRequest], class: F) -> Option<Self>
+    where
+        F: Fn(&FollowedRequest) -> bool,
+    {
+        let members: Vec<_> = rows.iter().filter(|row| class(row)).copied().collect();
         let count = members.len() as u64;
         (count > 0).then(|| Self {
             count,
-            model: Accuracy::of(&members, FollowedRequest::error, locked.period_ns),
-            trivial: Accuracy::of(&members, FollowedRequest::trivial_error, locked.period_ns),
+            model: Accuracy::of(&members, FollowedRequest::error, trace.period_ns),
+            trivial: Accuracy::of(&members, FollowedRequest::trivial_error, trace.period_ns),
         })
     }
 }

@@ -317,8 +317,7 @@ impl Residual {
     }
 }
 
-/// Pairs the rows with their replay. Panics if a row is beyond the end of the disk, which the replay
-/// would have rejected.
+/// Pairs the rows with their replay. Panics for a row beyond the disk, which replays reject.
 fn pair_up(rows: &[MeasuredRequest], layout: &Layout, replay: &ReplayResult) -> Vec<Pair> {
     let mut end: Option<Lbn> = None;
     let relations = Relation::of_rows(rows, layout);

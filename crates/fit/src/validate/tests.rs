@@ -9,8 +9,7 @@ use diskarm_core::units::{Angle, Lbn, SectorCount};
 use super::*;
 
 /// A drive with two surfaces, ten sectors per track, ten milliseconds per revolution and no buffer:
-/// a read of one sector on the cylinder under the heads waits for its sector and takes another
-/// millisecond.
+/// a read of one sector on the current cylinder waits for its sector and takes another millisecond.
 pub(crate) const DRIVE: &str = r#"
 name = "tiny"
 summary = "round numbers"

@@ -37,7 +37,6 @@ pub fn example() -> [Layout; 4] {
     .map(|kind| layout(kind, 8))
 }
 
-/// Returns all sets of `disks` disks.
 pub fn sets(disks: usize) -> impl Iterator<Item = DiskSet> {
     (0_u32..1 << disks).map(move |bits| (0..disks).filter(|disk| bits >> disk & 1 == 1).collect())
 }
@@ -177,11 +176,8 @@ fn balance_after_one_failure_matches_table_9_1_except_for_interleaved() {
 }
 
 fn assert_near(found: Load, reads: f64, writes: f64) {
-    let difference = found.distance(Load { reads, writes });
-    assert!(
-        difference < 1e-12,
-        "{found:?}, expected {reads} and {writes}"
-    );
+    let error = found.distance(Load { reads, writes });
+    assert!(error < 1e-12, "{found:?}, expected {reads} and {writes}");
 }
 
 fn failed(disks: &[usize]) -> DiskSet {
@@ -272,10 +268,8 @@ fn assert_read_shares(chain: &Layout, disk: usize, failed: DiskSet, expected: [f
             _ => chain.primary_share(copies, failed),
         }
     };
-    let off = [
-        1.0 - share(previous) - expected[0],
-        share(disk) - expected[1],
-    ];
+    let shares = [1.0 - share(previous), share(disk)];
+    let off = [shares[0] - expected[0], shares[1] - expected[1]];
     assert!(off.iter().all(|off| off.abs() < 1e-12), "{disk}: {off:?}");
 }
 
@@ -325,8 +319,8 @@ fn loads_match_simulated_requests() {
                     left(copies.primary)
                 };
                 let is_read = random.uniform() < READS;
-                let disks = [(copies.primary, is_first), (copies.secondary, !is_first)];
-                for (disk, is_chosen) in disks {
+                let [first, second] = [copies.primary, copies.secondary];
+                for (disk, is_chosen) in [(first, is_first), (second, !is_first)] {
                     if left(disk) && (is_chosen || !is_read) {
                         accesses[disk] += 8.0 / 4_000.0;
                     }
@@ -354,7 +348,7 @@ fn survived_by_number(layout: &Layout) -> Vec<u64> {
     counts
 }
 
-/// Returns the probability that `failures` lose no data, if all sets of this size are equally likely.
+/// Returns the probability that `failures` lose no data, if all sets are equally likely.
 pub fn survival(layout: &Layout, failures: usize) -> f64 {
     let sets = binomial(layout.disks() as u64, failures as u64);
     survived_by_number(layout)[failures] as f64 / sets as f64
@@ -456,11 +450,8 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
             let exact = survival(&layout, failures);
             let is_correct = (printed - exact).abs() < EXACT;
             let is_pair = layout.disks() == 2 * cluster;
-            assert_eq!(
-                is_correct,
-                is_pair || failures == 1,
-                "{layout:?} {failures}"
-            );
+            let is_expected = is_pair || failures == 1;
+            assert_eq!(is_correct, is_expected, "{layout:?} {failures}");
             assert!(printed < exact + EXACT);
         }
     }

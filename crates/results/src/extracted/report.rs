@@ -66,10 +66,10 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
         found.count()
     };
     let known = count(|provenance| matches!(provenance, Provenance::Measured { .. }));
-    let undetermined = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
+    let unknown = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
     let cost = checkpoint.cost();
     let summary = format!(
-        "{known} values measured, {undetermined} not determined; {} commands in {:.0} s on the drive",
+        "{known} values measured, {unknown} not determined; {} commands in {:.0} s on the drive",
         cost.commands,
         cost.time.as_s()
     );

@@ -171,7 +171,7 @@ impl Load {
         Self::of_all(&Replications::new([report]), &[])
     }
 
-    /// Returns the load of one or more runs: the mean utilisation of the disks, and their total queue.
+    /// Returns the load of one or more runs: mean utilisation of the disks, and their total queue.
     pub fn of_all(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> Self {
         let mut load = Self {
             cache_hit_rate: runs.mean_number(Report::cache_hit_fraction),
@@ -321,7 +321,7 @@ fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
 /// Adds the effects of failures on an array, and the progress of its rebuild.
 fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Block numbers are relative to the part, which may be one of several.
-    let (failed, location) = match part.part.as_str() {
+    let (failed, of_part) = match part.part.as_str() {
         "" => ("disks failed".to_owned(), String::new()),
         name => (
             format!("disks failed in part {name}"),
@@ -353,13 +353,8 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
         return;
     };
     line("  data lost at", figure("lost_at_s"), 3, "s");
-    line("  blocks lost", Some(lost), 0, &location);
-    line(
-        "  first block lost",
-        figure("lost_from_block"),
-        0,
-        &location,
-    );
+    line("  blocks lost", Some(lost), 0, &of_part);
+    line("  first block lost", figure("lost_from_block"), 0, &of_part);
 }
 
 /// Adds a line for each part, grouped by kind.

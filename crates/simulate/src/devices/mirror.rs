@@ -68,8 +68,7 @@ pub(super) const ROUTING: Parameter = (
      own has over 2 more requests waiting, or, with queue=shared, if none wait for the other and \
      more than 2 wait for its own. For each read, srt, olr, minr and mins simulate the service of \
      all waiting requests on copies of the devices: with 32 requests outstanding, srt and olr take \
-     about 10 times as long to simulate as jsq, minr and mins 25 times, and more with longer \
-     queues",
+     about 10 times as long as jsq, minr and mins 25 times, and more with longer queues",
 );
 pub(super) const LAYOUT: Parameter = (
     "layout=normal",

@@ -279,9 +279,8 @@ impl Value {
     }
 
     pub(super) fn with_simulation(mut self, found: Option<SimulatedMean>) -> Self {
-        let is_within =
-            |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
-        self.is_within = found.and_then(is_within);
+        let agrees = |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
+        self.is_within = found.and_then(agrees);
         self.simulated = found.map(|found| found.mean);
         self.ci95 = found.map(|found| found.ci95);
         self

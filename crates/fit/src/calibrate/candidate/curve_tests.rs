@@ -30,9 +30,7 @@ fn interpolated(curve: &Curve, d: u32) -> f64 {
         .zip(curve.added_ms.clone())
         .collect();
     let d = f64::from(d);
-    let knots = ends
-        .windows(2)
-        .find(|pair| pair[0].0 <= d && d <= pair[1].0);
+    let knots = ends.windows(2).find(|w| w[0].0 <= d && d <= w[1].0);
     let pair = knots.expect("every distance is between two knots");
     pair[0].1 + (pair[1].1 - pair[0].1) * (d - pair[0].0) / (pair[1].0 - pair[0].0)
 }
@@ -54,10 +52,7 @@ fn corrections_are_linear_between_knots() {
     }
     for d in 1..CYLINDERS {
         let (found, expected) = (curve.added(d), interpolated(&curve, d));
-        assert!(
-            (found - expected).abs() < 1e-12,
-            "{d}: {found}, not {expected}"
-        );
+        assert!((found - expected).abs() < 1e-12, "{d}: {found}");
     }
 }
 

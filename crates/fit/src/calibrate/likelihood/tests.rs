@@ -34,7 +34,6 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
     }
 }
 
-/// Returns a row with this error.
 fn row(predicted: &Completion, error_ms: f64, is_locked: bool) -> Row {
     Row {
         predicted: *predicted,
@@ -91,19 +90,14 @@ fn every_density_has_an_integral_of_one() {
     }
 }
 
-/// An arm that arrives at the same time as its sector misses it half of the time, apart from
-/// requests that slip for other reasons: 1 % in either direction, and 2 % of partial hits, whose
-/// wait carries no information.
+/// An arm that arrives together with its sector misses it half of the time, apart from requests
+/// that slip anyway: 1 % in either direction, and 2 % of partial hits, whose wait is irrelevant.
 #[test]
 fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
     let share = |outcome, wait_ms, revolutions: f64| {
         let predicted = predicted(outcome, wait_ms);
-        let center = revolutions * PERIOD_MS;
-        integral(
-            |ms| density(&predicted, ms, true),
-            center - 2.0,
-            center + 2.0,
-        )
+        let mid = revolutions * PERIOD_MS;
+        integral(|ms| density(&predicted, ms, true), mid - 2.0, mid + 2.0)
     };
     let half = 0.01 + 0.96 / 2.0;
     // One standard deviation beyond the edge: 15.866 %.
@@ -117,8 +111,7 @@ fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
         (Outcome::PartialHit, 0.0, 0.02, 0.02),
         (Outcome::Hit, 0.0, 0.0, 0.0),
     ] {
-        let expectations = [(-1.0, early), (1.0, late), (0.0, 1.0 - early - late)];
-        for (revolutions, expected) in expectations {
+        for (revolutions, expected) in [(-1.0, early), (1.0, late), (0.0, 1.0 - early - late)] {
             let found = share(outcome, wait_ms, revolutions);
             assert!(
                 (found - expected).abs() < 1e-4,
@@ -146,10 +139,7 @@ fn an_unknown_wait_is_uniform_between_blurred_edges() {
             (12.0, 0.0),
         ] {
             let found = at(wait_ms);
-            assert!(
-                (found - expected).abs() < 1e-5,
-                "{wait_ms}: {found}, not {expected}"
-            );
+            assert!((found - expected).abs() < 1e-5, "{wait_ms}: {found}");
         }
     }
 }
@@ -171,9 +161,8 @@ fn responses_from_the_buffer_are_laplace_distributed() {
     }
 }
 
-/// A read that should have been a hit but was read from the media instead, after some wait: its
-/// density is the share of failures, uniform over a revolution; other reads have the remaining
-/// share.
+/// A read that should have been a hit but was read from the media after some wait: its density is
+/// the share of failures, uniform over a revolution; other reads have the remaining share.
 #[test]
 fn a_failed_read_has_any_angle() {
     let noise = Noise {

@@ -49,10 +49,7 @@ fn every_behaviour_sets_the_keys_that_it_names() {
         for behaviour in all {
             let description = format!("{}: {}", entry.name, behaviour.description);
             assert_ne!(behaviour.spec, *given, "{description}");
-            assert!(
-                !behaviour.is_given,
-                "{description}: no behaviour has changed yet"
-            );
+            assert!(!behaviour.is_given, "{description}: nothing has changed");
             let set = edits(given, &behaviour.spec);
             let named = behaviour.description.split_once(" = ").map(|(key, _)| key);
             let may = SETS
@@ -95,9 +92,9 @@ fn given_values_can_be_restored() {
     let given = &candidate.spec;
     for behaviour in Behaviour::all(given, given) {
         let back = Behaviour::all(&behaviour.spec, given);
-        let is_one_key =
-            behaviour.description.contains(" = ") || behaviour.description.starts_with("buffer of");
+        let text = behaviour.description;
+        let is_one_key = text.contains(" = ") || text.starts_with("buffer of");
         let is_restored = back.iter().any(|behaviour| behaviour.spec == *given);
-        assert!(is_restored || !is_one_key, "{}", behaviour.description);
+        assert!(is_restored || !is_one_key, "{text}");
     }
 }

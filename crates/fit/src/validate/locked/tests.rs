@@ -41,12 +41,8 @@ fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<ReplaySte
     let raw = (any::<bool>(), 0..3u8, 0..990u64, 1..9u64, 0..30_000_000i64);
     proptest::collection::vec(raw, length).prop_map(|raw| {
         let mut end = 0;
-        let step = |(id, (is_read, choice, random_start, sectors, pause))| {
-            let start = if choice == 0 && end < 990 {
-                end
-            } else {
-                random_start
-            };
+        let step = |(id, (is_read, choice, lbn, sectors, pause))| {
+            let start = if choice == 0 && end < 990 { end } else { lbn };
             end = start + sectors;
             let op = if is_read { Op::Read } else { Op::Write };
             ReplayStep {
@@ -216,9 +212,7 @@ fn figures_match_an_example_calculated_by_hand() {
         1.0 / 3.0,
     );
 
-    let of = |(op, served, judgement): &(Op, PredictedService, Judgement)| {
-        (*op, *served, judgement.count)
-    };
+    let of = |(op, served, j): &(Op, PredictedService, Judgement)| (*op, *served, j.count);
     let served: Vec<_> = figures.by_served.iter().map(of).collect();
     let expected = [
         (Op::Read, PredictedService::Hit, 1),
@@ -250,7 +244,6 @@ fn only_rows_in_the_range_are_evaluated() {
     let figures = PredictionFigures::of(&example(), 2..4).unwrap_or_else(|| panic!("two rows"));
     check(&figures.all.model, 0.5, Some([0.25, 0.25]), 0.5);
     assert_eq!((figures.all.count, figures.unlocked), (2, 0));
-    // Neither request shows the angle.
     assert_eq!(figures.phase_concentration_ratio, None);
     assert_eq!(figures.is_clock_unbroken(), None);
     assert_eq!(PredictionFigures::of(&example(), 2..2), None);
