@@ -142,7 +142,7 @@ fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
     let note = "note: on sata-4tb-7200, no policy ever had more than one request to choose from, \
                 so they make no difference: it takes up to 32 commands into its own queue and \
                 orders them itself. --queue drive compares policies in that queue; --set \
-                queue.depth=1 leaves all to the host's";
+                queue.depth=1 leaves the choice to the host";
     assert!(compared(&[]).ends_with(note), "{}", compared(&[]));
     let faster = "times as fast as fcfs, by mean response";
     let alone = compared(&["--set", "queue.depth=1"]);
@@ -194,7 +194,7 @@ fn csv_is_printed_with_a_warning_that_no_policy_had_a_choice() {
     let expected = "warning: on sata-4tb-7200, no policy ever had more than one request to choose \
                     from, so they make no difference: it takes up to 32 commands into its own \
                     queue and orders them itself. --queue drive compares policies in that queue; \
-                    --set queue.depth=1 leaves all to the host's\n";
+                    --set queue.depth=1 leaves the choice to the host\n";
     assert_eq!(warning, expected);
     assert_eq!(output(&["--set=queue.depth=1"]).1, "");
 }

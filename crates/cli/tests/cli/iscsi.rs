@@ -286,7 +286,7 @@ fn errors_name_the_flag() {
     );
     let short = secret_file_of("iscsi-chap", "initiator alice short\n");
     let open_file = file_of("iscsi-open", "initiator alice secret-of-alice\n");
-    let expected = "must be accessible to its owner alone (its mode is 644; run chmod 600 ";
+    let expected = "must be accessible only to its owner (its mode is 644; run chmod 600 ";
     std::fs::set_permissions(&open_file, Permissions::from_mode(0o644)).expect("a file");
     let found = error(&["--chap", &format!("file:{open_file}")]);
     assert!(found.contains(expected), "{found}");

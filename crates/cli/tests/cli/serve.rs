@@ -492,7 +492,8 @@ fn errors_name_the_flag() {
 fn an_address_that_is_in_use_is_named_with_its_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let expected = format!("error: `--listen`: another program already listens on {address}\n");
+    let expected =
+        format!("error: `--listen`: another program is already listening on {address}\n");
     for protocol in ["nbd", "iscsi"] {
         let arguments = ["serve", protocol, "--drive=hp-c2247", "--listen", &address];
         let output = diskarm(&arguments);

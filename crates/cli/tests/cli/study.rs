@@ -337,7 +337,7 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();
     let count = sound.lines().count() - 1;
-    let expected = format!("{count} runs of another build, simulated again\n");
+    let expected = format!("{count} runs from another build, simulated again\n");
     assert!(run.status.success() && text.ends_with(&expected), "{text}");
     assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.
@@ -577,7 +577,7 @@ fn results_are_compared_cell_by_cell() {
     assert!(output.status.success());
     let (text, code) = diff([&a, &b]);
     assert_eq!(code, Some(1));
-    let first = "2 cells in both; 2 cells in A alone; 2 cells with other inputs\n";
+    let first = "2 cells in both; 2 cells only in A; 2 cells with different inputs\n";
     assert!(text.starts_with(first), "{text}");
     assert!(
         text.contains("\n  holds in A, fails in B\n    SPTF is faster than FCFS"),

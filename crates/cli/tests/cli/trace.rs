@@ -146,7 +146,7 @@ fn convert_leaves_the_trace_and_writes_no_empty_one() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
     let empty = message(&[&out, "--device", "7"]);
-    let expected = "expected a trace with requests of --device, and from --from to --until\n";
+    let expected = "expected a trace with requests within --device, --from and --until\n";
     assert!(empty.ends_with(expected), "{empty}");
     assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();
