@@ -101,8 +101,8 @@ struct TriggerArgs {
 #[derive(clap::Args)]
 struct RangeArgs {
     /// The first sector [default: 0]
-    #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=InjectedFault::ALL.0 - 1))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = integer::<u64>(0..=InjectedFault::ALL.0 - 1))]
     first: Option<u64>,
 
     /// The number of sectors [default: all that follow]
