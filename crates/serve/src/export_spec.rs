@@ -207,7 +207,7 @@ impl ExportSpec {
     }
 
     fn read_error(&self, source: std::io::Error) -> Error {
-        Error::Unread {
+        Error::ReadFailed {
             path: self.store.path().unwrap_or_default().to_owned(),
             source,
         }

@@ -196,8 +196,8 @@ impl<'a> Disk<'a> {
         self.limits.is_some_and(is_over)
     }
 
-    pub fn rest(&mut self, span: Span) {
-        self.transport.rest(span);
+    pub fn sleep(&mut self, span: Span) {
+        self.transport.sleep(span);
     }
 
     /// Reads blocks, which the drive may take from its buffer.
@@ -446,7 +446,7 @@ impl<'a> Disk<'a> {
                 return Ok(reply);
             };
             self.repeated += 1;
-            self.transport.rest(delay);
+            self.transport.sleep(delay);
         }
         self.send_once(&block[..length], data)
     }

@@ -393,8 +393,8 @@ impl Transport for Session {
         })
     }
 
-    fn rest(&mut self, span: Span) {
-        self.clock.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.clock.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -102,7 +102,7 @@ impl crate::Transport for Sg {
         match *self {}
     }
 
-    fn rest(&mut self, _: diskarm_core::units::Span) {
+    fn sleep(&mut self, _: diskarm_core::units::Span) {
         match *self {}
     }
 

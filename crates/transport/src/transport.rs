@@ -15,8 +15,8 @@ pub trait Transport {
     /// lost; a command that completes with a status other than GOOD is a [`Reply`].
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError>;
 
-    /// Leaves the drive idle for `span`.
-    fn rest(&mut self, span: Span);
+    /// Sleeps for `span`, during which the drive is idle.
+    fn sleep(&mut self, span: Span);
 
     /// Returns the current time on the clock that times the replies.
     fn now(&self) -> Instant;
@@ -36,7 +36,7 @@ impl HostClock {
         Instant::from_ns(u64::try_from(ns).expect("less than 584 years"))
     }
 
-    pub fn rest(&self, span: Span) {
+    pub fn sleep(&self, span: Span) {
         std::thread::sleep(Duration::from_nanos(span.as_ns().try_into().unwrap_or(0)));
     }
 }

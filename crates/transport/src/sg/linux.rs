@@ -136,8 +136,8 @@ impl Transport for Sg {
         self.exchange(command, data, |packet| packet.submit(&self.file))
     }
 
-    fn rest(&mut self, span: Span) {
-        self.clock.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.clock.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -217,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_passes_time() {
+    fn sleeping_takes_time() {
         let mut drive = drive();
         let before = drive.now();
-        drive.rest(Span::from_ns(1000));
+        drive.sleep(Span::from_ns(1000));
         assert!(drive.now() - before >= Span::from_ns(1000));
-        drive.rest(Span::from_ns(-1));
+        drive.sleep(Span::from_ns(-1));
     }
 }
