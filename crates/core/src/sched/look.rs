@@ -20,7 +20,7 @@
 //! that arrive during the stroke are not served on the way, and one beyond the chosen request
 //! counts as already passed. An arm with nothing to serve stays where it is, and a request that
 //! finds the disk idle is served without a stroke. Where jacobson91 says that VSCAN(1) is SCAN, it
-//! means LOOK too.
+//! means LOOK.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
@@ -152,7 +152,8 @@ impl<E: Estimate> EdgeStrokes<E> {
         }
     }
 
-    /// Turns the arm towards the start of `request`; returns whether it moved up before, and now.
+    /// Turns the arm towards the start of `request`; returns whether it moved up before, and
+    /// whether it does now.
     fn turn_to(&mut self, request: &Request, drive: &E) -> (bool, bool) {
         let was_up = self.is_up;
         let target = self.metric.line.coordinate(request.start, drive);

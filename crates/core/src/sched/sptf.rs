@@ -3,7 +3,7 @@
 //!
 //! # What it does
 //! Serves the pending request with the shortest time, from where the head will be when the command
-//! has been processed; ties go to the earliest arrival. The time of SPTF is that until the media
+//! has been processed; ties go to the earliest arrival. For SPTF, this is the time until the media
 //! transfer begins: the seek and the rotational wait. SATF adds the transfer itself, and track
 //! changes within it. SPCTF is SPTF with knowledge of the buffer: a request whose data are in the
 //! buffer, at least their beginning, has a positioning time of zero.
@@ -47,7 +47,7 @@ pub struct Shortest<T>(T);
 pub trait Time: Copy + Default + Send + 'static {
     const INFO: PolicyInfo;
 
-    /// No time is shorter than the positioning time, so candidates can be searched by position.
+    /// True if no time is below the positioning time, so that candidates are searched by position.
     const IS_SEARCHABLE: bool = true;
 
     /// Returns a lower bound on the excess of a candidate's time over its positioning time, in ns.

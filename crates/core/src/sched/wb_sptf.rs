@@ -1,7 +1,7 @@
 //! SPTF in a window of arrivals.
 //!
 //! # What it does
-//! Serves, of the pending requests that arrived within t of the oldest, the one with the shortest
+//! Among the pending requests that arrived within t of the oldest, serves the one with the shortest
 //! positioning time. The window of the dynamic variant is t times the queue length.
 //!
 //! # Origin
