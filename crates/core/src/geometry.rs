@@ -8,8 +8,7 @@
 //! places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved and
 //! spare ones included. Where a physical sector has several blocks ([`Geometry::physical_sector`]),
 //! slips, defects and spares count physical sectors. Only the spare places of defects under
-//! [`Sparing::SectorsPerDisk`] count from the front of the disk, because the spare space belongs to
-//! the disk.
+//! [`Sparing::SectorsPerDisk`] count from the front of the disk, to which the spare space belongs.
 //!
 //! # What holds data
 //! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these

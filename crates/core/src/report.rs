@@ -102,8 +102,7 @@ impl Report {
         self.occupancy.busy.average_count(self.end)
     }
 
-    /// Returns the average over time of the number of requests waiting; `None` if the period has no
-    /// length.
+    /// Returns the time average of requests waiting; `None` if the period has no length.
     pub fn waiting_mean_count(&self) -> Option<f64> {
         self.start?;
         self.occupancy.waiting.average_count(self.end)
@@ -472,10 +471,7 @@ impl Windows {
     /// # Panics
     /// If the length is not positive.
     pub fn new(length: Span, max: usize) -> Self {
-        assert!(
-            length > Span::ZERO,
-            "the length of windows, {length}, is not positive"
-        );
+        assert!(length > Span::ZERO, "a window length of {length}");
         Self {
             length,
             max,

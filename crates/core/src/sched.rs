@@ -22,9 +22,8 @@
 //! no policy checks for overlap: if the policy prefers it, a read overtakes an earlier write of the
 //! same blocks, and the later of two writes reaches the media first. Only `fcfs` never reorders
 //! them. This is a drive's unrestricted reordering (SPC, Control mode page, QUEUE ALGORITHM
-//! MODIFIER 1), under which a host that needs an order waits for the first completion before it
-//! submits the second request. Ordering by overlap would make each policy differ from the one in
-//! its paper.
+//! MODIFIER 1), under which a host that needs an order submits the second request after the first
+//! completes. Ordering by overlap would make each policy differ from its published form.
 //!
 //! Sequential requests stay separate unless the host's queue merges them ([`Host::merging`]).
 //!

@@ -123,7 +123,7 @@ section! {
         /// The drive keeps the bus from command to completion.
         never_disconnect: bool = false => FLAG.switched(22).cited(DISKSIM);
         /// A write disconnects when its data have arrived: always, or only if the arm is still
-        /// moving then.
+        /// moving.
         write_leaves: WriteLeaves = WriteLeaves::AfterData
             => word(WriteLeaves::WORDS).switched(32);
     }
@@ -172,8 +172,7 @@ section! {
     /// data preparation are not fitted: the overheads and completions next to them compensate.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
-        /// Overhead before the data of a buffered read are sent, if the previous command was a
-        /// read.
+        /// Overhead before data of a buffered read are sent, if the previous command was a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Like the previous key, if the previous command was a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
@@ -222,8 +221,7 @@ section! {
         read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
         /// Overhead before a write disconnects.
         write_disconnect: Span = Span::ZERO => TIME.cited(A4);
-        /// The extra disconnect of a write that follows a non-sequential write, if the drive has
-        /// one.
+        /// The extra disconnect of a write that follows a non-sequential write, if any.
         extra_write_disconnect: Option<ExtraWriteDisconnect> = None
             => table(ExtraWriteDisconnect::KEYS).cited(A4);
         /// Minimum time from the arrival of a write's last block over the bus to the start of its

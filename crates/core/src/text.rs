@@ -192,8 +192,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes the value and the field, and returns its
-    /// own errors.
+    /// Returns the value of `key`, if any. `read` takes value and field, and returns its own
+    /// errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

@@ -297,8 +297,8 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if they are in an
-    /// earlier run.
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if it precedes this
+    /// run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {

@@ -1,5 +1,4 @@
-//! The path between host and buffer: when data reach the host, and when data of a write reach the
-//! media.
+//! The path between host and buffer: when read data reach the host, and written data the media.
 
 use crate::geometry::Physical;
 use crate::mechanics::Piece;
@@ -148,8 +147,7 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors, or all that remain, at which the drive reconnects; `None` if it never
-    /// left.
+    /// Buffered sectors, or all that remain, at which the drive reconnects, if it disconnects.
     pub watermark: Option<SectorCount>,
     pub connections: usize,
 }
@@ -165,9 +163,8 @@ impl From<Instant> for Sending {
     }
 }
 
-/// Returns the number of sectors of `piece` written at the first pass: those of the physical
-/// sectors that are in the buffer in time. `come` returns when all blocks before its argument have
-/// arrived.
+/// Returns the number of sectors of `piece` written at the first pass, whose physical sectors are
+/// in the buffer in time. `come` returns when all blocks before its argument have arrived.
 #[inline]
 pub(super) fn in_time(
     piece: &Piece,
@@ -207,8 +204,7 @@ pub(super) fn in_time(
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     pub capacity: usize,
-    /// Sectors left to write at which the bus reconnects; `None` if it continues when there is
-    /// room.
+    /// Sectors left to write at which the bus reconnects; `None` if any room suffices.
     pub resume_below: Option<usize>,
     /// Arrival of the newest sector over the bus.
     pub received: Instant,

@@ -237,8 +237,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at` and returns its position, with the instant from which it is free to
-    /// move.
+    /// Calls the arm at `at` and returns its position, with the instant when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -373,8 +372,7 @@ impl Core {
 
     /// Creates the drive of `spec` on an existing mechanism, whose copies share their tables.
     ///
-    /// A deferred write cache is modelled as one in order of arrival, because its choices are
-    /// hidden.
+    /// A deferred write cache is modelled as one in order of arrival: its choices are unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {

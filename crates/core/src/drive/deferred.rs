@@ -1,5 +1,4 @@
-//! A write cache of many ranges of dirty blocks, destaged as the policy of the drive's queue
-//! chooses.
+//! A write cache of many dirty ranges, destaged in the order of the policy of the drive's queue.
 //!
 //! The controller and the arm work in parallel. The controller serves one command at a time; a
 //! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
@@ -524,8 +523,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range of these writes, with the arm called at `at`; returns when it is on the
-    /// media.
+    /// Destages a range of `writes`, with the arm called at `at`; returns when it is on the media.
     ///
     /// The data are in the cache, so neither bus nor processing takes time. A range that continues
     /// the previously destaged one, with the head still in place, needs no further settle.

@@ -1,5 +1,4 @@
-//! Times of requests for policies and predictions: estimates, and a copy of the drive on which to
-//! try them.
+//! Times of requests for policies and predictions: estimates, and trials on a copy of the drive.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;

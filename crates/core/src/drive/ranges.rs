@@ -79,8 +79,7 @@ impl Ranges {
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`, and merges touching ranges up to the length
-    /// `longest`.
+    /// Adds a write whose data arrived at `now`, and merges touching ranges up to a length.
     pub fn add(
         &mut self,
         now: Instant,

@@ -1,7 +1,6 @@
 //! Serving a read.
 //!
-//! A read larger than its segment stalls: the media run ahead of the bus by no more than the
-//! segment.
+//! A read larger than its segment stalls: the media are at most a segment ahead of the bus.
 
 use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
@@ -152,8 +151,7 @@ impl Core {
         Some(pass)
     }
 
-    /// Returns true if a pass, advanced to `begin`, would add the first block with the rest of its
-    /// last track.
+    /// Returns true if a pass, advanced to `begin`, would add the first block with its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;

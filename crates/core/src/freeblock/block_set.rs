@@ -1,5 +1,4 @@
-//! A set of blocks: a bitmap for each chunk of which it has some but not all blocks, no memory for
-//! others.
+//! A set of blocks: a bitmap for each chunk of which it has some blocks but not all.
 
 use std::mem;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! A gap in front of a foreground request, the limits of a search in it, and the transfers that
-//! fit.
+//! A gap before a foreground request, the limits of a search in it, and the transfers that fit.
 
 use crate::geometry::Extent;
 use crate::mechanics::Position;

@@ -186,7 +186,7 @@ impl Search<'_> {
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Beyond the ends each group is farther away, so after one out of reach all are.
+        // Beyond the ends, groups only get farther away: after one out of reach, all are.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
@@ -421,8 +421,8 @@ impl Search<'_> {
         let gain: u64 = counts.sum();
         let (left, stretches) = self.wanted_on(track);
         let value = self.block_worth(track.cylinder.0 / GROUP);
-        // The rest of a track takes another gap: reads that leave less of a track are worth more,
-        // up to double.
+        // The rest of a track takes another gap: reads that leave less are worth up to twice as
+        // much.
         let blocks = value * gain + value * gain * gain / left.max(1);
         if blocks + STRETCH * value * stretches <= self.worth {
             return;
@@ -453,7 +453,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns by how many the stretches of wanted blocks of a run decrease without these blocks.
+    /// Returns how many fewer stretches of wanted blocks a run has without these blocks.
     fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
         let of_task = |task: &&Task| {
             let continues = |at: Lbn| {

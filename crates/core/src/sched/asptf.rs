@@ -16,9 +16,8 @@
 //! ASATF: jacobson91 section 5.3, which serves the request of greatest merit w T_age - T_A / tau:
 //! T_age is the wait, T_A the access time and tau the time of one sector. T_A is seek and
 //! rotational wait without the transfer (section 4), so ASATF(w) is exactly ASPTF(W) with W = w
-//! tau, whatever the sizes of the requests; W is rounded to a nanosecond per second. On a drive
-//! with several zones, tau is that of block 0; on the HP 97560, with one zone, it is 0.21 ms
-//! everywhere.
+//! tau, whatever the sizes of the requests; W is rounded to a nanosecond per second. With several
+//! zones, tau is that of block 0; on the HP 97560, which has one zone, it is 0.21 ms.
 //!
 //! # Cost
 //! As for SPTF, but a decision of ASPTF or ASATF examines more requests: no ring of cylinders can
@@ -26,10 +25,9 @@
 //! computes the time of every pending request. For ASPCTF, as for SPCTF.
 //!
 //! # When it is bad
-//! A large W turns the policy into FCFS when the drive saturates (worthington94 figure 5a). A
-//! request is overtaken only by those that arrive within P / W after it, P being the longest
-//! positioning time: 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK
-//! (section 6.3).
+//! With a large W it becomes FCFS when the drive saturates (worthington94 figure 5a). A request is
+//! overtaken only by those that arrive within P / W after it, P being the longest positioning time:
+//! 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
 
 use std::marker::PhantomData;
 

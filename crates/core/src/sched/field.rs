@@ -75,8 +75,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance of phases: the drive catches a sector that has just begun, and instants are
-    /// rounded.
+    /// Tolerance of phases: a sector that has just begun is caught, and instants are rounded.
     margin: i64,
 }
 

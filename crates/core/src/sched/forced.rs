@@ -108,8 +108,7 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns when the last promised request is done, if serving all of these now keeps the
-    /// promises.
+    /// Returns when the last promised request is done, unless serving them now breaks a promise.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;

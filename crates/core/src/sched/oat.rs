@@ -182,9 +182,8 @@ struct OrderStep {
 /// go to the order that comes first when compared by age, request by request.
 ///
 /// The search is exact (branch and bound): the drive's state after a prefix is known, a prefix is
-/// abandoned when it alone takes longer than the best complete order, and prefixes are tried
-/// earliest first, so that the first complete order is the greedy one. At worst it serves e times
-/// n! requests.
+/// abandoned when it takes longer than the best complete order, and prefixes are tried earliest
+/// first, so the first complete order is the greedy one. It serves at most e times n! requests.
 fn optimal_order<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<OrderStep> {
     let mut search = Search {
         requests,

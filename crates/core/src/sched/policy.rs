@@ -1,5 +1,4 @@
-//! The interfaces between policies and drives: what a policy must provide, and what it can learn
-//! about a drive.
+//! The interfaces between policies and drives.
 
 use std::collections::VecDeque;
 

@@ -5,8 +5,7 @@
 //! requests as possible are served without delaying it further. Forward: always the shortest access
 //! time that fits. Spliced: a second greedy order is built backward from the forced request, each
 //! time prepending the request from which the next is reached fastest; the beginning of the forward
-//! order and the end of the backward one are joined where the time without data transfer is
-//! shortest.
+//! order and the end of the backward one are joined where the time without transfer is shortest.
 //!
 //! # Origin
 //! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).

@@ -21,8 +21,7 @@
 //!
 //! # Cost
 //! A scan of all pending requests; while it forces, two requests tried on copies of the drive for
-//! each pending one. Memory: 16 bytes for each 64th of a revolution in the duration of two full
-//! seeks.
+//! each pending one. Memory: 16 bytes for each 64th of a revolution in two full seeks.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
@@ -218,8 +217,7 @@ mod tests {
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
         let found = area(&seeks(), 6e6, 1e7, 0);
         assert!((found - exact).abs() < 0.005, "{found}, {exact}");
-        // Each additional revolution adds the whole disk once there is time for the farthest
-        // cylinder.
+        // Each additional revolution adds the whole disk once the farthest cylinder can be reached.
         let more = area(&seeks(), 3.1e7, 1e7, 0) - area(&seeks(), 2.1e7, 1e7, 0);
         assert!((more - 1.0).abs() < 1e-9, "{more}");
         // There is only just enough time to get there.

@@ -1,5 +1,4 @@
-//! SPTF, SATF and SPCTF: shortest positioning time, access time, or positioning with cache time
-//! first.
+//! SPTF, SATF, SPCTF: shortest positioning, access or positioning (with cache) time first.
 //!
 //! # What it does
 //! Serves the pending request with the shortest time, from where the head will be when the command
@@ -20,8 +19,7 @@
 //! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247
 //! a decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
 //! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per
-//! decision, a buffer lookup for every pending request, and the positioning time of those not in
-//! the buffer.
+//! decision, a buffer lookup for every pending request, and the positioning time of misses.
 //!
 //! # When it is bad
 //! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b);

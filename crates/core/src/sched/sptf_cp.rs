@@ -1,9 +1,8 @@
 //! Shortest positioning time first with conditional priorities.
 //!
 //! # What it does
-//! If the request with the shortest positioning time is a read, it is served. If it is a write, it
-//! is served only when its positioning time is below t times the best read's; otherwise that read
-//! is served.
+//! Serves the request with the shortest positioning time if it is a read, or a write whose
+//! positioning time is below t times the best read's; otherwise serves that read.
 //!
 //! # Origin
 //! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn spellings_of_papers_are_recognised() {
         let limited = "limited(wait=2 s, policy=vscan(r=0.1))";
-        for (written, equivalent) in [
+        for (written, normal) in [
             ("SPTF", "sptf"),
             ("VSCAN(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2)", "vscan(r=0.2)"),
@@ -243,10 +243,7 @@ mod tests {
             ("asptf(6)", "asptf(w=6)"),
             ("limited(2 s, vscan(r=0.1))", limited),
         ] {
-            assert_eq!(
-                read(written).expect(written),
-                read(equivalent).expect(equivalent)
-            );
+            assert_eq!(read(written).expect(written), read(normal).expect(normal));
         }
         // Names are printed in lower case.
         let capital = read("mq-deadliNe(reads=500 ms, batch=1)").expect("a policy");

@@ -43,8 +43,7 @@ section! {
         read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Variation::Jointly);
         /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
-        /// sector.
+        /// Read-ahead can be aborted within a sector; otherwise it continues to the sector's end.
         read_ahead_stops_mid_sector: bool = false => FLAG.cited(DISKSIM);
         /// A write absorbed by the write cache stops read-ahead immediately; with a `deferred`
         /// cache it always does.
@@ -55,8 +54,7 @@ section! {
         /// after the read, the whole track is in the buffer, if the segment has room for it. Needs
         /// `delivered = "kept"`.
         ///
-        /// On the Atlas 10K, all 508 reads of blocks that precede the last read on the same track
-        /// are hits.
+        /// On the Atlas 10K, all 508 reads of blocks that precede the last read on a track hit.
         read_whole_track: bool = false => FLAG.switched(20);
         /// A read whose first sector is being read ahead at that moment counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
@@ -64,8 +62,7 @@ section! {
         partial_hits_at_once: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Reads may hit data that a write left.
         hits_on_written: bool = false => FLAG.switched(20).cited(CACHES);
-        /// Buffer contents that a write drops: blocks that it overlaps, segments that it overlaps,
-        /// or everything.
+        /// Buffer contents that a write drops: blocks or segments that it overlaps, or everything.
         write_invalidates: Invalidation = Invalidation::Segment
             => word(Invalidation::WORDS).switched(30);
         /// Zero-latency reads: sectors are read in the order in which they pass the head.
@@ -78,8 +75,7 @@ section! {
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
         /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments; a
-        /// write waits until there is room for it, and one that never fits goes directly to the
-        /// media.
+        /// write waits until there is room for it; one that never fits goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
         /// Dirty data of a `deferred` write cache are also destaged during the rotational wait of a
         /// command, if that does not delay the command. Like `dirty_max`, it has no effect while

@@ -36,8 +36,8 @@ section! {
         /// Estimates for policies and predictions use the mean.
         seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("seek_scatter_curve"));
-        /// Standard deviation of the time of a movement before a write, by distance; by default
-        /// that of reads.
+        /// Standard deviation of movement times before writes, by distance; by default that of
+        /// reads.
         write_seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
@@ -62,8 +62,7 @@ const TABLE_8: &str = "worthington96 table 8";
 pub enum SeekCurve {
     /// Square root below the knee, linear above (jacobson91 section 3).
     TwoPiece(TwoPiece),
-    /// [`Self::TwoPiece`] with the shortest seeks in a table from 1 cylinder on (worthington94
-    /// table A.3).
+    /// [`Self::TwoPiece`] with a table of the shortest seeks (worthington94 table A.3).
     TwoPieceAndTable(TwoPiece, Vec<Span>),
     /// Measured (distance, time) pairs in ascending distance, with linear interpolation.
     Table(Vec<(u32, Span)>),

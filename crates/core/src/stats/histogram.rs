@@ -116,10 +116,7 @@ impl Histogram {
     /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
     /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
-        assert!(
-            (0.0..=1.0).contains(&fraction),
-            "the fraction {fraction} is not from 0 to 1"
-        );
+        assert!((0.0..=1.0).contains(&fraction), "a fraction of {fraction}");
         let count = self.count();
         let rank = (fraction * count as f64).ceil() as u64;
         if rank <= 1 {

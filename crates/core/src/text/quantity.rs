@@ -86,8 +86,8 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a percentage, also without its sign where that is unambiguous: `67` is 67 % and `0` is 0
-/// %, but `0.67` may be a share or a percentage. `None` for anything else.
+/// Parses a percentage; the sign may be missing where that is unambiguous: `67` is 67 % and `0` is
+/// 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
 pub fn typed_fraction(text: &str) -> Option<f64> {
     let is_percent = |number: &f64| *number == 0.0 || *number > 1.0 && number.is_finite();
     let bare = || text.parse::<f64>().ok().filter(is_percent);

@@ -10,8 +10,7 @@
 //! # Origin
 //! The target `delay` of Linux's device mapper (Documentation/admin-guide/device-mapper/delay.rst),
 //! which has separate latencies for reads and writes. It holds requests before it submits them;
-//! here they are held after they are served, so that the order of service does not depend on the
-//! latency.
+//! here they are held after service, so that its order does not depend on the latency.
 //!
 //! # Cost
 //! Logarithmic in the number of delayed requests if reads and writes differ, otherwise constant;

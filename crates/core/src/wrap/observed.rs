@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! Calls an [`Observer`] for every request that the wrapped device accepts and for every
-//! completion, and changes nothing. The recorder keeps each request, in order of arrival, with its
-//! completion.
+//! completion, and changes nothing. The recorder keeps each request and its completion, in order of
+//! arrival.
 //!
 //! # Cost
 //! That of the observer. The recorder takes memory for each request, and a search in a tree of

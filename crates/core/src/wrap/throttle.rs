@@ -82,11 +82,7 @@ impl Limits {
             }
         }
         if self.burst < Span::ZERO {
-            return Err(InputError::shown(
-                "burst",
-                self.burst,
-                "a time of 0 or more",
-            ));
+            return Err(InputError::shown("burst", self.burst, "0 s or more"));
         }
         Ok(())
     }
@@ -148,11 +144,7 @@ impl<D: Device> Throttle<D> {
         {
             self.held.pop_front();
             let result = self.pass(now, request, arrived);
-            assert_eq!(
-                result,
-                Ok(()),
-                "the device refused {request:?} after accepting it"
-            );
+            assert_eq!(result, Ok(()), "the device refused {request:?}");
         }
     }
 

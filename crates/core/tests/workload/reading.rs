@@ -270,9 +270,8 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) zipf(exponent=1, extent=4KiB)",
-            "zipf.extent: found \"8 sectors\", expected an extent at least as large as the \
-             largest request, \
-             16 sectors",
+            "zipf.extent: found \"8 sectors\", expected an extent of at least 16 sectors, the \
+             largest request",
         ),
     ]);
 }

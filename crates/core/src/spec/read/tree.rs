@@ -1,5 +1,4 @@
-//! The spanned TOML tree, and readers that convert a value into a checked quantity, or report an
-//! error.
+//! The spanned TOML tree, and readers that convert a value into a checked quantity or an error.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};

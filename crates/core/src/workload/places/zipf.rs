@@ -58,10 +58,7 @@ impl Placement for Zipf {
         (self.extent.0 / room.unit < room.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
             let min = room.max * room.unit;
-            let expected = format!(
-                "an extent at least as large as the largest request, {min} \
-                 sectors"
-            );
+            let expected = format!("an extent of at least {min} sectors, the largest request");
             InputError::new("zipf.extent", &found, expected)
         })
     }
