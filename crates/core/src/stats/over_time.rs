@@ -43,10 +43,6 @@ impl OverTime {
     /// counts only for the maximum. Panics when `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
-        if value == self.value {
-            debug_assert!(at >= self.since, "time runs backwards");
-            return;
-        }
         self.area += area(at - self.since, self.value);
         self.since = at;
         self.value = value;
