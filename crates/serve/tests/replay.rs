@@ -107,7 +107,7 @@ fn row(completion: &Completion) -> Row {
 
 /// Returns the reads and writes that succeeded.
 fn served(recording: &Recording) -> Vec<Row> {
-    let completions = recording.passed().iter().filter_map(|one| one.completion);
+    let completions = recording.requests().iter().filter_map(|one| one.completion);
     let done = completions.filter(Completion::has_transferred);
     done.map(|completion| row(&completion)).collect()
 }

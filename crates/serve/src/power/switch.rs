@@ -225,7 +225,7 @@ impl InjectedFaults {
         let (block, index) = all
             .iter()
             .enumerate()
-            .filter_map(|(index, fault)| Some((fault.blocks.met_by(request)?, index)))
+            .filter_map(|(index, fault)| Some((fault.blocks.first_in(request)?, index)))
             .min()?;
         if let Some(left) = &mut all[index].left {
             *left -= 1;
