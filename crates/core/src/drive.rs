@@ -1,4 +1,4 @@
-//! A drive: commands in, completions out, no I/O, no clock.
+//! A drive model: commands in, completions out, without I/O or a clock.
 //!
 //! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
 
@@ -153,7 +153,7 @@ impl Drive {
     /// [`Self::begin_one`] outside the hot path.
     #[cold]
     #[inline(never)]
-    fn begin_apart(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
+    fn begin_one_cold(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         self.begin_one(request, arrived)
     }
 
@@ -186,7 +186,7 @@ impl Drive {
 #[cold]
 #[inline(never)]
 fn does_not_add_up(completion: &Completion) -> ! {
-    panic!("the breakdown is not the response: {completion:?}")
+    panic!("the breakdown does not add up to the response: {completion:?}")
 }
 
 impl Device for Drive {
@@ -279,8 +279,8 @@ impl Device for Drive {
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }
-        let place = self.later.partition_point(|c| c.at <= now);
-        self.later.insert(place, aborted);
+        let index = self.later.partition_point(|c| c.at <= now);
+        self.later.insert(index, aborted);
         self.next = self.later.pop_front();
         true
     }
@@ -368,7 +368,7 @@ impl Drive {
         assert!(
             (old.cylinders(), old.surfaces(), old.sectors())
                 == (layout.cylinders(), layout.surfaces(), layout.sectors()),
-            "the layout of another drive"
+            "the layout belongs to another drive"
         );
         self.set_now(now);
         self.begin(now);

@@ -7,9 +7,8 @@
 //! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects count
 //! places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved and
 //! spare ones included. Where a physical sector has several blocks ([`Geometry::physical_sector`]),
-//! they and spares count physical sectors. Only the spare places of defects under
-//! [`Sparing::SectorsPerDisk`] count from the front of the disk, because the spare space belongs to
-//! the disk.
+//! slips, defects and spares count physical sectors. Only the spare places of defects under
+//! [`Sparing::SectorsPerDisk`] count from the front of the disk, to which the spare space belongs.
 //!
 //! # What holds data
 //! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these
@@ -22,7 +21,7 @@
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
-//! to the sector. Drives sold at round or common sizes export less than they map
+//! to the sector. Drives sold with round or common capacities export less than they map
 //! ([`Layout::mapped`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
@@ -69,7 +68,7 @@ pub struct Layout {
     cylinders: u32,
     surfaces: u32,
     physical: Physical,
-    /// Two per zone: of its data, and of its places.
+    /// Two per zone: one for its data, one for all its places.
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,
@@ -102,7 +101,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns the physical sectors that its blocks are in.
+    /// Returns the grouping of its blocks into physical sectors.
     #[inline]
     pub fn physical(&self) -> Physical {
         self.physical
@@ -119,7 +118,7 @@ impl Layout {
         self.plan.mapped
     }
 
-    /// Physical cylinders, including those without data.
+    /// Returns the number of physical cylinders, including those without data.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -207,7 +206,7 @@ pub struct Physical {
 }
 
 impl Physical {
-    /// Physical sectors of `blocks` blocks.
+    /// Creates physical sectors of `blocks` blocks.
     ///
     /// # Panics
     /// If that is not a power of two.
@@ -217,7 +216,7 @@ impl Physical {
         Self { mask: blocks.0 - 1 }
     }
 
-    /// Returns the blocks of one.
+    /// Returns the number of blocks in one.
     #[inline]
     pub fn blocks(self) -> SectorCount {
         SectorCount(self.mask + 1)

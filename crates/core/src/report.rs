@@ -50,7 +50,7 @@ impl Report {
         }
     }
 
-    /// Totals of all counted reads and writes.
+    /// Returns the totals of all counted reads and writes.
     pub fn all(&self) -> RequestTotals {
         RequestTotals::together(&self.reads, &self.writes, &self.series)
     }
@@ -96,13 +96,13 @@ impl Report {
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
-    /// Returns the share of the period with some request inside; `None` when it has no length.
+    /// Returns the share of the period with any request inside; `None` if the period has no length.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
         self.occupancy.busy.average_count(self.end)
     }
 
-    /// Returns the average over time of the number of requests waiting; `None` as above.
+    /// Returns the time average of requests waiting; `None` if the period has no length.
     pub fn waiting_mean_count(&self) -> Option<f64> {
         self.start?;
         self.occupancy.waiting.average_count(self.end)
@@ -113,7 +113,7 @@ impl Report {
         self.occupancy.waiting.max()
     }
 
-    /// Returns the requests counted per second of the period; `None` as above.
+    /// Returns the requests counted per second; `None` if the period has no length.
     pub fn throughput_per_s(&self) -> Option<f64> {
         let elapsed = self.elapsed();
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
@@ -165,7 +165,7 @@ impl Observer for Report {
             }
             return;
         }
-        // One piece of code for both directions.
+        // One code path for both directions.
         let served = match completion.request.op {
             Op::Read if completion.status == Status::Good => &mut self.reads,
             Op::Write if completion.status == Status::Good => &mut self.writes,
@@ -209,7 +209,7 @@ impl Disks {
         }
     }
 
-    /// Returns a report for each disk up to the last that got a request.
+    /// Returns a report for each disk up to the last that received a request.
     pub fn finish(mut self) -> Vec<Report> {
         for report in &mut self.reports {
             report.end = self.end;
@@ -328,8 +328,8 @@ impl ReplicatedTotals {
         all
     }
 
-    /// Response times of all requests: for a single run with its interval by batch means, for
-    /// several with the interval over the runs. `None` when nothing was counted.
+    /// Returns the response times of all requests: for a single run with its interval by batch
+    /// means, for several with the interval over the runs. `None` when nothing was counted.
     pub fn figures(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
             [only] => only.responses().figures(),
@@ -368,7 +368,7 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Combines two kinds of one run, which are dependent: `series` has all responses in order.
+    /// Combines two kinds of requests of one run; `series` has the responses of both in order.
     fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
@@ -442,7 +442,7 @@ pub struct Window {
     pub arrived_count: u64,
     /// Response times of the reads and writes that succeeded within it; `None` if there were none.
     pub responses: Option<ResponseStats>,
-    /// The share of it with some request inside.
+    /// Fraction of the window with any request inside.
     pub utilisation_fraction: f64,
     /// The average number of requests waiting.
     pub waiting_mean_count: f64,
@@ -471,7 +471,7 @@ impl Windows {
     /// # Panics
     /// If the length is not positive.
     pub fn new(length: Span, max: usize) -> Self {
-        assert!(length > Span::ZERO, "windows of {length}");
+        assert!(length > Span::ZERO, "a window length of {length}");
         Self {
             length,
             max,
@@ -513,7 +513,7 @@ impl Windows {
         let busy = self.occupancy.busy.average_count(end);
         let waiting = self.occupancy.waiting.average_count(end);
         let (Some(utilisation_fraction), Some(waiting_mean_count)) = (busy, waiting) else {
-            panic!("a window of no time at {end:?}");
+            panic!("an empty window at {end:?}");
         };
         self.is_cut |= self.done.len() == self.max;
         if self.is_cut {

@@ -19,16 +19,10 @@ use crate::units::{Span, elapsed_ns, gcd};
 /// Recording costs about 35 instructions; memory is a [`Histogram`] and 1 KiB.
 ///
 /// ```
-/// use diskarm_core::stats::ResponseSummary;
-/// use diskarm_core::units::Span;
-/// let mut summary = ResponseSummary::default();
-/// for ms in [2.0, 4.0, 9.0] {
-///     summary.record(Span::from_ms(ms));
-/// }
-/// let figures = summary.figures().unwrap();
-/// assert_eq!(figures.mean_ms, 5.0);
-/// assert_eq!(figures.max_ms, 9.0);
-/// assert_eq!(figures.ci95_ms, None); // Too few.
+/// use diskarm_core::stats::ResponseSummary; use diskarm_core::units::Span; let mut summary =
+/// ResponseSummary::default(); for ms in [2.0, 4.0, 9.0] { summary.record(Span::from_ms(ms)); } let
+/// figures = summary.figures().unwrap(); assert_eq!(figures.mean_ms, 5.0);
+/// assert_eq!(figures.max_ms, 9.0); assert_eq!(figures.ci95_ms, None); // Too few responses.
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSummary {
@@ -197,8 +191,8 @@ impl Moments {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
 
-    /// Squared coefficient of variation, variance over squared mean: the measure of starvation
-    /// of worthington94 section 4.4. `None` below two spans or when all are zero.
+    /// Returns the squared coefficient of variation, variance over squared mean: the measure of
+    /// starvation of worthington94 section 4.4. `None` below two spans or when all are zero.
     pub fn cv2(&self) -> Option<f64> {
         let variance = self.variance_ns2()?;
         let mean = self.sum as f64 / self.count as f64;
@@ -376,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_samples_have_no_figures() {
+    fn small_samples_have_no_statistics() {
         assert_eq!(moments_of([]).mean(), None);
         assert_eq!(moments_of([7]).mean(), Some(Span::from_ns(7)));
         assert_eq!(moments_of([7]).variance_ms2(), None);

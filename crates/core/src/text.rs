@@ -1,7 +1,7 @@
 //! The text syntax of quantities with their units, names, and calls with parameters.
 //!
 //! Specifications, workloads and policies are written in it: in words, and in calls such as
-//! `poisson(rate=60/s)`. This module knows the punctuation; its readers define the meaning.
+//! `poisson(rate=60/s)`. This module handles the punctuation; its callers define the meaning.
 
 mod error;
 pub mod quantity;
@@ -38,19 +38,23 @@ impl<'t> Call<'t> {
         let written = text.trim();
         let Some((before_parenthesis, rest)) = written.split_once('(') else {
             if written.contains('=') {
-                return Err(InputError::new(field, written, WRITTEN));
+                return Err(InputError::new(field, written, SYNTAX));
             }
             let (name, given) = (written, Vec::new());
             return Ok(Self { name, given });
         };
         let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
-            return Err(InputError::new(field, written, balanced(written)));
+            return Err(InputError::new(
+                field,
+                written,
+                expected_parentheses(written),
+            ));
         };
         let name = before_parenthesis.trim();
         let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
         let parts = list(inside).into_iter();
         for part in parts.filter(|part| !part.is_empty()) {
-            // A value alone may be a call with parameters of its own.
+            // A bare value may be a call with its own parameters.
             let keyed = part.split_once('=').filter(|(key, _)| !key.contains('('));
             let (key, value) = match keyed {
                 Some(keyed) => {
@@ -77,13 +81,13 @@ impl<'t> Call<'t> {
     }
 }
 
-const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+const SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
 /// Returns the expectation in the error about `text`, whose parentheses do not match.
-fn balanced(text: &str) -> String {
+fn expected_parentheses(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
-        0 => WRITTEN.to_owned(),
+        0 => SYNTAX.to_owned(),
         missing if opened > closed => format!("{missing} more \")\""),
         surplus => format!("{surplus} fewer \")\""),
     }
@@ -105,18 +109,18 @@ fn parameter<'t>(
 
 /// Returns the entries of `text`, separated by commas outside parentheses.
 pub fn list(text: &str) -> Vec<&str> {
-    let entries = outside(text, |c| c == ',').into_iter();
+    let entries = split_outside(text, |c| c == ',').into_iter();
     entries.map(str::trim).collect()
 }
 
 pub(crate) fn words(text: &str) -> Vec<&str> {
-    let mut words = outside(text, char::is_whitespace);
+    let mut words = split_outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
     words
 }
 
 /// Returns the pieces of `text` between separators outside parentheses.
-fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
+fn split_outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (at, c) in text.char_indices() {
@@ -188,7 +192,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes value and field; it has its own errors.
+    /// Returns the value of `key`, if any. `read` takes value and field, and returns its own
+    /// errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -213,8 +218,8 @@ impl<'t, C> Args<'t, C> {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, InputError> {
-        let meant = self.maybe(key, expected, read)?;
-        meant.ok_or_else(|| match self.misspelt(key) {
+        let value = self.maybe(key, expected, read)?;
+        value.ok_or_else(|| match self.misspelt(key) {
             Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
             None => InputError::missing(self.field(key), expected),
         })
@@ -255,7 +260,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, SHARE, share)
     }
 
-    /// Returns a share that is neither nothing nor all.
+    /// Returns a share above 0 and below 1.
     pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
         let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
         self.need(key, "a share above 0 % and below 100 %", part)
@@ -273,7 +278,7 @@ impl<'t, C> Args<'t, C> {
         range: RangeInclusive<u64>,
     ) -> Result<u64, InputError> {
         let expected = expected_range("a whole number", &range);
-        self.need(key, &expected, |text| whole(text, &range))
+        self.need(key, &expected, |text| whole_number(text, &range))
     }
 
     /// Like [`Self::count`], for an optional key.
@@ -283,7 +288,7 @@ impl<'t, C> Args<'t, C> {
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, InputError> {
         let expected = expected_range("a whole number", &range);
-        self.maybe(key, &expected, |text| whole(text, &range))
+        self.maybe(key, &expected, |text| whole_number(text, &range))
     }
 
     pub(crate) fn number(
@@ -348,18 +353,18 @@ impl<'t, C> Args<'t, C> {
     /// Ends reading: a key that was not read is an error.
     pub fn finish(&self) -> Result<(), InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
-        let Some(strange) = keys.find(|key| !self.known.contains(key)) else {
+        let Some(unknown) = keys.find(|key| !self.known.contains(key)) else {
             return Ok(());
         };
-        let expected = match (nearest(strange, &self.known), self.known.join(", ")) {
+        let expected = match (nearest(unknown, &self.known), self.known.join(", ")) {
             (_, known) if known.is_empty() => NO_PARAMETERS.to_owned(),
             (Some(near), known) => format!("a known parameter: \"{near}\" or one of {known}"),
             (None, known) => format!("a known parameter: {known}"),
         };
-        Err(InputError::new(self.name, strange, expected))
+        Err(InputError::new(self.name, unknown, expected))
     }
 
-    /// Returns a given key that is probably a misspelt `key`, which then is not just missing.
+    /// Returns a given key that is probably a misspelling of `key`, which then is not just missing.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.given.iter().map(|(given, _)| *given);
         keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
@@ -378,7 +383,7 @@ fn number(text: &str, range: &RangeInclusive<f64>) -> Option<f64> {
     text.parse().ok().filter(|number| range.contains(number))
 }
 
-fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+fn whole_number(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     quantity::count(text).filter(|number| range.contains(number))
 }
 
@@ -391,7 +396,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-pub(crate) fn no_share(field: &str, found: &str) -> InputError {
+pub(crate) fn invalid_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }
 
@@ -400,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_part_words_outside_parentheses_only() {
+    fn spaces_separate_words_only_outside_parentheses() {
         let text = " poisson( rate = 60/s )  local(share=30%, deviation=10 sectors) reads=5% ";
         let expected = [
             "poisson( rate = 60/s )",
@@ -422,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn values_alone_are_of_the_first_keys() {
+    fn bare_values_belong_to_the_first_keys() {
         let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
         let given = |text| read(text).expect(text).given;
         assert_eq!(given("f(1)"), [("a", "1")]);
@@ -439,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn half_written_calls_are_faults() {
+    fn incomplete_calls_are_errors() {
         for text in [
             "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)", "f a=1",
         ] {

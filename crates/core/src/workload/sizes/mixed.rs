@@ -2,7 +2,7 @@
 
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::random::{Share, WeightedChoice};
-use crate::text::{no_share, percent, share};
+use crate::text::{invalid_share, percent, share};
 use crate::units::{SectorCount, gcd};
 
 /// Sizes with their shares.
@@ -32,12 +32,12 @@ impl Size for Mixed {
             let of = disk
                 .size(size, max)
                 .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
-            let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
+            let share = share(text).ok_or_else(|| invalid_share(&args.field(size), text))?;
             parts.push(Share { share, of });
         }
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            let expected = "shares of 100 % in all";
+            let expected = "shares that add up to 100 %";
             return Err(InputError::new("mixed", &percent(sum), expected));
         }
         Ok(Self { parts })
@@ -51,7 +51,7 @@ impl Size for Mixed {
         }
     }
 
-    fn ready(&self, bounds: Bounds) -> MixedDraw {
+    fn sampler(&self, bounds: Bounds) -> MixedDraw {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
             of: part.of.0 / bounds.unit.0,
