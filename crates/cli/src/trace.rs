@@ -53,7 +53,6 @@ pub struct Input {
     reading: Reading,
 }
 
-/// Options for reading a trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Reading {
     /// Format of the trace, if it cannot be detected

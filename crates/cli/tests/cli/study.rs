@@ -356,8 +356,8 @@ fn an_unusable_folder_is_a_one_line_error() {
     assert!(error_line(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
 }
 
-/// Files must not grow beyond 512 bytes, as on a full disk; the temporary file of the runs, which is
-/// written first, would.
+/// Files cannot grow beyond 512 bytes, as on a full disk; the temporary file of the runs, which
+/// is written first, would.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
