@@ -330,7 +330,7 @@ impl Drive {
     /// Starts a write that the cache has room for at `at`.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
-        let (outcome, end) = self.begin_apart(write.request, write.arrived);
+        let (outcome, end) = self.begin_one_cold(write.request, write.arrived);
         assert_eq!(outcome, Outcome::Absorbed);
         let received = end - self.core.overheads.write_completion;
         assert!(deferred.arriving.is_none(), "two writes at one time");
@@ -384,7 +384,7 @@ impl Drive {
             let command = Command::new(request, arrived, self.open);
             deferred.destage_in_gap(&command, at, &mut self.core);
         }
-        let (outcome, _) = self.begin_apart(request, arrived);
+        let (outcome, _) = self.begin_one_cold(request, arrived);
         self.core.from_cache = false;
         if let Some(persist_log) = &mut self.core.persist_log {
             persist_log.replaced = Writes::default();
