@@ -345,13 +345,13 @@ impl NvCache {
 
     /// Asks a pair not to wait for full batches while the cache has to be emptied.
     fn hurry(&mut self, now: Instant) {
-        let hurries = !self.full.is_empty() || self.write_through > 0 || self.has_failed(now);
-        if hurries != self.is_hurrying
+        let is_hurrying = !self.full.is_empty() || self.write_through > 0 || self.has_failed(now);
+        if is_hurrying != self.is_hurrying
             && let CacheBacking::Pair(pair) = &mut self.backing
         {
-            pair.hurry(now, hurries);
+            pair.hurry(now, is_hurrying);
         }
-        self.is_hurrying = hurries;
+        self.is_hurrying = is_hurrying;
     }
 
     fn complete(&mut self, now: Instant, pending: Pending, outcome: Outcome, status: Status) {

@@ -112,11 +112,11 @@ section! {
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// A read that has begun to send keeps the bus even when the buffer runs empty.
         hold_read: bool = false => FLAG.switched(22).cited(A1);
-        /// Pause of a read that keeps the bus, each time the buffer has run empty, after the next
-        /// sector is available.
+        /// How long a read that keeps the bus pauses when the buffer has run empty, counted from
+        /// when the next sector is available.
         ///
         /// On the RZ26 it is about 0.6 ms: reads of up to 22 sectors, whose bus transfer does not
-        /// catch up with the media, end sooner by this time after their last sector.
+        /// catch up with the media, end this much sooner after their last sector.
         read_restart: Span = Span::ZERO => TIME.fitted(1, 0.3);
         /// A write keeps the bus even when the buffer is full.
         hold_write: bool = false => FLAG.switched(22).cited(DISKSIM);
@@ -183,8 +183,8 @@ section! {
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// Like the previous key, but the previous command is a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// Added to a read that continues the previous command, another read, and is a miss all the
-        /// same.
+        /// Added to a read that continues the previous command, another read, but is nevertheless a
+        /// miss.
         read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
         /// Standard deviation of the time that such a read takes before its seek, at random from
         /// the run's seed.
@@ -193,11 +193,11 @@ section! {
         /// drive starts the seek before it takes the data. Has no effect on a cache that is
         /// `deferred`, as absorbing does not move the arm.
         ///
-        /// On the Barracuda 0.16 ms.
+        /// It is 0.16 ms on the Barracuda.
         write_hit_seek: Span = Span::ZERO => TIME.fitted(2, 0.3);
-        /// Added to that if the cylinder is in another zone.
+        /// Added to `write_hit_seek` if the cylinder is in another zone.
         ///
-        /// On the Barracuda 0.10 ms.
+        /// It is 0.10 ms on the Barracuda.
         write_hit_zone: Span = Span::ZERO => TIME.fitted(2, 0.3);
         /// Before data and seek of a write that completes when it is on the media; previous command
         /// a read.

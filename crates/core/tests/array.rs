@@ -1,8 +1,8 @@
-//! Disks side by side.
+//! Several independent disks.
 
 use std::collections::VecDeque;
 
-use diskarm_core::array::SideBySide;
+use diskarm_core::array::IndependentDisks;
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError, check};
 use diskarm_core::engine::{self, Observer, OpenLoop};
 use diskarm_core::host::Host;
@@ -15,7 +15,7 @@ use diskarm_core::wrap::{Limits, Throttle};
 /// Serves one request after another, a microsecond per block.
 struct Belt {
     inside: VecDeque<(Request, Instant, Instant)>,
-    /// Number of requests that it accepts at once.
+    /// Number of requests that it holds at a time.
     room: usize,
 }
 
@@ -42,7 +42,7 @@ impl Device for Belt {
             .is_some_and(|(request, ..)| request.id == id);
         let waits = self.inside.len() > 1;
         if is_newest && waits {
-            let (request, arrived, _) = self.inside.pop_back().expect("the newest");
+            let (request, arrived, _) = self.inside.pop_back().expect("a command");
             self.inside.push_front((request, arrived, now));
         }
         is_newest && waits
@@ -84,13 +84,13 @@ impl Device for Belt {
     }
 }
 
-fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
+fn belts(max: u16) -> IndependentDisks<Belt, impl FnMut() -> Belt + Send> {
     belts_for(usize::MAX, max)
 }
 
 /// Returns disks that each accept this many requests.
-fn belts_for(room: usize, max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
-    SideBySide::new(max, move || Belt {
+fn belts_for(room: usize, max: u16) -> IndependentDisks<Belt, impl FnMut() -> Belt + Send> {
+    IndependentDisks::new(max, move || Belt {
         inside: Default::default(),
         room,
     })

@@ -57,8 +57,8 @@ impl<P> Children<P> {
         }
     }
 
-    /// Removes the child `id` and drops its parent where it is: large ones are expensive to move.
-    /// Panics as [`remove`](Self::remove) does.
+    /// Removes the child `id` and drops its parent in place: large ones are expensive to move.
+    /// Panics like [`remove`](Self::remove).
     #[inline]
     pub fn discard(&mut self, id: u64) {
         assert!(
@@ -69,7 +69,7 @@ impl<P> Children<P> {
         self.free.push(id);
     }
 
-    /// Returns the parent of the child `id` if that is outstanding.
+    /// Returns the parent of the child `id` if it is outstanding.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&P> {
         self.slots.get(id as usize)?.as_ref()
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_completion_is_a_bug() {
+    fn a_second_completion_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.remove(id);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_discard_is_a_bug() {
+    fn a_second_discard_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.discard(id);

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::arrivals::Arrivals;
 use super::places::PlaceMix;
 use super::sizes::Sizes;
-use super::{Disk, Stream, Workload, check_streams, read_reads};
+use super::{Disk, Stream, Workload, check_streams, parse_read_share};
 use crate::text::{InputError, line_of, words};
 
 /// Reads the text of such a file; errors have the file's name and the line.
@@ -86,7 +86,7 @@ impl Document<'_> {
         if let Some(sizes) = self.value(table, path, "size", size)? {
             stream.sizes = sizes;
         }
-        if let Some(share) = self.value(table, path, "reads", read_reads)? {
+        if let Some(share) = self.value(table, path, "reads", parse_read_share)? {
             stream.read_share = share;
         }
         stream

@@ -30,7 +30,7 @@ pub(super) trait Placement: Sized {
         None
     }
 
-    fn ready(&self, room: Room) -> Self::Draw;
+    fn sampler(&self, room: Room) -> Self::Draw;
 }
 
 /// A sampler of places.
@@ -107,7 +107,7 @@ impl PlaceMix {
         Self {
             parts: vec![Share {
                 share: 1.0,
-                of: places,
+                value: places,
             }],
         }
     }
@@ -137,9 +137,9 @@ impl PlaceMix {
             return Err(InputError::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
-        let parts = rules.into_iter().map(|(share, of)| Share {
+        let parts = rules.into_iter().map(|(share, value)| Share {
             share: share.unwrap_or(rest),
-            of,
+            value,
         });
         Ok(Self {
             parts: parts.collect(),
@@ -148,13 +148,13 @@ impl PlaceMix {
 
     /// Returns the unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        self.parts.iter().find_map(|part| part.of.error(room))
+        self.parts.iter().find_map(|part| part.value.error(room))
     }
 
-    pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
+    pub(super) fn sampler(&self, room: Room) -> WeightedChoice<PlaceDraw> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            of: part.of.ready(room),
+            value: part.value.sampler(room),
         });
         let choice = WeightedChoice::new(parts.collect());
         choice.unwrap_or_else(|| panic!("no places: {self:?}"))
@@ -182,7 +182,7 @@ impl Placement for Uniform {
         Ok(Self)
     }
 
-    fn ready(&self, room: Room) -> UniformDraw {
+    fn sampler(&self, room: Room) -> UniformDraw {
         UniformDraw { units: room.units }
     }
 }

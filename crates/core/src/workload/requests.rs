@@ -49,8 +49,8 @@ impl Requests {
             stream: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
                 reads: Chance::new(stream.read_share),
-                size: stream.sizes.ready(bounds),
-                places: stream.places.ready(room),
+                size: stream.sizes.sampler(bounds),
+                places: stream.places.sampler(room),
                 last: None,
                 unit: room.unit,
                 units: room.units,

@@ -56,7 +56,7 @@ impl Placement for Hot {
         })
     }
 
-    fn ready(&self, room: Room) -> HotDraw {
+    fn sampler(&self, room: Room) -> HotDraw {
         HotDraw {
             zones: self.zones(room),
         }

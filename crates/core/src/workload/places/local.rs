@@ -38,7 +38,7 @@ impl Placement for Local {
         Ok(Self { deviation })
     }
 
-    fn ready(&self, room: Room) -> LocalDraw {
+    fn sampler(&self, room: Room) -> LocalDraw {
         LocalDraw {
             units: room.units,
             deviation: self.deviation.0 as f64 / room.unit as f64,

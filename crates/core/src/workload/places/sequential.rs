@@ -41,7 +41,7 @@ impl Placement for Sequential {
         })
     }
 
-    fn ready(&self, room: Room) -> SequentialDraw {
+    fn sampler(&self, room: Room) -> SequentialDraw {
         SequentialDraw {
             units: room.units,
             runs: vec![None; self.runs.unwrap_or(0)],

@@ -63,7 +63,7 @@ impl Placement for Zipf {
         })
     }
 
-    fn ready(&self, room: Room) -> ZipfDraw {
+    fn sampler(&self, room: Room) -> ZipfDraw {
         let extent = self.extent.0 / room.unit;
         let extents = room.units / extent;
         let listed = extents.min(LISTED);
