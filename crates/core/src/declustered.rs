@@ -14,8 +14,7 @@
 //! A read that fails is retried at the other copy if there is one, and fails only if that fails
 //! too; if the retry succeeds, the read counts as recovered. A write fails if a copy fails: an
 //! error does not take a member out of service. A response has the breakdown of the command that
-//! ended last, and of the failed attempt before it; the time that a command waited for its member
-//! is queueing.
+//! ended last, and of the failed attempt before it; waiting for a member is queueing.
 //!
 //! # Failures
 //! All commands of a failed member, including those in service, are lost immediately

@@ -122,9 +122,7 @@ impl std::fmt::Display for SubmitError {
                     sectors.0
                 )
             }
-            Self::NoSuchUnit { units } => {
-                write!(f, "no such unit, expected a unit below {units}")
-            }
+            Self::NoSuchUnit { units } => write!(f, "no such unit, expected a unit below {units}"),
         }
     }
 }

@@ -344,8 +344,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the error of times: angles are exact to 2^-20 of a revolution, times to 1
-    /// ns.
+    /// Returns the error of times: angles are exact to 2^-20 revolutions, times to 1 ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }

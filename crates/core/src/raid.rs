@@ -7,8 +7,7 @@
 //! Each member orders its queue by its own policy. A flush goes to all members.
 //!
 //! With [`Level::Five`] each row has a unit of parity, left-symmetric: in row 0 at the last member,
-//! in each following row one member further left, and the data begin at the member after the
-//! parity.
+//! in each following row one member further left, and the data begin after the parity.
 //! * A write of full rows writes all their units and reads nothing. Consecutive full rows are
 //!   written with one command for each member.
 //! * A write of a part of a row first reads what it needs to compute the new parity: the old data

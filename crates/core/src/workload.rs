@@ -218,8 +218,7 @@ impl Stream {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `count`; the `k`-th has the id `number + k *
-    /// count`.
+    /// Returns the requests of stream `number` of `count`; request `k` has id `number + k * count`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, count: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),

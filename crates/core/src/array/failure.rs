@@ -138,8 +138,7 @@ impl Failures {
             failed: self.past.len() as u64,
             failed_at: self.past.first().map(|failure| failure.at),
             failures: self.past.iter().chain(&self.pending).copied().collect(),
-            rebuilt_fraction: progress
-                .map(|progress| progress.steps as f64 / progress.total as f64),
+            rebuilt_fraction: progress.map(|done| done.steps as f64 / done.total as f64),
             rebuild_time: complete.and_then(|progress| Some(progress.ended? - progress.began?)),
             rebuild_projected: progress.and_then(|progress| progress.projected()),
             stopped: progress

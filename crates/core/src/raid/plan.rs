@@ -400,9 +400,8 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
     }
 }
 
-/// Returns the reads for the new parity of a write, computed from all data of the row at the
-/// offsets `recomputed`, elsewhere from the old parity and data. `recomputed` begins or ends with
-/// the hull.
+/// Returns the reads for the new parity of a write: all data of the row at the offsets `recomputed`,
+/// which begin or end with the hull, and elsewhere the old parity and data.
 fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
     let row = part.row.index;
     let modified = hull_without(&part.hull(), recomputed);
