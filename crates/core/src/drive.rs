@@ -379,18 +379,18 @@ impl Drive {
 
 impl Core {
     fn seek(&mut self, command: &Command) -> Instant {
-        let go = self.ready(command, self.costs.read_miss.after(self.last.op));
-        let from = self.call(go);
+        let start = self.ready(command, self.costs.read_miss.after(self.last.op));
+        let from = self.call(start);
         let to = self.mechanism.layout.extent(command.request.start);
-        let there = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
+        let arrival = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
         self.arm = Arm::Free(Position {
             cylinder: to.cylinder,
             head: to.head,
-            since: there,
+            since: arrival,
         });
         self.dirty.destaged = Lbn(u64::MAX);
         self.last = Last::NONE;
-        let end = there.max(self.bus_free) + self.overheads.read_completion;
+        let end = arrival.max(self.bus_free) + self.overheads.read_completion;
         self.bus_free = end;
         end
     }

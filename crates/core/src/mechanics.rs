@@ -266,12 +266,12 @@ impl Piece {
         }
         // The head landed on this sector; at `through` it comes round again.
         let begin = self.begin + sectors_span(self.sector_time, self.through);
-        let rest = self.sectors.0 - self.through;
+        let remaining = self.sectors.0 - self.through;
         let landed = Self {
             first: self.first + SectorCount(self.through),
-            sectors: SectorCount(rest),
+            sectors: SectorCount(remaining),
             begin: begin.shifted(-period),
-            through: rest,
+            through: remaining,
             ..self
         };
         [Some(landed), Some(self.before(SectorCount(self.through)))]
@@ -371,10 +371,10 @@ impl Rotation {
     /// # Panics
     /// If the period is out of range; see [`Rotation::new`].
     pub fn corrected(&self, at: Instant, late: Span, period_ns: f64) -> Self {
-        let there = self.angle(at) - Angle::from_raw(self.rate.wrapping_mul(late.as_ns() as u64));
+        let angle = self.angle(at) - Angle::from_raw(self.rate.wrapping_mul(late.as_ns() as u64));
         let new = Self::new(period_ns, Angle::ZERO);
         Self {
-            origin: there - new.angle(at),
+            origin: angle - new.angle(at),
             ..new
         }
     }

@@ -330,9 +330,9 @@ impl ReplicatedTotals {
 
     /// Returns the response times of all requests; `None` when nothing was counted. The interval of
     /// a single run comes from batch means, that of several runs from their means.
-    pub fn figures(&self) -> Option<ResponseStats> {
+    pub fn stats(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
-            [only] => only.responses().figures(),
+            [only] => only.responses().stats(),
             runs => ResponseStats::from_replications(runs.iter().map(RequestTotals::responses)),
         }
     }
@@ -522,7 +522,7 @@ impl Windows {
         self.done.push(Window {
             start: self.start,
             arrived_count: std::mem::take(&mut self.arrived),
-            responses: self.responses.figures(),
+            responses: self.responses.stats(),
             utilisation_fraction,
             waiting_mean_count,
         });

@@ -25,10 +25,10 @@ use crate::units::{Span, elapsed_ns, gcd};
 /// for ms in [2.0, 4.0, 9.0] {
 ///     summary.record(Span::from_ms(ms));
 /// }
-/// let figures = summary.figures().unwrap();
-/// assert_eq!(figures.mean_ms, 5.0);
-/// assert_eq!(figures.max_ms, 9.0);
-/// assert_eq!(figures.ci95_ms, None); // Too few.
+/// let stats = summary.stats().unwrap();
+/// assert_eq!(stats.mean_ms, 5.0);
+/// assert_eq!(stats.max_ms, 9.0);
+/// assert_eq!(stats.ci95_ms, None); // Too few.
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSummary {
@@ -76,7 +76,7 @@ impl ResponseStats {
         }
         Some(Self {
             ci95_ms: half_width_95_of_numbers(&means_ms),
-            ..all.figures()?
+            ..all.stats()?
         })
     }
 }
@@ -119,7 +119,7 @@ impl ResponseSummary {
     }
 
     /// Returns all statistics; `None` when nothing was recorded.
-    pub fn figures(&self) -> Option<ResponseStats> {
+    pub fn stats(&self) -> Option<ResponseStats> {
         let quantile_ms = |p| self.histogram.quantile(p).map(Span::as_ms);
         Some(ResponseStats {
             count: self.moments.count(),

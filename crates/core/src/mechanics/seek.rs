@@ -12,7 +12,7 @@ pub struct SeekTimes {
     /// By cylinders inward, the longest outward seek first.
     rows: Arc<[SeekEntry]>,
     /// Number of cylinders minus one: the row of distance zero.
-    rest: u32,
+    zero_row: u32,
     /// The shortest movement of any kind over at least this distance, by distance.
     min: Arc<[u32]>,
     /// The row of distance zero for a transfer that continues: without the settle of a request.
@@ -30,7 +30,7 @@ struct SeekEntry {
 impl SeekTimes {
     /// Tabulates the seeks of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
-        let rest = cylinders - 1;
+        let zero_row = cylinders - 1;
         let outward = (1..cylinders).rev().map(|d| (d, -mechanics.inward_seek));
         let inward = (1..cylinders).map(|d| (d, mechanics.inward_seek));
         let distances = outward.chain([(0, Span::ZERO)]).chain(inward);
@@ -45,14 +45,14 @@ impl SeekTimes {
         };
         let onward = SeekEntry::new(&without_settle, 0, Span::ZERO, cylinders);
         let mut min: Vec<u32> = (0..cylinders as usize)
-            .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
+            .map(|d| shortest(zero_row as usize + d).min(shortest(zero_row as usize - d)))
             .collect();
         for d in (0..min.len().saturating_sub(1)).rev() {
             min[d] = min[d].min(min[d + 1]);
         }
         Self {
             rows,
-            rest,
+            zero_row,
             min: min.into(),
             onward,
         }
@@ -60,7 +60,7 @@ impl SeekTimes {
 
     #[inline]
     fn row(&self, from: Cylinder, to: Cylinder) -> &SeekEntry {
-        &self.rows[(self.rest + to.0 - from.0) as usize]
+        &self.rows[(self.zero_row + to.0 - from.0) as usize]
     }
 
     /// Returns the movement from one cylinder to another: (arm, additional head switch and settle).

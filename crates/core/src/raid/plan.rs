@@ -400,8 +400,8 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
     }
 }
 
-/// Returns the reads for the new parity of a write: all data of the row at the offsets `recomputed`,
-/// which begin or end with the hull, and elsewhere the old parity and data.
+/// Returns the reads for the new parity of a write: all data of the row at the offsets
+/// `recomputed`, which begin or end with the hull, and elsewhere the old parity and data.
 fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
     let row = part.row.index;
     let modified = hull_without(&part.hull(), recomputed);
@@ -453,8 +453,8 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
         start = next;
     }
     if pending < end {
-        let rest = transfers(layout, Op::Read, pending, end);
-        each(Plan::new(pending..end, rest));
+        let reads = transfers(layout, Op::Read, pending, end);
+        each(Plan::new(pending..end, reads));
     }
 }
 
