@@ -1,4 +1,4 @@
-//! A drive: commands in, completions out, no I/O, no clock.
+//! A drive model: commands in, completions out, without I/O or a clock.
 //!
 //! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
 

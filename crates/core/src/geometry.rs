@@ -22,7 +22,7 @@
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
-//! to the sector. Drives sold at round or common sizes export less than they map
+//! to the sector. Drives sold with round or common capacities export less than they map
 //! ([`Layout::mapped`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle

@@ -209,7 +209,7 @@ impl Disks {
         }
     }
 
-    /// Returns a report for each disk up to the last that got a request.
+    /// Returns a report for each disk up to the last that received a request.
     pub fn finish(mut self) -> Vec<Report> {
         for report in &mut self.reports {
             report.end = self.end;

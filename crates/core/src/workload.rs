@@ -292,7 +292,7 @@ impl Workload {
     /// Parses a workload from the text of a TOML file, for `disk`. Errors name the file `file`.
     ///
     /// # Errors
-    /// As [`Self::parse`], with file and line; also if the text is not TOML.
+    /// Like those of [`Self::parse`], with file and line; also if the text is not TOML.
     #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
         document::read(text, file, disk)
@@ -301,7 +301,7 @@ impl Workload {
     /// Returns the requests of each stream, generated from `seed`.
     ///
     /// # Panics
-    /// As [`Stream::requests`].
+    /// Like [`Stream::requests`].
     pub fn requests(&self, disk: Disk, seed: u64) -> impl Iterator<Item = (&Stream, Requests)> {
         let count = self.streams.len();
         let streams = self.streams.iter().enumerate();

@@ -183,7 +183,7 @@ impl Reader for Connection {
                 retry_delay(&reply, false)
             };
             match pause.filter(|_| attempt < MAX_ATTEMPTS) {
-                Some(pause) => self.transport.rest(pause),
+                Some(pause) => self.transport.sleep(pause),
                 None => return outcome(&reply, room.len()),
             }
             attempt += 1;
@@ -248,7 +248,7 @@ mod tests {
             Ok(self.0.clone())
         }
 
-        fn rest(&mut self, _: Span) {
+        fn sleep(&mut self, _: Span) {
             self.1.lock().expect("no thread panicked").1 += 1;
         }
 

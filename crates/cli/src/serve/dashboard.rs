@@ -230,5 +230,5 @@ mod tests {
 │log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│
 └─────────────────────────────────────────────────────────────────────────────── q ends the server ┘
 db: in time
-log: this host cannot keep this drive's time";
+log: this host is too slow for this drive";
 }

@@ -64,8 +64,8 @@ fn a_recording_holds_all_that_was_served() {
     assert_eq!(without, [Some(1), Some(2), Some(0)]);
     let notes = recording["notes"].as_array().expect("notes");
     for note in [
-        "writes with force unit access are plain writes in a trace: 1",
-        "writes of zeroes are plain writes in a trace: 1",
+        "writes with force unit access recorded as plain writes: 1",
+        "writes of zeroes recorded as plain writes: 1",
     ] {
         assert!(notes.contains(&note.into()), "{notes:?}");
     }

@@ -36,15 +36,15 @@ struct StreamRequests {
 }
 
 impl Requests {
-    pub(super) fn new(stream: &Stream, disk: Disk, seed: u64, number: usize, of: usize) -> Self {
+    pub(super) fn new(stream: &Stream, disk: Disk, seed: u64, number: usize, count: usize) -> Self {
         let bounds = stream.sizes.bounds();
         let room = Room::new(disk, bounds);
-        let none = Request {
+        let empty = Request {
             stream: number as u16,
             ..Request::new(0, Op::Read, Lbn(0), SectorCount(0))
         };
         Self {
-            batch: [none; BATCH],
+            batch: [empty; BATCH],
             next: BATCH,
             stream: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
@@ -55,7 +55,7 @@ impl Requests {
                 unit: room.unit,
                 units: room.units,
                 next_id: number as u64,
-                id_step: of as u64,
+                id_step: count as u64,
             },
         }
     }

@@ -33,7 +33,7 @@ impl Placement for Local {
     type Draw = LocalDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // With at most the disk's size, a third of the places are on the disk even from its end.
+        // With a deviation up to the disk's size, a third of the places fit even from its end.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
@@ -59,7 +59,7 @@ impl PlaceSampler for LocalDraw {
         let Some(last) = request.last else {
             return start_within(generator, 0, self.units, request.size);
         };
-        // A large request after a small one at the end of the disk: from the last possible place.
+        // After a small request at the end of the disk, a large one cannot start from its place.
         let from = last.start.min(last_place);
         loop {
             let normal: f64 = StandardNormal.sample(generator);

@@ -37,7 +37,7 @@ impl Size for Mixed {
         }
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            let expected = "shares of 100 % in all";
+            let expected = "shares that add up to 100 %";
             return Err(InputError::new("mixed", &percent(sum), expected));
         }
         Ok(Self { parts })
