@@ -40,7 +40,7 @@ pub enum TlsError {
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ReadFailed { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Unreadable { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Invalid {
                 path,
                 found,

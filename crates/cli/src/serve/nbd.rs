@@ -84,7 +84,7 @@ impl Args {
             return Err(Error::Failed(message.to_owned()));
         }
         let tls = Tls::load(folder, self.tls_verify_peer).map_err(|error| match error {
-            TlsError::ReadFailed { path, source } => Error::io("read", path.display())(source),
+            TlsError::Unreadable { path, source } => Error::io("read", path.display())(source),
             TlsError::Invalid {
                 path,
                 found,
