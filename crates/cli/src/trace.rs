@@ -109,7 +109,7 @@ fn formats() -> PossibleValuesParser {
 }
 
 /// Returns the formats that can be written, as values of an option.
-pub fn writable() -> PossibleValuesParser {
+pub fn writable_formats() -> PossibleValuesParser {
     let formats = writable().map(|(entry, _)| format_value(entry));
     PossibleValuesParser::new(formats.chain(missing()))
 }

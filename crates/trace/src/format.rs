@@ -38,7 +38,6 @@ pub struct TraceMetadata {
 }
 
 impl TraceMetadata {
-    /// Counts a row that is not a request.
     pub(crate) fn ignore(&mut self, what: &str) {
         match self.ignored.iter_mut().find(|(name, _)| name == what) {
             Some((_, count)) => *count += 1,
@@ -213,17 +212,14 @@ impl From<&str> for Unwritable {
     }
 }
 
-/// Returns the arrival of a record, for a format that needs it.
 pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
     record.arrival.ok_or("it has no arrival".into())
 }
 
-/// Returns the response of a record, for a format that needs it.
 pub(crate) fn response_of(record: &Record) -> Result<Span, Unwritable> {
     record.response.ok_or("it has no response".into())
 }
 
-/// Returns the offset and the length of a record in bytes.
 pub(crate) fn bytes_of(record: &Record) -> Result<[u64; 2], Unwritable> {
     let end = record.end().0.checked_mul(BLOCK_BYTES);
     let end = end.ok_or(Unwritable::from("it ends beyond byte 2^64"))?;

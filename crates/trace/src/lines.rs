@@ -46,7 +46,6 @@ impl Lines {
         &self.source
     }
 
-    /// Returns the last line, if it lacks its newline and the end was reached.
     pub(crate) fn cut(&self) -> Option<u64> {
         self.cut
     }
@@ -308,7 +307,6 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Parses a whole number from 0 to `max`.
     #[inline]
     pub(crate) fn whole_number(&self, max: u64) -> Result<u64, TraceError> {
         match digits(self.text) {
@@ -322,7 +320,6 @@ impl Field<'_> {
         Ok(self.whole_number(u32::MAX.into())? as u32)
     }
 
-    /// Parses a direction, given the two spellings.
     #[inline]
     pub(crate) fn op(&self, read: &str, write: &str) -> Result<Op, TraceError> {
         if self.text == read.as_bytes() {

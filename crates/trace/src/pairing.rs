@@ -9,7 +9,6 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use crate::format::{ArrivalEvent, TraceMetadata};
 use crate::record::{Location, Record, Urgency};
 
-/// An event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// It entered the block layer.

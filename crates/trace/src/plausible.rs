@@ -38,7 +38,6 @@ const RESPONSES: Band = Band {
 /// With fewer values, nothing is concluded.
 const MIN_COUNT: usize = 16;
 
-/// The range of plausible medians.
 struct Band {
     what: &'static str,
     min: Span,
@@ -65,7 +64,6 @@ pub(crate) struct Gaps {
     first: Instant,
     latest: Instant,
     jump: Option<Jump>,
-    /// The number of jumps.
     count: u64,
 }
 

@@ -350,7 +350,6 @@ fn begin(
     })
 }
 
-/// Returns the format called `forced`, for the file `name`.
 fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {

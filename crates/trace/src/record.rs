@@ -5,7 +5,6 @@ use std::fmt;
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-/// The unit of blocks.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// One request of a trace.

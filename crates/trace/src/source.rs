@@ -205,7 +205,6 @@ impl ByteSource {
         Ok(())
     }
 
-    /// Returns an I/O error at the current offset.
     pub(crate) fn io_error(&self, doing: &str, error: io::Error) -> TraceError {
         TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
@@ -261,7 +260,6 @@ pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     part
 }
 
-/// A line of a file.
 pub(crate) enum Line {
     /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns them.
     Text(usize),
@@ -308,7 +306,6 @@ fn decompress(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
     }
 }
 
-/// Reads the first bytes of `input`, at most `max`.
 fn head(input: &mut Bytes, max: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(max);
     input.by_ref().take(max as u64).read_to_end(&mut head)?;
@@ -325,7 +322,6 @@ struct Frames<R> {
     input: R,
     /// Counts as finished before the first frame.
     frame: FrameDecoder,
-    /// The number of bytes of the frame's content read so far.
     read: u64,
 }
 

@@ -43,9 +43,9 @@ pub struct Summary {
     pub interarrivals: Moments,
     /// Arrivals, in nanoseconds from the first.
     pub over_time: Bins<TIME_CELLS>,
-    /// MeasuredTimes times from arrival to completion.
+    /// Measured times from arrival to completion.
     pub responses: MeasuredTimes,
-    /// MeasuredTimes times of service.
+    /// Measured times of service.
     pub services: MeasuredTimes,
     /// For each queue length, the number of arrivals that found such a queue at their device, if
     /// known; the last includes all longer queues.
@@ -72,7 +72,7 @@ pub struct DeviceSummary {
     outstanding: u64,
 }
 
-/// MeasuredTimes times: their number and sum.
+/// Measured times: their number and sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MeasuredTimes {
     /// The number of measured times.

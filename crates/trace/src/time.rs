@@ -26,7 +26,6 @@ pub enum TimeUnit {
 pub(crate) enum InvalidTime {
     /// It is neither digits nor digits, a decimal point and digits.
     NotDecimal,
-    /// It is below zero.
     Negative,
     /// It is more than 2^63 - 1 ns.
     TooLong,
@@ -120,7 +119,6 @@ impl TimeUnit {
             .ok_or(InvalidTime::TooLong)
     }
 
-    /// Returns the nanoseconds in one unit.
     pub(crate) const fn ns(self) -> i64 {
         POWERS_OF_TEN[self.decimals()] as i64
     }
@@ -170,7 +168,6 @@ pub fn parse_instant(text: &str) -> Option<Instant> {
 /// A factor for the arrival rate of a trace: an exact decimal number above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// In units of 10^-9.
     billionths: u64,
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::prose;
-use diskarm_study::counted;
+use diskarm_study::with_noun;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -62,16 +62,16 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         );
         return Err(Error::Failed(message));
     }
-    text += &format!("{} in both", counted(pairs.len(), "cell"));
+    text += &format!("{} in both", with_noun(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
         let alone = results.cells.len() - pairs.len();
         if alone > 0 {
-            text += &format!("; {} in {name} alone", counted(alone, "cell"));
+            text += &format!("; {} in {name} alone", with_noun(alone, "cell"));
         }
     }
     let others = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
     if others > 0 {
-        text += &format!("; {} with other inputs", counted(others, "cell"));
+        text += &format!("; {} with other inputs", with_noun(others, "cell"));
     }
     text.push('\n');
     let unchanged_length = text.len();

@@ -73,7 +73,6 @@ impl Format for Arrow {
     }
 }
 
-/// Returns true if the next word is padding.
 fn is_padding(source: &mut ByteSource) -> Result<bool, TraceError> {
     match source.peek(WORD) {
         Ok(word) => Ok(word == [0; WORD]),
@@ -85,7 +84,6 @@ struct Messages {
     name: String,
     stream: StreamReader<ByteSource>,
     is_file: bool,
-    /// Batches read so far.
     count: u64,
 }
 

@@ -150,7 +150,6 @@ fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
 #[derive(Default)]
 struct Writer {
     has_begun: bool,
-    /// The device of all records.
     device: Option<u32>,
     held: Option<Record>,
 }

@@ -126,12 +126,10 @@ impl Format for Parquet {
     }
 }
 
-/// The row groups of a file, one after another.
 struct Groups {
     name: String,
     file: File,
     contents: ArrowReaderMetadata,
-    /// Row groups begun so far.
     begun: usize,
     current: Option<ParquetRecordBatchReader>,
 }

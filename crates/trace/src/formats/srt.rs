@@ -54,7 +54,6 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Srt;
 
-/// The first bytes of a file.
 const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 
 /// The maximum size of a header in bytes.

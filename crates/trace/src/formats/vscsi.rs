@@ -93,7 +93,6 @@ fn version(head: &[u8]) -> Option<Version> {
     }
 }
 
-/// Records of `N` bytes, parsed by `P`.
 struct Records<const N: usize, P: Fn(&[u8; N]) -> RawRecord> {
     source: ByteSource,
     parse: P,
