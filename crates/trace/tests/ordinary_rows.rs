@@ -90,7 +90,7 @@ fn rows(format: &'static str) -> impl Strategy<Value = Vec<Vec<u8>>> {
 /// devices; and the error. The first row of `text` is row number `first`.
 fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, Option<String>) {
     let mut trace = read(Cursor::new(text), "x", Some(format)).expect("a format");
-    let (mut records, mut error) = (Vec::new(), None);
+    let (mut records, mut failure) = (Vec::new(), None);
     for record in trace.by_ref() {
         match record {
             Ok(record) => records.push(record),
@@ -99,7 +99,7 @@ fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, O
                     panic!("{error}: no line");
                 };
                 let (found, row) = (format!(":{line}:"), format!(":{}:", first + line - 1));
-                error = Some(error.to_string().replacen(&found, &row, 1));
+                failure = Some(error.to_string().replacen(&found, &row, 1));
                 break;
             }
         }
@@ -123,7 +123,7 @@ fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, O
         Location::Line(line) => line,
         other => panic!("{other:?}"),
     });
-    (named, error)
+    (named, failure)
 }
 
 proptest! {
