@@ -105,8 +105,8 @@ pub trait Store: Send {
     /// Sets all blocks to zeros.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
-    /// Returns true if the store wants the notifications below.
-    fn follows(&self) -> bool {
+    /// Returns true if the store wants to be notified of the events below.
+    fn wants_events(&self) -> bool {
         false
     }
 
@@ -121,7 +121,7 @@ pub trait Store: Send {
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device
     /// receives it. `before` earlier writes at `at` are still pending. The data stay.
-    fn left_over(&mut self, _at: Lbn, _before: usize) {}
+    fn withdrawn(&mut self, _at: Lbn, _before: usize) {}
 
     /// Called when these blocks have reached the media.
     fn persisted(&mut self, _blocks: &[Persisted]) {}

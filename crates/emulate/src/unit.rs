@@ -106,7 +106,7 @@ pub struct Unit<D> {
     is_exclusive: bool,
     in_device: usize,
     /// True if the store is notified of device events.
-    store_follows: bool,
+    store_wants_events: bool,
     /// Completions of one instant; kept to reuse its memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
@@ -142,8 +142,8 @@ impl<D: Backing> Unit<D> {
 
     /// Creates a unit over a device whose data are in `store`.
     pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
-        let store_follows = store.follows();
-        if store_follows {
+        let store_wants_events = store.wants_events();
+        if store_wants_events {
             // The first call starts the record.
             device.persisted(Instant::START);
         }
@@ -160,20 +160,20 @@ impl<D: Backing> Unit<D> {
             ordered: 0,
             is_exclusive: false,
             in_device: 0,
-            store_follows,
+            store_wants_events,
             completed: Vec::new(),
             disturbance: Disturbance::new(Realism::default()),
             now: Instant::START,
         }
     }
 
-    pub fn identified(mut self, identity: Identity) -> Self {
+    pub fn with_identity(mut self, identity: Identity) -> Self {
         self.state.identity = identity;
         self
     }
 
     /// Adds properties of real drives.
-    pub fn realistic(mut self, realism: Realism) -> Self {
+    pub fn with_realism(mut self, realism: Realism) -> Self {
         self.state.realism = realism;
         self.disturbance = Disturbance::new(realism);
         self

@@ -44,7 +44,7 @@ impl<D: Backing> Unit<D> {
         let mut completed = std::mem::take(&mut self.completed);
         completed.extend(std::iter::from_fn(|| self.device.advance(at)));
         self.in_device -= completed.len();
-        if self.store_follows {
+        if self.store_wants_events {
             self.collect_persisted();
         }
         for completion in completed.drain(..) {
@@ -70,7 +70,7 @@ impl<D: Backing> Unit<D> {
     /// Processes all events due at `now`, and reports to the store what has reached the media.
     pub fn follow(&mut self, now: Instant) {
         self.catch_up(now);
-        if self.store_follows {
+        if self.store_wants_events {
             self.collect_persisted();
         }
     }
@@ -94,20 +94,20 @@ impl<D: Backing> Unit<D> {
     }
 
     pub(super) fn withdraw_stalled(&mut self, index: usize) {
-        if self.store_follows
+        if self.store_wants_events
             && let Some(at) = self.early_write(&self.stalled[index])
         {
             let ahead = self.stalled.iter().take(index);
             let before = ahead
                 .filter(|other| self.early_write(other) == Some(at))
                 .count();
-            self.state.store.left_over(at, before);
+            self.state.store.withdrawn(at, before);
         }
     }
 
     fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
-        if self.store_follows && !request.op.is_read() {
+        if self.store_wants_events && !request.op.is_read() {
             let is_wanted = !self.slots[request.id as usize].aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
@@ -194,7 +194,7 @@ impl<D: Backing> Unit<D> {
         };
         let accepted = self.device.submit(self.now, request).is_ok();
         self.in_device += usize::from(accepted);
-        if accepted && self.store_follows && !op.is_read() {
+        if accepted && self.store_wants_events && !op.is_read() {
             let work = self.slots[slot].work.as_ref();
             let data = work.map_or_else(Vec::new, |work| work.data());
             self.state.store.submitted(&request, data);

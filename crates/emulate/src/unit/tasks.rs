@@ -200,7 +200,7 @@ impl<D: Backing> Unit<D> {
 
     /// Records that an initiator uses iSCSI: its name (up to 223 bytes, RFC 7143) and its part of
     /// the session identifier, which READ FULL STATUS reports.
-    pub fn comes_over_iscsi(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
+    pub fn set_iscsi_port(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
         let nexus = self.state.nexus(initiator);
         self.state.nexuses[nexus].port = Some(IscsiPort {
             name: name.to_owned(),
@@ -231,7 +231,7 @@ impl<D: Backing> Unit<D> {
     /// Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
-        if self.store_follows {
+        if self.store_wants_events {
             device.persisted(now);
         }
         let geometry = self.device.spec().map(|spec| &spec.geometry);
