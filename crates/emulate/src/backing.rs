@@ -52,8 +52,7 @@ pub struct Single {
 
 impl Single {
     /// Creates the drive that `spec` describes. At time zero its platter is at angle `origin`;
-    /// `seed` determines its random behaviour.
-    /// Fails if the specification is inconsistent.
+    /// `seed` determines its random behaviour. Fails if the specification is inconsistent.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
             drive: Drive::new(spec, origin)?.seeded(seed),
@@ -114,9 +113,8 @@ pub trait Store: Send {
     /// [`Self::write`] once the device has completed the write; it is empty if already stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
-    /// Called when the device has completed a write or a flush. If `counts` is true, it succeeded,
-    /// and the data of a write are stored next, unless they already are; otherwise it failed or was
-    /// aborted.
+    /// Called when the device has completed a write or a flush. If `counts`, it succeeded, and the
+    /// data of a write are stored next unless they already are; otherwise it failed or was aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device

@@ -42,7 +42,6 @@ pub(crate) enum Concurrency {
 
 type Run = fn(&Command, &mut Context<'_>) -> Result<Start, Sense>;
 
-/// An entry in the table of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub concurrency: Concurrency,
@@ -51,13 +50,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns true if the command fails while a unit attention is pending. SPC-4 exempts INQUIRY,
-    /// REPORT LUNS and REQUEST SENSE.
+    /// Returns true if a pending unit attention fails the command: not INQUIRY, REPORT LUNS or
+    /// REQUEST SENSE (SPC-4).
     pub fn reports_attention(&self) -> bool {
         self.access != Access::Always
     }
 
-    /// Returns the entry of a command in the table.
     pub fn find(command: &Command) -> Self {
         use Access::{Always, Configures, Own, Reads, Reports, Writes};
         use Concurrency::{Alone, Chain, Immediate, Transfer};

@@ -65,8 +65,7 @@ struct PageEntry {
     values: fn(&View<'_>) -> Option<Vec<u8>>,
     /// A one for each bit that may be changed; if `None`, no bit may be.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content that differs only in changeable bits; returns the offset of an unsupported
-    /// value in the content.
+    /// Checks content whose other bits are unchanged; returns the offset of an unsupported value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
@@ -475,9 +474,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache on or off. A drive with room for dirty data chooses when to destage
-/// them. If the drive was measured without a write cache, absorbed writes have the overheads of
-/// media writes.
+/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If it was
+/// measured without a write cache, absorbed writes have the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {

@@ -40,8 +40,7 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity for READ FULL STATUS; without an iSCSI port, the number as a SAS
-    /// address.
+    /// Returns the identity for READ FULL STATUS; without iSCSI, the number as a SAS address.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),

@@ -133,7 +133,6 @@ pub(crate) struct State {
     pub nexuses: Vec<Nexus>,
     /// The original specification, from which mode pages take their defaults.
     pub original_spec: Option<Spec>,
-    /// True if all writes are refused.
     pub is_read_only: bool,
     /// True if reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
@@ -186,8 +185,7 @@ impl State {
     }
 
     /// Clears the state that is lost in a power cycle: everything except the identity, saved mode
-    /// parameters, defects, counters and data. PERSISTENT RESERVE OUT refuses to keep
-    /// registrations.
+    /// parameters, defects, counters and data. Registrations cannot be kept.
     pub fn power_on(&mut self) {
         self.reset();
         self.nexuses.clear();
@@ -429,8 +427,7 @@ pub(crate) trait Work: Send {
     /// Returns the next action. Called again when the previous action has completed.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
 
-    /// Returns the data to store once the requested write completes; empty without a write, or if
-    /// they are already stored.
+    /// Returns the data to store once the requested write completes; empty if there are none.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -67,7 +67,6 @@ pub enum Status {
     TaskSetFull = status::TASK_SET_FULL,
 }
 
-/// The end of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub id: u64,
@@ -83,8 +82,8 @@ pub struct Response {
 
 /// A logical unit: tasks in, responses out.
 ///
-/// Instants never decrease from one call to the next. Every submitted task gets exactly one
-/// response, unless it is aborted.
+/// Instants never decrease from one call to the next. Every task gets one response unless it is
+/// aborted.
 pub struct Unit<D> {
     device: D,
     state: State,
@@ -195,7 +194,6 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Returns the device below the unit.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -286,7 +284,6 @@ impl<D: Backing> Unit<D> {
         })
     }
 
-    /// Returns the number of tasks that have not ended.
     pub fn tasks(&self) -> usize {
         self.slots.len()
     }

@@ -27,8 +27,7 @@ pub struct Bars {
 pub struct BarGroup {
     /// Its name below the axis. If there is not enough room, some names are left out.
     pub name: String,
-    /// Text shown vertically in the middle of the group, such as the reason for a gap. May be
-    /// empty.
+    /// Vertical text in the middle of the group, such as the reason for a gap. May be empty.
     pub remark: String,
 }
 
@@ -71,8 +70,7 @@ impl Bars {
         })
     }
 
-    /// Labels all groups with the maximum number of ticks, every second group with one less, and so
-    /// on.
+    /// Labels all groups at the maximum number of ticks, every second group at one less, and so on.
     fn across(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {

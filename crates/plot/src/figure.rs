@@ -27,8 +27,7 @@ pub struct Series {
     /// The points, in the order in which they are connected. A point that the axes cannot show (not
     /// a number, infinite, or not positive on a logarithmic axis) leaves a gap.
     pub points: Vec<Point>,
-    /// True if the system is saturated beyond the last point: an arrow shows that the line
-    /// continues.
+    /// True if the system is saturated beyond the last point, which is shown by an arrow.
     pub ends_saturated: bool,
     /// True for a reference, which is drawn broad and light, below the other lines.
     pub is_reference: bool,
@@ -108,8 +107,8 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// Draws the figure without interactivity. It looks the same, but lacks the values of unmarked
-    /// points.
+    /// Draws the figure without interactivity: unmarked points have no values, but it looks the
+    /// same.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }
@@ -453,8 +452,7 @@ fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
     inside.into_iter().map(onto_square).collect()
 }
 
-/// Moves a clipped position onto the square: rounding errors are large if a line ends far outside
-/// it.
+/// Moves a clipped position onto the square: lines from far outside have large rounding errors.
 fn onto_square((x, y): Position) -> Position {
     (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
 }

@@ -47,8 +47,7 @@ impl MapAxis {
 }
 
 /// Colours from the smallest to the largest value, with decreasing lightness, so that the order is
-/// also visible in grey. From "viridis" by van der Walt and Smith (2015), which is in the public
-/// domain.
+/// visible in grey. From "viridis" by van der Walt and Smith (2015), in the public domain.
 const COLOURS: [u32; 5] = [0xfde725, 0x5ec962, 0x21918c, 0x3b528b, 0x440154];
 
 /// The overlap of cells, as a fraction of an axis: about half a pixel.
@@ -161,8 +160,7 @@ impl Map {
             for run in cells.chunk_by(|one, next| one.0 == next.0) {
                 let (first, last) = (run[0], run[run.len() - 1]);
                 let (from, to) = ((first.1[0], bottom), (last.1[1], top));
-                // Extends a little into the next cells, which are drawn on top, to avoid visible
-                // seams.
+                // Extends slightly into the next cells, which are drawn on top: no visible seams.
                 let to = (f64::min(to.0 + OVERLAP, 1.0), f64::min(to.1 + OVERLAP, 1.0));
                 if let Some(band) = first.0 {
                     fill_rectangle(plot, [from, to], self.colour(band))?;

@@ -19,7 +19,6 @@ const DARK_COLOURS: [u32; 12] = [
     0x8f7fe8, 0xc08a5e, 0x9a9a9a,
 ];
 
-/// Returns the colour `0xRRGGBB`.
 pub const fn rgb(hex: u32) -> RGBColor {
     let [_, red, green, blue] = hex.to_be_bytes();
     RGBColor(red, green, blue)
@@ -91,8 +90,7 @@ impl LineStyle {
         }
     }
 
-    /// Returns the style of a reference line: broad and light, so that it is visible below other
-    /// lines.
+    /// Returns the style of a reference line: broad and light, to be visible below other lines.
     pub fn of_reference(number: usize) -> Self {
         Self {
             colour: faint(rgb(COLOURS[number % COLOURS.len()]), WHITE),
@@ -200,8 +198,7 @@ pub struct PlacedMark {
 /// Marks closer than this hide each other, in pixels.
 const HIDING_DISTANCE: f64 = 3.0;
 
-/// The enlargement of a mark for each mark that hides it, and the maximum number of marks that
-/// count.
+/// The enlargement of a mark for each mark that hides it, and the maximum number of those.
 const ENLARGEMENT: f64 = 0.3;
 const MAX_HIDING_MARKS: usize = 4;
 

@@ -135,7 +135,6 @@ impl Heading {
     }
 }
 
-/// Returns the width needed by the widest of `texts`.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
@@ -213,8 +212,7 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// Returns the width of a line of text in pixels, at a size in pixels. Missing characters count as
-/// one em.
+/// Returns the width of a line of text, both in pixels. Missing characters count as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());

@@ -66,7 +66,6 @@ pub struct Ruler {
     /// The ends of the axis, as values or their logarithms.
     ends: [f64; 2],
     pub ticks: Vec<Tick>,
-    /// True if each tick has a grid line.
     pub has_grid: bool,
 }
 
@@ -74,8 +73,7 @@ pub struct Ruler {
 const LARGEST: f64 = 1e300;
 
 impl Ruler {
-    /// Lays out `axis` for these values, or for its shared values, with at most `max_ticks` ticks
-    /// (at least two).
+    /// Lays out `axis` for these values, or for its shared values, with two to `max_ticks` ticks.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, max_ticks: usize) -> Self {
         let range = match &axis.shared {
             Some(shared) => range(axis.scale, shared.iter().copied()),
@@ -116,15 +114,13 @@ impl Ruler {
         ruler
     }
 
-    /// Returns the position of a value as a fraction of the axis: from 0 to 1 unless it is beyond
-    /// an end.
+    /// Returns the position of a value as a fraction of the axis, outside 0 to 1 beyond its ends.
     pub fn fraction(&self, value: f64) -> Option<f64> {
         let [from, to] = self.ends;
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
-    /// Describes the mapping to values, such as `linear 0 70`, or `log10 0 3` with logarithms as
-    /// ends.
+    /// Describes the mapping to values: `linear 0 70`, or `log10 0 3` with logarithms as ends.
     pub fn scale_and_ends(&self) -> String {
         let scale = match self.scale {
             Scale::Linear => "linear",
@@ -261,8 +257,7 @@ impl TickStep {
     }
 }
 
-/// Lays out an axis from the power of two at or below the smallest value to the one at or above the
-/// largest.
+/// Lays out an axis between powers of two, at or beyond the smallest and the largest value.
 fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
     let (first, last) = make_distinct(log2(min).floor() as i32, log2(largest).ceil() as i32);
     let stride = stride(first, last, intervals);

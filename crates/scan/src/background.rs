@@ -394,8 +394,7 @@ impl<'a> ForegroundGap<'a> {
     }
 
     /// Returns true if the write cache absorbs the request while others wait for the media. Then
-    /// the foreground waits for the media, which the cache needs later; otherwise for the
-    /// completion.
+    /// what counts is the media, which the cache needs later, not the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }

@@ -3,10 +3,9 @@
 //! # What it does
 //! Holds requests back and sends them in the order of a policy, which learns positions from a
 //! [`Model`] of the drive. The device has at most one or two requests at a time, one of them in
-//! progress, so that its own scheduler has no choice. With two, sending the next command and the
-//! data of the previous one overlap with media access if the drive supports that; the choice is
-//! then made when the previous one starts. With [`Background`] tasks it also reads in the gaps of
-//! the foreground.
+//! progress, so that its own scheduler has no choice. With two, commands and data overlap with
+//! media access if the drive supports that; the next choice is then made when the previous request
+//! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
 //! Completions correct the model. While the angle of the platter is not known well enough (at
 //! first, after a long pause, after eight consecutive surprises, when the device answers out of
@@ -251,8 +250,7 @@ impl<D: Device> ExternalScheduler<D> {
         self.watch.record_sent(now, child);
     }
 
-    /// Handles a completion of the device; returns that of the foreground request, if one has
-    /// ended.
+    /// Handles a completion of the device; returns that of a foreground request, if any.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         let (expected, is_confident) = self.watch.record_completion(&completion);
@@ -282,8 +280,7 @@ impl<D: Device> ExternalScheduler<D> {
             let is_comparable = expected.is_some() && completion.status.is_success();
             if let Some(undelayed) = foreground.undelayed.filter(|_| is_comparable) {
                 let at = if undelayed.is_media_time {
-                    // It cannot be observed, but the model includes the delays of the previous
-                    // reads.
+                    // Not observable, but the model includes the delays of previous reads.
                     self.watch.predictor.completed().transferred()
                 } else {
                     // The data of the lead delay the answer.

@@ -1,5 +1,4 @@
-//! Scans in real time: a device in front of files, block devices and servers, which are read by
-//! threads.
+//! Scans in real time: a device in front of files, block devices and servers, read by threads.
 //!
 //! A [`Source`] is opened once per concurrent read; each such [`Reader`] has its own thread.
 //! [`Live`] is a device in front of a source. Its instants are those of a clock that starts with it

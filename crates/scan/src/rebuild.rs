@@ -60,7 +60,6 @@ pub(crate) struct Rebuild<D> {
     progress: SharedProgress,
 }
 
-/// The origin of the commands to the members.
 struct Parent {
     /// The request of the foreground; `None` for data of the rebuild.
     request: Option<Request>,
@@ -155,7 +154,7 @@ impl<D: Device> Rebuild<D> {
         assert_eq!(result, Ok(()), "a member refused {request:?}");
     }
 
-    /// Handles a completion of a member; returns that of the foreground request, if one has ended.
+    /// Handles a completion of a member; returns that of a foreground request, if any.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         self.at_spare -= member;
@@ -324,8 +323,7 @@ mod tests {
 
     type Log = Arc<Mutex<Vec<Request>>>;
 
-    /// Returns a pair of small drives, one of which is rebuilt, the writes to its members, and the
-    /// progress.
+    /// Returns a pair of small drives under rebuild, the writes to its members, and the progress.
     fn pair(spec: &Spec) -> (Rebuild<LoggingDrive>, [Log; 2], Arc<Mutex<Progress>>) {
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
         let wanted = BlockSet::all(layout.sectors());

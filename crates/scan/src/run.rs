@@ -287,8 +287,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Serves the foreground until the scan or `max` requests have completed, or no request is
-    /// left.
+    /// Serves the foreground until the scan, `max` requests or all requests have completed.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
@@ -336,7 +335,6 @@ impl<'a> Requests<'a> {
 
 pub(crate) type SharedProgress = Arc<Mutex<Progress>>;
 
-/// The progress of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Number of blocks of a disk.
@@ -404,7 +402,6 @@ impl Progress {
         SectorCount(self.sectors - self.read)
     }
 
-    /// Returns the fraction of blocks that have been read.
     fn fraction_read(&self) -> f64 {
         self.read as f64 / self.sectors as f64
     }

@@ -1,5 +1,4 @@
-//! A model that follows the completions of a device, learns the lag of commands, and counts
-//! surprises.
+//! A model that follows a device's completions, learns the lag of commands, and counts surprises.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -224,8 +223,7 @@ pub struct Prediction {
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// Its end, as predicted once the previous command had ended; `None` if the model had lost
-    /// track of the device.
+    /// Its end, as predicted when the previous command had ended; `None` after losing track.
     pub expected: Option<Instant>,
     /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,
@@ -265,8 +263,7 @@ impl fmt::Debug for OnPrediction {
 /// A mean is adjusted by a deviation divided by this.
 const MEAN_PARTS: i64 = 16;
 
-/// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs or the
-/// model.
+/// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
 const MAX_DEVIATION_NS: i64 = 500_000;
 
 /// The weight of a command in the moments of [`DataLag`]: about the last 250 count.
@@ -349,8 +346,8 @@ impl Lag {
     /// Returns a delay that is hardly ever exceeded. If the travel times of commands vary, answers
     /// from the media are late by a revolution or not at all, and only answers from the buffer show
     /// the variation. If the host is busy, answers of both kinds vary, and most are from the media.
-    /// Any other cause that shifts answers by less than half a millisecond, such as an inexact
-    /// model, is also included.
+    /// Other causes that shift answers by less than half a millisecond, such as an inexact model,
+    /// are included.
     pub fn max(&self) -> Span {
         let round_trip = self.round_trip.unwrap_or_default();
         let deviation = round_trip.deviation.max(self.answers);

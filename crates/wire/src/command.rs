@@ -113,7 +113,6 @@ const fn defect_bits(high: u8, low: u8) -> Positions {
     [NONE, ten, twelve, NONE]
 }
 
-/// The type of a field of command blocks.
 trait CommandField: Sized {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid>;
     fn write(self, block: &mut [u8], positions: Positions);
@@ -368,8 +367,7 @@ named_numbers! {
     }
 }
 
-/// Declares the commands, each with its operation codes, service action and field positions.
-/// Derives `parse` and `emit`.
+/// Declares commands by operation codes, service action and fields; derives `parse` and `emit`.
 macro_rules! commands {
     ($(
         $(#[$about:meta])*

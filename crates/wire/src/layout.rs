@@ -1,7 +1,6 @@
 //! Data of a fixed layout, declared by a list of fields, from which the `layout!` macro derives
 //! `parse`, `emit` and the mask of all fields.
 
-/// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldPosition {
     byte: usize,
@@ -72,7 +71,6 @@ impl FieldPosition {
     }
 }
 
-/// The type of a field.
 pub(crate) trait Field {
     fn read(data: &[u8], position: FieldPosition) -> Self;
     fn write(&self, data: &mut [u8], position: FieldPosition);
@@ -170,8 +168,7 @@ pub(crate) fn number(bytes: &[u8]) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Fills `bytes` with `number`, most significant byte first.
-/// Panics if it does not fit.
+/// Fills `bytes` with `number`, most significant byte first. Panics if it does not fit.
 pub(crate) fn put(bytes: &mut [u8], number: u64) {
     let mut rest = number;
     for byte in bytes.iter_mut().rev() {

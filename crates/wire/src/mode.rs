@@ -50,7 +50,6 @@ pub struct Page<'a> {
     pub code: u8,
     /// Its subpage, if it has the long header.
     pub subpage: Option<u8>,
-    /// The content after the header.
     pub content: &'a [u8],
 }
 

@@ -24,7 +24,6 @@ layout! {
     }
 }
 
-/// Encodes a list of `operations`.
 pub fn emit_operations<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     timeouts: bool,

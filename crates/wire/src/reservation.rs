@@ -60,13 +60,11 @@ fn with_header(generation: u32, content: &[u8]) -> Vec<u8> {
     [&generation.to_be_bytes(), &length.to_be_bytes(), content].concat()
 }
 
-/// Encodes the registered keys.
 pub fn emit_keys(generation: u32, keys: &[u64]) -> Vec<u8> {
     let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
     with_header(generation, &bytes)
 }
 
-/// Encodes the reservation.
 pub fn emit_reservation(generation: u32, held: Option<&Reservation>) -> Vec<u8> {
     let content = held.map_or_else(Vec::new, |held| held.emit().to_vec());
     with_header(generation, &content)
@@ -137,8 +135,8 @@ impl<'a> TransportId<'a> {
         data
     }
 
-    /// Parses the identifier at the front of `data`; returns it with its length. `None` if it is
-    /// cut off, or of another protocol.
+    /// Parses the identifier at the front of `data`; returns it and its length. `None` if it is cut
+    /// off or of another protocol.
     pub fn parse(data: &'a [u8]) -> Option<(Self, usize)> {
         let header = data.get(..4)?;
         if header[0] & 0x0f == 0x06 && header[0] >> 6 == 0 {
@@ -160,7 +158,6 @@ impl<'a> TransportId<'a> {
     }
 }
 
-/// Encodes all registrations with their initiators.
 pub fn emit_full_status(
     generation: u32,
     registrations: &[(FullStatus, TransportId<'_>)],

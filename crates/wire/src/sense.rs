@@ -212,8 +212,8 @@ impl Sense {
         }
     }
 
-    /// Encodes it. Information of more than 32 bits does not fit the fixed format and is left out
-    /// there, as the standard requires.
+    /// Encodes it; in the fixed format without information of more than 32 bits, as the standard
+    /// says.
     pub fn emit(&self, format: Format) -> Vec<u8> {
         match format {
             Format::Fixed => self.emit_fixed(),

@@ -1,5 +1,5 @@
-//! FORMAT UNIT (SBC-3): sets all blocks to zeros, and slips reallocated sectors (worthington96
-//! section 4.1.1).
+//! FORMAT UNIT (SBC-3): zeroes all blocks, and slips reallocated sectors (worthington96 section
+//! 4.1.1).
 //!
 //! Its duration is assumed, since no parameter set includes it: one revolution per track to write
 //! it and, unless the initiator disables certification, another to read it.

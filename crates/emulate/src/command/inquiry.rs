@@ -50,7 +50,6 @@ fn standard_data(context: &Context<'_>) -> Vec<u8> {
     data
 }
 
-/// Length of the standard data, in bytes.
 const STANDARD_LENGTH: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
 type Content = fn(&Context<'_>) -> Vec<u8>;

@@ -1,7 +1,6 @@
 //! RESERVE and RELEASE of the whole unit (SCSI-2), and PERSISTENT RESERVE IN and OUT (SPC-4).
 //!
-//! Registrations end at power-off. REGISTER AND MOVE, which registers another initiator, is not
-//! supported.
+//! Registrations end at power-off. REGISTER AND MOVE is not supported.
 
 use diskarm_wire::command::{ReserveIn, ReserveOut};
 use diskarm_wire::reservation::{
@@ -14,8 +13,7 @@ use diskarm_wire::{Command, Sense};
 use crate::reservation::{ReservationType, Reservations};
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
-/// Reserves the unit. Any registration is a conflict, as is another initiator's reservation
-/// (SPC-4).
+/// Reserves the unit; fails if any initiator is registered or another has reserved it (SPC-4).
 pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
     let is_other = |holder| holder != context.nexus;

@@ -34,12 +34,10 @@ pub(super) fn check_range(context: &Context<'_>, size: Size, blocks: Blocks) -> 
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))
 }
 
-/// Returns the length of `count` blocks, in bytes.
 pub(super) fn byte_length(context: &Context<'_>, count: u32) -> usize {
     count as usize * context.state.block
 }
 
-/// Reads blocks from the store.
 pub(super) fn read_store(context: &mut Context<'_>, at: Lbn, count: u32) -> Result<Vec<u8>, Sense> {
     let mut data = vec![0; byte_length(context, count)];
     context.state.store.read(at, &mut data)?;

@@ -24,7 +24,7 @@ const HUNG: usize = 8;
 /// within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced. The search
 /// for an unreadable block takes several reads of the source, each with this limit. When the source
 /// can no longer be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] returns
-/// the reason.
+/// why.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
@@ -53,15 +53,13 @@ impl UnderWay {
     }
 }
 
-/// Maximum number of blocks of a source, since a scan keeps sets with one bit per block: 128 TiB
-/// with blocks of 512 bytes.
+/// Maximum number of blocks of a source, for sets with a bit per block: 128 TiB of 512-byte blocks.
 pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
     /// Opens a source for at most `depth` reads at the same time, each of which it must answer
     /// within `limit`. Results go to `inbox`, which serves one such device at a time, and whose
-    /// clock starts now.
-    /// Fails if the source cannot be opened, or is larger than 2^38 blocks.
+    /// clock starts now. Fails if the source cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,
@@ -407,8 +405,8 @@ impl Search {
         }
     }
 
-    /// Records the result of the next read: an error contains the index of the first unreadable
-    /// block, if the source reports it.
+    /// Records the result of the next read; an error has the index of the unreadable block, if
+    /// known.
     fn record(&mut self, read: Result<(), Option<u64>>) {
         match read {
             Ok(()) => {

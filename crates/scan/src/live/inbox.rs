@@ -56,7 +56,6 @@ impl Inbox {
         self.lock().now()
     }
 
-    /// Returns a unique id for a read.
     pub(super) fn next_id(&self) -> u64 {
         let mut shared = self.lock();
         shared.sent += 1;

@@ -1,5 +1,4 @@
-//! Runs in real time: of a load, of a scan during a foreground, or of a sequential pass without
-//! one.
+//! Runs in real time: a load, a scan during a foreground, and a sequential pass without one.
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::engine::{Load, Observer, RejectedRequest};

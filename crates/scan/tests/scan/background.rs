@@ -355,7 +355,8 @@ proptest! {
     fn every_block_is_read_once(
         seed in any::<u64>(), ends in proptest::collection::vec(1..1500usize, 0..5),
         bad in proptest::collection::vec((0..6500u64, 1..12u64), 0..4),
-        (has_errors, has_outage, uses_idle_time, one_per_track, has_two) in any::<(bool, bool, bool, bool, bool)>(),
+        (has_errors, has_outage, uses_idle_time, one_per_track, has_two) in
+            any::<(bool, bool, bool, bool, bool)>(),
     ) {
         let mut medium_errors: Vec<BadBlocks> = Vec::new();
         let mut starts = bad;

@@ -148,7 +148,7 @@ pub fn nothing(sectors: SectorCount) -> SharedGathered {
     }))
 }
 
-/// A scan of what `gathered` has not gathered yet.
+/// Returns a scan of the blocks that are not in `gathered` yet.
 pub fn scan(spec: &Spec, settings: BackgroundSettings, gathered: &SharedGathered) -> Background {
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
     let sectors = layout.sectors();

@@ -1,10 +1,10 @@
 //! The messages, their fields and their lengths.
 //!
 //! Sequence numbers have these names: `command` is CmdSN, `status` StatSN, `data` DataSN; with
-//! `expected_`, it is the next that the sender expects, and with `max_`, the last that it accepts.
-//! `tag` is the initiator task tag, `transfer` the target transfer tag, `immediate` means that a
-//! request has no number of its own, `connection` is the CID, and `offset` counts bytes of the
-//! command's data.
+//! `expected_`, the next that the sender expects, and with `max_`, the last that it accepts. `tag`
+//! is the initiator task tag, `transfer` the target transfer tag, `immediate` means that a request
+//! has no number of its own, `connection` is the CID, and `offset` counts bytes of the command's
+//! data.
 
 use crate::command::Size;
 use crate::layout::{Field, FieldPosition};
@@ -169,7 +169,6 @@ macro_rules! messages {
                 }
             }
 
-            /// Returns the operation code.
             pub const fn operation(&self) -> u8 {
                 match self { $(Self::$name(_) => $code & OPERATION,)+ }
             }
@@ -499,9 +498,8 @@ messages! {
 }
 
 impl Command {
-    /// Returns the command block without its padding. The first bits of the operation code give its
-    /// length (SPC-4, "Command Descriptor Block"), except for variable-length and vendor-specific
-    /// commands.
+    /// Returns the command block without its padding. The first bits of its code give the length
+    /// (SPC-4, "Command Descriptor Block") except for variable-length and vendor-specific codes.
     pub fn unpadded(&self) -> &[u8] {
         &self.block[..Size::from_code(self.block[0]).bytes()]
     }

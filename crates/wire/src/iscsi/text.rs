@@ -18,8 +18,8 @@ pub const REJECT: &str = "Reject";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
-/// Returns the keys in `data` with their values. Each pair ends with a NUL, which the last one may
-/// lack; empty pairs are skipped.
+/// Returns the keys in `data` with their values. Each pair ends with a NUL, optional for the last;
+/// empty pairs are skipped.
 pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>> {
     let all = data.split(|byte| *byte == 0);
     all.filter(|pair| !pair.is_empty()).map(|pair| {
@@ -56,9 +56,7 @@ impl<'a> Writer<'a> {
         Self { data, length: 0 }
     }
 
-    /// Adds a key with its value.
-    /// Fails if they do not fit; then nothing is added.
-    /// Panics if the key is invalid.
+    /// Adds a key with its value, or fails if they do not fit. Panics if the key is invalid.
     pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
         assert!(is_key(key), "{key:?} is not a key");
         let before = self.length;

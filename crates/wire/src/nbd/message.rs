@@ -164,7 +164,6 @@ impl Request {
     /// The length of the longest header, in bytes.
     pub const MAX_LENGTH: usize = 32;
 
-    /// Returns the length of a request header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         if headers.is_extended() { 32 } else { 28 }
     }

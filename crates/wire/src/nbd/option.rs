@@ -104,8 +104,7 @@ pub mod answer {
     pub const ACK: u32 = 1;
     /// `NBD_REP_SERVER`: an export of the list, [`super::ListedExport`].
     pub const SERVER: u32 = 2;
-    /// `NBD_REP_INFO`: a property of an export, whose first 16 bits are a number of
-    /// [`super::info`].
+    /// `NBD_REP_INFO`: a property of an export, after a number of [`super::info`] in 16 bits.
     pub const INFO: u32 = 3;
     /// `NBD_REP_META_CONTEXT`: a context, [`super::Context`].
     pub const CONTEXT: u32 = 4;
@@ -191,7 +190,6 @@ pub struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
         let (count, wanted) = first_u16(rest)?;
@@ -223,7 +221,6 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
         let (count, queries) = first_u32(rest)?;
@@ -248,8 +245,7 @@ impl<'a> Queries<'a> {
         })
     }
 
-    /// Encodes the data that request `queries` of the export `name`; panics if a string is too
-    /// long.
+    /// Encodes the data that request `queries` of the export `name`; panics if one is too long.
     pub fn emit(name: &str, queries: &[&str]) -> Vec<u8> {
         let mut data = string(name);
         data.extend((queries.len() as u32).to_be_bytes());
@@ -266,7 +262,6 @@ pub struct ListedExport<'a> {
 }
 
 impl<'a> ListedExport<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
         let description = valid_string(rest)?;
@@ -291,7 +286,6 @@ impl<'a> Context<'a> {
     /// The name of the context that reports holes and zeroes, [`super::ExtentFlags`].
     pub const ALLOCATION: &'static str = "base:allocation";
 
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (id, rest) = first_u32(data)?;
         let name = valid_string(rest)?;
