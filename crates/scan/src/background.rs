@@ -446,10 +446,10 @@ impl<'a> ForegroundGap<'a> {
         }
         let at = sent(&answers);
         let location = core.locate(&self.request);
-        let turnaround = read_until.map(|served_until| {
+        let turnaround = read_until.map(|until| {
             let view = core.view(at, open.max(at));
             let (arm, _) = view.called(&self.request, &location);
-            arm.since.since_or_zero(served_until)
+            arm.since.since_or_zero(until)
         });
         let (done, _) = core.serve_queued(command, at, open);
         let media_delay = core.transferred().after(self.transferred);

@@ -19,10 +19,11 @@
 //! use diskarm_core::units::Angle;
 //! use diskarm_scan::{ExternalScheduler, Model};
 //!
-//! /// Creates a drive with an external scheduler that only knows the specification. fn
-//! schedule_externally(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> { let
-//! drive = Drive::new(spec, Angle::from_fraction(1, 3))?; Ok(ExternalScheduler::new(drive,
-//! Model::new(spec)?, policy, 2)) }
+//! /// Creates a drive with an external scheduler that only knows the specification.
+//! fn schedule_externally(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
+//!     let drive = Drive::new(spec, Angle::from_fraction(1, 3))?;
+//!     Ok(ExternalScheduler::new(drive, Model::new(spec)?, policy, 2))
+//! }
 //! ```
 
 mod array;

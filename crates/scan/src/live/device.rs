@@ -22,9 +22,8 @@ const HUNG: usize = 8;
 ///
 /// A lost connection is reopened, and its read is repeated. A read that the source does not answer
 /// within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced. The search
-/// for an unreadable block takes several reads of the source, each with this limit. When the source
-/// can no longer be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] returns
-/// why.
+/// for an unreadable block takes several reads, each with this limit. When the source can no longer
+/// be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] returns why.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
@@ -405,8 +404,7 @@ impl Search {
         }
     }
 
-    /// Records the result of the next read; an error has the index of the unreadable block, if
-    /// known.
+    /// Records the result of a read; an error has the index of the unreadable block, if known.
     fn record(&mut self, read: Result<(), Option<u64>>) {
         match read {
             Ok(()) => {
