@@ -120,7 +120,7 @@ impl Transport for SimulatedDrive {
         })
     }
 
-    fn rest(&mut self, span: Span) {
+    fn sleep(&mut self, span: Span) {
         self.now += span;
     }
 
@@ -161,8 +161,8 @@ impl Transport for NoisyTransport<'_> {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.inner.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.inner.sleep(span);
     }
 
     fn now(&self) -> Instant {

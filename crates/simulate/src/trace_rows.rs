@@ -323,7 +323,7 @@ impl Arrivals {
 /// their responses. Fails if the sectors of `system` are not blocks of a trace.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
-    let passed = recording.passed().iter().zip(1..);
+    let passed = recording.requests().iter().zip(1..);
     let records = passed.filter_map(|(passed, row)| to_record(blocks, passed, Location::Row(row)));
     Ok(records.collect())
 }

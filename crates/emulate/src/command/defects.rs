@@ -100,7 +100,7 @@ fn defect_addresses(
     let mut list = Vec::new();
     for unit in defective_units(layout, spec, which) {
         let at = layout.address(unit);
-        let numbered = layout.numbered(unit).filter(|_| is_block);
+        let numbered = layout.original_block(unit).filter(|_| is_block);
         let block = numbered.map(|Lbn(block)| block);
         let address = diagnostic::address(layout, context.state.block, at, block, format);
         let is_track = !is_block && spec.geometry.sparing == Sparing::TracksPerZone;

@@ -49,7 +49,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         let counts = locked(&counter.counts);
         let all = counts.seek + counts.rotation + counts.neither - counts.both;
         let share = |count: u64| Some(count as f64 / all as f64).filter(|_| all > 0);
-        let responses = run.report.all().responses().figures();
+        let responses = run.report.all().responses().stats();
         vec![
             share(counts.seek),
             share(counts.rotation),

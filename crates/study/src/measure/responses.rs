@@ -123,7 +123,7 @@ fn busiest_disk(parts: &[ComponentReport]) -> MeasuredColumn {
 }
 
 fn responses(served: &RequestTotals) -> Vec<MeasuredColumn> {
-    columns(RESPONSE, served.responses().figures().as_ref())
+    columns(RESPONSE, served.responses().stats().as_ref())
 }
 
 fn columns<T>(metrics: &[Metric<T>], of: Option<&T>) -> Vec<MeasuredColumn> {
