@@ -373,7 +373,7 @@ impl IscsiTarget {
             return;
         };
         // The slot may belong to a newer session.
-        if !session.has(number) {
+        if !session.has_connection(number) {
             return;
         }
         session.connections.retain(|other| other.number != number);

@@ -95,7 +95,7 @@ pub struct Trigger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerEvent {
-    /// The n-th request of a type, counted from arming.
+    /// The n-th request of a type after arming.
     Request {
         side: TriggerSide,
         /// Flushes or writes; writing zeroes counts as a write.
