@@ -121,7 +121,7 @@ impl Parameters {
     }
 
     /// Returns the parameters of a connection that joins a session with the parameters `session`.
-    pub fn joining(self, session: Self) -> Self {
+    pub fn with_session(self, session: Self) -> Self {
         Self {
             digests: self.digests,
             max_send: self.max_send,
