@@ -205,7 +205,7 @@ fn task_attributes_apply_across_connections() {
     assert_eq!(target.unprompted(second)[0].1, [7; 512]);
 }
 
-/// Extends the test of one connection.
+/// The same limit as on one connection applies to two.
 #[test]
 fn connections_share_the_memory_of_a_session() {
     let mut target = Target::new("");
