@@ -519,8 +519,7 @@ impl<P: Placement> Array<P> {
         part.parent.map_or(u64::MAX, |id| self.parents[id].number)
     }
 
-    /// Removes the member in a slot with the commands that it serves. Returns true if
-    /// the spare takes the slot.
+    /// Removes the member in a slot with its commands. Returns true if the spare takes the slot.
     pub(crate) fn remove_member(&mut self, slot: usize, now: Instant) -> bool {
         for (_, part) in self.parts.iter().filter(|(_, part)| part.member() == slot) {
             for _ in 0..part.inside() {

@@ -34,7 +34,7 @@
 //! the second member fails before the first has been rebuilt, all blocks that have not been rebuilt
 //! are lost. The rebuild reads runs of blocks at the other member, from the first block of the pair
 //! on, and writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the
-//! blocks that it has, and writes that begin there.
+//! blocks that it has, and writes that begin in them.
 //!
 //! # Layout
 //! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in
