@@ -1,4 +1,4 @@
-//! `diskarm study`: experiments as files.
+//! `diskarm study`: runs experiments described in files.
 
 mod diff;
 mod run;
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 #[derive(clap::Args)]
 struct New {
-    /// The file to write; its name must end in .toml, and nothing is replaced. - is standard output
+    /// The file to write, which must not exist; its name ends in .toml. - is standard output
     #[arg(value_name = "FILE.toml", value_parser = crate::args::toml_or_standard)]
     file: String,
 }
