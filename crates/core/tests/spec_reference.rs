@@ -75,6 +75,6 @@ fn the_example_is_a_valid_drive() {
         .unwrap_or_else(|error| panic!("{error}"));
     let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
     // (2 * 600 - 1) tracks of 100 sectors and (2 * 400 - 1) of 80.
-    assert_eq!(layout.mapped(), SectorCount(183_820));
+    assert_eq!(layout.mapped_sectors(), SectorCount(183_820));
     assert_eq!(layout.sectors(), SectorCount(183_800));
 }

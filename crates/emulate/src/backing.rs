@@ -56,7 +56,7 @@ impl Single {
     /// Fails if the specification contradicts itself.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
-            drive: Drive::new(spec, origin)?.seeded(seed),
+            drive: Drive::new(spec, origin)?.with_seed(seed),
             spec: spec.clone(),
         })
     }
