@@ -245,8 +245,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns true if a request has to wait before it begins: a write for the step of the rebuild
-    /// that has its blocks, and any transfer for an earlier write to its blocks that completed with
-    /// its first copy.
+    /// that has its blocks, and any transfer for an overlapping write with only one copy so far.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
