@@ -13,8 +13,8 @@ use crate::units::{Lbn, SectorCount};
 pub struct Buffer {
     segments: Vec<Segment>,
     capacity: SectorCount,
-    /// The first segment is reserved for writes.
-    dedicated: bool,
+    /// True if the first segment is reserved for writes.
+    has_write_segment: bool,
     invalidates: Invalidation,
     /// Counts uses, to find the least recently used segment.
     clock: u64,
@@ -66,13 +66,13 @@ impl Buffer {
         Self {
             segments: vec![Segment::default(); spec.segments as usize],
             capacity: spec.segment,
-            dedicated: spec.dedicated_write_segment && spec.segments > 1,
+            has_write_segment: spec.dedicated_write_segment && spec.segments > 1,
             invalidates: spec.write_invalidates,
             clock: 0,
         }
     }
 
-    /// Changes what writes drop.
+    /// Sets which blocks a write invalidates.
     pub fn set_invalidates(&mut self, invalidates: Invalidation) {
         self.invalidates = invalidates;
     }
@@ -96,10 +96,10 @@ impl Buffer {
         self.holding(at).is_some()
     }
 
-    /// Empties the least recently used segment available to reads, positioned at `at`.
+    /// Empties the least recently used segment available to reads, to be filled from `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
-        let from = usize::from(self.dedicated);
+        let from = usize::from(self.has_write_segment);
         self.claim(from..self.segments.len(), at)
     }
 
@@ -107,12 +107,12 @@ impl Buffer {
     #[inline]
     pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
         let all = self.segments.len();
-        self.claim(0..if self.dedicated { 1 } else { all }, at)
+        self.claim(0..if self.has_write_segment { 1 } else { all }, at)
     }
 
-    fn claim(&mut self, among: std::ops::Range<usize>, at: Lbn) -> SegmentId {
-        let mut oldest = among.start;
-        for i in among {
+    fn claim(&mut self, candidates: std::ops::Range<usize>, at: Lbn) -> SegmentId {
+        let mut oldest = candidates.start;
+        for i in candidates {
             if self.segments[i].used < self.segments[oldest].used {
                 oldest = i;
             }
@@ -127,7 +127,7 @@ impl Buffer {
         SegmentId(oldest)
     }
 
-    /// Returns the segment used last.
+    /// Returns the most recently used segment.
     pub fn newest(&self) -> SegmentId {
         let segments = self.segments.iter().enumerate();
         let newest = segments.max_by_key(|(_, segment)| segment.used);
@@ -135,17 +135,17 @@ impl Buffer {
     }
 
     /// Records that the host has transferred a request through a segment.
-    pub fn transferred(&mut self, id: SegmentId, request: &Request) {
-        let noted = &mut self.segments[id.0].transferred;
-        if request.start <= noted.1 && noted.0 <= request.end() {
-            *noted = (noted.0.min(request.start), noted.1.max(request.end()));
+    pub fn record_transfer(&mut self, id: SegmentId, request: &Request) {
+        let range = &mut self.segments[id.0].transferred;
+        if request.start <= range.1 && range.0 <= request.end() {
+            *range = (range.0.min(request.start), range.1.max(request.end()));
         } else {
-            *noted = (request.start, request.end());
+            *range = (request.start, request.end());
         }
     }
 
     /// Returns true if block `at` of a segment was read ahead: the host has not transferred it yet.
-    pub fn is_ahead(&self, id: SegmentId, at: Lbn) -> bool {
+    pub fn is_read_ahead(&self, id: SegmentId, at: Lbn) -> bool {
         let (first, end) = self.segments[id.0].transferred;
         at < first || end <= at
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_parts_a_segment_keeps_the_first() {
+    fn a_tie_keeps_the_part_before_the_write() {
         for (start, kept) in [(14, 10..14), (13, 15..20), (15, 10..15)] {
             let mut buffer = buffer();
             let id = buffer.claim_for_read(Lbn(10));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_never_used_are_claimed_in_order() {
+    fn unused_segments_are_claimed_in_order() {
         let mut buffer = buffer();
         let claimed: Vec<usize> = (0..4).map(|_| buffer.claim_for_read(Lbn(0)).0).collect();
         assert_eq!(claimed, [0, 1, 2, 0]);

@@ -1,5 +1,5 @@
-//! Arrays with redundancy on real bytes: devices that end commands after random times, and a model
-//! of the data that were read and written.
+//! Tests of redundant arrays with data: devices that complete commands after random times, and a
+//! model of the data that are read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::request::{Op, Ordering, Request};
 use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// What a test knows about a placement; the defaults fit two copies of all data.
+/// The model of a placement in tests; the defaults fit two copies of all data.
 pub(crate) trait Model: Placement {
     /// Writes of the same blocks take effect in order of arrival, on all members at completion.
     const IS_SERIAL: bool = false;
 
-    /// The device of a failed member ends the commands that it serves, to no effect.
+    /// The device of a failed member completes the commands that it serves, without effect.
     const ENDS_LATE: bool = false;
 
     /// Number of writes among three requests.
@@ -67,7 +67,7 @@ pub(crate) trait Model: Placement {
         vec![(block, part.known[&(member, start)])]
     }
 
-    /// Returns the blocks that members of `sectors` blocks do not determine any longer.
+    /// Returns the blocks that members of `sectors` blocks can no longer determine.
     fn lost_blocks(
         array: &Array<Self>,
         sectors: u64,
@@ -84,21 +84,21 @@ pub(crate) trait Model: Placement {
         lost
     }
 
-    /// Checks what members hold at `start` besides data.
+    /// Checks the parity at `start`.
     fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
 
-    /// Returns true if a spare has replaced a member for good.
+    /// Returns true if a spare has replaced a member permanently.
     fn has_replaced(_: &Array<Self>) -> bool {
         false
     }
 
-    /// Also serves requests that wait for further arrivals.
-    fn empty(_: &mut Array<Self>, _now: Instant) {}
+    /// Makes the array serve requests that wait for further arrivals.
+    fn serve_waiting(_: &mut Array<Self>, _now: Instant) {}
 }
 
 /// Counts over random runs.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct Counts {
     /// Blocks that were read.
     pub checked: u64,
     pub rebuilt: u64,
@@ -121,7 +121,7 @@ pub(crate) struct PartRecord {
     /// The id and the blocks of the request; `None` for a rebuild.
     pub request: Option<(u64, Range<u64>)>,
     rows: Range<u64>,
-    /// By member and block of the member.
+    /// Values by member and block of the member.
     pub known: BTreeMap<(usize, u64), u64>,
 }
 
@@ -150,7 +150,7 @@ struct Shadow<P: Placement> {
     failed: usize,
     /// The blocks of the spare that the rebuild has written in steps that have ended.
     restored: BTreeSet<u64>,
-    /// The blocks that the current step has written: a partial step counts for nothing.
+    /// The blocks that the current step has written: an incomplete step does not count.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<DataLoss>,
@@ -165,7 +165,7 @@ struct Shadow<P: Placement> {
     writes: BTreeSet<u64>,
     /// The requests that have not completed.
     inside: BTreeMap<u64, Request>,
-    /// The blocks that have been read for each read, or follow from such blocks.
+    /// For each read, the blocks that have been read or can be computed.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
@@ -199,10 +199,10 @@ pub(crate) fn random_failures_of_copies(members: usize, dice: &mut Generator) ->
     random_failures(members, &[0, 1, 1, 2], [0, 300, 5_000, 40_000], dice)
 }
 
-/// Returns a share of the time for a rebuild after `failures`, or none.
+/// Returns the rebuild's share of the time after `failures`; `None` for no rebuild.
 pub(crate) fn random_share(failures: &[Failure], dice: &mut Generator) -> Option<f64> {
-    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
-    rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
+    let has_rebuild = !failures.is_empty() && below(dice, 3) > 0;
+    has_rebuild.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
 }
 
 /// Returns the data that an array reports as lost.
@@ -215,17 +215,17 @@ fn reported_loss(array: &impl Device) -> Option<DataLoss> {
 }
 
 impl<P: Model> Shadow<P> {
-    /// Follows an array whose devices write `log`.
-    fn new(made: TestArray<P>, log: Log) -> Self {
-        let mut failures = made.failures;
+    /// Creates the model of an array whose devices write `log`.
+    fn new(test: TestArray<P>, log: Log) -> Self {
+        let mut failures = test.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
-        let blocks = made.array.capacity().0 as usize;
-        let devices = made.members + usize::from(made.has_spare);
+        let blocks = test.array.capacity().0 as usize;
+        let devices = test.members + usize::from(test.has_spare);
         let mut shadow = Self {
-            array: made.array,
+            array: test.array,
             log,
-            members: made.members,
-            devices: vec![vec![0; made.sectors.0 as usize]; devices],
+            members: test.members,
+            devices: vec![vec![0; test.sectors.0 as usize]; devices],
             failures,
             failed: 0,
             restored: BTreeSet::new(),
@@ -295,8 +295,8 @@ impl<P: Model> Shadow<P> {
         for (id, part) in array.parts.iter() {
             let request = array.request_of(part);
             let request = request.map(|request| (request.id, blocks_of(request)));
-            let seen = self.parts.get(&id);
-            if seen.is_none_or(|seen| (&seen.request, &seen.rows) != (&request, &part.rows)) {
+            let known = self.parts.get(&id);
+            if known.is_none_or(|known| (&known.request, &known.rows) != (&request, &part.rows)) {
                 let record = PartRecord {
                     request,
                     rows: part.rows.clone(),
@@ -307,10 +307,10 @@ impl<P: Model> Shadow<P> {
         }
     }
 
-    /// Returns the steps of the rebuild that have ended, and all.
+    /// Returns the number of steps of the rebuild that have ended, and of all steps.
     fn steps(&self) -> Option<(u64, u64)> {
-        let progress = self.array.rebuilt()?;
-        Some((progress.steps, progress.of))
+        let progress = self.array.rebuild_progress()?;
+        Some((progress.steps, progress.total))
     }
 
     /// Continues to the next event.
@@ -321,16 +321,16 @@ impl<P: Model> Shadow<P> {
             .map(|device| P::slot_of(&self.array, device))
             .collect();
         let done = self.array.advance(at);
-        let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
+        let ended = std::mem::take(&mut *self.log.lock().expect("not poisoned"));
         for (device, command) in ended {
             if P::ENDS_LATE && self.has_failed(device) {
                 continue;
             }
             assert!(
                 !self.has_failed(device),
-                "{command:?} of {device}: too late"
+                "{command:?} of failed device {device}"
             );
-            let slot = slots[device].expect("a device in its place");
+            let slot = slots[device].expect("the device has a slot");
             self.carry_out(device, slot, &command);
         }
         self.record_parts();
@@ -345,7 +345,7 @@ impl<P: Model> Shadow<P> {
 
     fn complete(&mut self, done: &Completion) {
         let submitted = self.inside.remove(&done.request.id);
-        assert_eq!(submitted, Some(done.request), "completed once");
+        assert_eq!(submitted, Some(done.request), "not outstanding");
         let found = self.found.remove(&done.request.id).unwrap_or_default();
         if !done.status.is_success() {
             assert!(self.lost.is_some(), "{done:?}");
@@ -368,7 +368,7 @@ impl<P: Model> Shadow<P> {
 
     fn carry_out(&mut self, device: usize, member: usize, command: &Request) {
         let (id, _) = part_of(command.id);
-        let part = self.parts.get_mut(&id).expect("a part that was seen");
+        let part = self.parts.get_mut(&id).expect("the part is recorded");
         for start in blocks_of(command) {
             let stored = &mut self.devices[device][start as usize];
             if command.op == Op::Read {
@@ -377,7 +377,7 @@ impl<P: Model> Shadow<P> {
             }
             *stored = P::write_value(&self.array, part, member, start);
             if part.request.is_none() {
-                assert_eq!(device, self.members, "the spare");
+                assert_eq!(device, self.members, "only the spare is rebuilt");
                 self.restoring.insert(start);
             }
         }
@@ -427,43 +427,43 @@ impl<P: Model> Shadow<P> {
     }
 }
 
-/// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
-/// overlap: reads return data that were acknowledged or are being written, and finally each member
-/// has the last write of each block. Each request completes once, a read with all its blocks, none
-/// of which comes from a failed device. Requests fail only after failures have lost data, which are
-/// the blocks that the remaining devices do not determine, and then nothing is served.
+/// Runs arrays that are intact, degraded, failing and being rebuilt, under requests that overlap.
+/// Checks that reads return data that were acknowledged or are being written, and that each member
+/// has the last write of each block in the end. Each request completes once, a read with all its
+/// blocks, none of them from a failed device. Requests fail only after failures have lost data: the
+/// blocks that the remaining devices do not determine. After that nothing is served.
 ///
 /// `random` creates an array of devices that write a log.
 pub(crate) fn check<P: Model>(
     runs: u64,
     random: impl Fn(&mut Generator, &Log) -> TestArray<P>,
-) -> Met {
-    let mut met = Met::default();
+) -> Counts {
+    let mut counts = Counts::default();
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);
         let log = Log::default();
-        let made = random(dice, &log);
-        let mut shadow = Shadow::new(made, log);
-        run(&mut shadow, dice, &mut met);
-        met.checked += shadow.checked;
+        let test = random(dice, &log);
+        let mut shadow = Shadow::new(test, log);
+        run(&mut shadow, dice, &mut counts);
+        counts.checked += shadow.checked;
         assert_eq!(reported_loss(&shadow.array), shadow.lost, "seed {seed}");
         assert_eq!(shadow.array.has_lost_data(), shadow.lost.is_some());
         if shadow.array.has_lost_data() {
-            met.lost += 1;
+            counts.lost += 1;
             continue;
         }
         if let Some((steps, all)) = shadow.steps() {
             assert_eq!(steps, all);
-            met.rebuilt += 1;
+            counts.rebuilt += 1;
         }
-        met.replaced += u64::from(P::has_replaced(&shadow.array));
+        counts.replaced += u64::from(P::has_replaced(&shadow.array));
         shadow.check_all();
     }
-    met
+    counts
 }
 
-/// Random requests until all have completed and the rebuild has ended.
-fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
+/// Submits random requests, and waits until all have completed and the rebuild has ended.
+fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, counts: &mut Counts) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];
     let mut at = Instant::START;
@@ -482,9 +482,9 @@ fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
             request.ordering = Ordering::Ordered;
         }
         shadow.submit(at, request);
-        met.held += u64::from(!shadow.array.held.is_empty());
+        counts.held += u64::from(!shadow.array.held.is_empty());
     }
-    P::empty(&mut shadow.array, at);
+    P::serve_waiting(&mut shadow.array, at);
     while let Some(event) = shadow.array.next_event() {
         shadow.step(event);
     }
@@ -497,7 +497,7 @@ fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
 pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 
 /// A device that serves a few commands concurrently, each for a random time.
-pub(crate) struct Slow {
+pub(crate) struct SlowDevice {
     number: usize,
     sectors: SectorCount,
     /// Maximum number of concurrent commands.
@@ -507,7 +507,7 @@ pub(crate) struct Slow {
     log: Log,
 }
 
-impl Slow {
+impl SlowDevice {
     fn new(number: usize, sectors: SectorCount, dice: &mut Generator, log: &Log) -> Self {
         Self {
             number,
@@ -531,7 +531,7 @@ impl Slow {
     }
 }
 
-impl Device for Slow {
+impl Device for SlowDevice {
     fn capacity(&self) -> SectorCount {
         self.sectors
     }
@@ -546,13 +546,13 @@ impl Device for Slow {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
-        let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
+        let duration = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
         self.inside.push(Completion {
             request,
             arrived: now,
-            at: now + takes,
+            at: now + duration,
             breakdown: Breakdown {
-                transfer: takes,
+                transfer: duration,
                 ..Breakdown::default()
             },
             outcome: Outcome::Miss,
@@ -568,7 +568,7 @@ impl Device for Slow {
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         let done = self.inside.pop_if(|done| done.at <= now)?;
-        let mut log = self.log.lock().expect("no other has failed");
+        let mut log = self.log.lock().expect("not poisoned");
         log.push((self.number, done.request));
         Some(done)
     }

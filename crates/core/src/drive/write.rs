@@ -141,7 +141,7 @@ impl Core {
         }
         let mut transfer = self.transfer(request, &setup, media);
         if late != Span::ZERO {
-            transfer.approach = transfer.approach.late(late);
+            transfer.approach = transfer.approach.delayed_by(late);
         }
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);
@@ -257,7 +257,7 @@ impl Core {
         if self.rules.hits_on_written {
             self.buffer.fill(segment, physical.end(request.end()));
             if self.fate.is_some() {
-                self.buffer.transferred(segment, request);
+                self.buffer.record_transfer(segment, request);
             }
         }
     }

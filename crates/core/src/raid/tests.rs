@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::array::shadow::{self, Log, Model, PartRecord, Slow, TestArray};
+use crate::array::shadow::{self, Log, Model, PartRecord, SlowDevice, TestArray};
 use crate::random::{Generator, below};
 
 impl Model for Stripes {
@@ -117,7 +117,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     };
     let sectors = SectorCount(1 + below(dice, 40));
     let has_spare = config.rebuild_share.is_some();
-    let devices = Slow::build_several(count + usize::from(has_spare), sectors, dice, log);
+    let devices = SlowDevice::build_several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
         array: Raid::new(devices, &config).expect("order of arrival"),
         members: count,
@@ -129,7 +129,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
 
 #[test]
 fn reads_return_what_was_written() {
-    let met = shadow::check(4_000, random_raid);
-    assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
-    assert!(met.lost > 300 && met.replaced > 50, "{met:?}");
+    let runs = shadow::check(4_000, random_raid);
+    assert!(runs.checked > 100_000 && runs.rebuilt > 1_000, "{runs:?}");
+    assert!(runs.lost > 300 && runs.replaced > 50, "{runs:?}");
 }

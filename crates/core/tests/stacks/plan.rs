@@ -1,6 +1,6 @@
 //! Random stacks of wrappers, queues, arrays and drives.
 
-use diskarm_core::array::SideBySide;
+use diskarm_core::array::IndependentDisks;
 use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
 use diskarm_core::device::Failure;
 use diskarm_core::drive::Drive;
@@ -478,7 +478,7 @@ impl Stack {
             self.disk()
         } else {
             let stack = self.clone();
-            BoxedDevice::opaque(SideBySide::new(self.disks, move || stack.disk()))
+            BoxedDevice::opaque(IndependentDisks::new(self.disks, move || stack.disk()))
         };
         behind(device, &self.above)
     }
@@ -504,10 +504,10 @@ impl Stack {
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {
-            Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
-            Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
+            Level::Faults(plan) => device.wrap(|inner| Faults::new(inner, plan, REVOLUTION)),
+            Level::Throttle(limits) => device.wrap(|inner| Throttle::new(inner, *limits)),
             Level::Observed => {
-                device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
+                device.wrap(|inner| ObservedDevice::new(inner, Recording::default()))
             }
             Level::Queue(config, merge) => {
                 let policy = stack::policy(config, &device)
