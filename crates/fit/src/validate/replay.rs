@@ -108,7 +108,7 @@ impl<'a> Validation<'a> {
         seed: u64,
     ) -> Result<ReplayResult, RejectedRequest> {
         let mechanism = self.mechanism.at_angle(origin);
-        let mut drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+        let mut drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
         let mut replayed = ReplayResult::default();
         let mut workload = Replay::new(steps, Instant::START);
         engine::run(&mut drive, &mut workload, &mut replayed)?;
