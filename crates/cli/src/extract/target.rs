@@ -68,8 +68,8 @@ impl Target {
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
-                let wrong = || Error::option("URL", url, Address::EXPECTED);
-                let address = Address::parse(rest).ok_or_else(wrong)?;
+                let invalid = || Error::option("URL", url, Address::EXPECTED);
+                let address = Address::parse(rest).ok_or_else(invalid)?;
                 let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(missing_target(url, &address, credentials.as_ref()));
