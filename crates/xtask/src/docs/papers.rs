@@ -4,17 +4,17 @@
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
 
-mod checked;
 mod figure;
 mod page;
+mod study;
 
 use std::fs;
 use std::path::Path;
 
 use crate::{at, program};
-use checked::{PAPERS, Paper, Study, StudyEntry};
 use figure::Comparison;
 use page::{Section, StudyFigure};
+use study::{PAPERS, Paper, Study, StudyEntry};
 
 /// The index, from the root of the workspace.
 const PAGE: &str = "docs/papers.md";
@@ -156,8 +156,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use checked::{Claim, Number};
     use page::of_conclusion;
+    use study::{Claim, Number};
 
     fn parse<T: DeserializeOwned>(value: Value) -> T {
         serde_json::from_value(value).unwrap()

@@ -2,7 +2,7 @@
 
 use diskarm_plot::{Axis, Figure, Point, Series};
 
-use super::checked::Claim;
+use super::study::Claim;
 
 /// A claim with a printed number, and both numbers relative to the printed one.
 pub struct Comparison<'c> {

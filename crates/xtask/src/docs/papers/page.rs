@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::checked::{Claim, Paper, Study, StudyEntry};
 use super::figure::Comparison;
+use super::study::{Claim, Paper, Study, StudyEntry};
 use crate::docs::{MAX_COLUMNS, fill};
 
 /// Verdicts in the order of the pages, with their descriptions.
