@@ -102,7 +102,7 @@ impl Target {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
+                let drive = SimulatedDrive::with_realism(&model.spec, HOST, seed, realism);
                 Ok(Box::new(drive.map_err(to_lost)?))
             }
             Self::Real(path) => {

@@ -95,7 +95,7 @@ impl IscsiTarget {
             ..Identity::default()
         };
         let unit = Unit::with_store(disk, Box::new(blocks.clone()))
-            .identified(identity)
+            .with_identity(identity)
             .physical_blocks(SectorCount(facts.physical.0 / facts.sector.0))
             .read_only(facts.is_read_only);
         Ok(Self {
@@ -330,7 +330,7 @@ impl IscsiTarget {
             name: connection.member.connection,
         });
         let (unit, _) = self.timeline.advance_to(HostInstant::now());
-        unit.comes_over_iscsi(initiator, &name.initiator, name.isid);
+        unit.set_iscsi_port(initiator, &name.initiator, name.isid);
         connection.session = Some(self.sessions.insert(session));
         let replaced = old.map(|old| old.connections).unwrap_or_default();
         replaced.into_iter().map(|other| other.number).collect()

@@ -257,7 +257,7 @@ impl diskarm_emulate::Store for UnitStore {
         unit.data.clear(bytes).map_err(|_| Unavailable)
     }
 
-    fn follows(&self) -> bool {
+    fn wants_events(&self) -> bool {
         self.lock().data.can_lose_writes()
     }
 
@@ -297,7 +297,7 @@ impl diskarm_emulate::Store for UnitStore {
         }
     }
 
-    fn left_over(&mut self, at: Lbn, before: usize) {
+    fn withdrawn(&mut self, at: Lbn, before: usize) {
         let unit = &mut *self.lock();
         let early = unit.early.iter().enumerate();
         let mut matching = early.filter(|(_, (early, _))| *early == at);
