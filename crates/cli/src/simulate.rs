@@ -207,13 +207,13 @@ impl Settings {
     pub fn files<'m>(&self, models: impl IntoIterator<Item = &'m System>) -> Files {
         let mut files = Files::default();
         for model in models {
-            files = files.reading("--drive", model.drive_name());
+            files = files.with_input("--drive", model.drive_name());
         }
         if let Some(workload) = &self.workload {
-            files = files.reading("--workload", workload);
+            files = files.with_input("--workload", workload);
         }
         for trace in &self.trace {
-            files = files.reading_trace("--trace", trace);
+            files = files.with_input_trace("--trace", trace);
         }
         files
     }

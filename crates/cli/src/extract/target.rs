@@ -64,7 +64,7 @@ impl Target {
         match url.split_once(':') {
             Some(("sim", name)) => {
                 let (name, realism) = split_realism(name)?;
-                let model = Model::find(name).map_err(|error| error.calling("URL"))?;
+                let model = Model::find(name).map_err(|error| error.with_field("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
@@ -91,8 +91,8 @@ impl Target {
 
     pub fn files(&self) -> Files {
         match self {
-            Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
-            Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
+            Self::Simulated(model, _) => Files::default().with_input("URL", &model.name),
+            Self::Real(path) => Files::default().with_input("URL", &path.to_string_lossy()),
             Self::Iscsi(..) => Files::default(),
         }
     }

@@ -102,7 +102,7 @@ impl Target {
         let source = FileSource::new(path);
         Ok(Self::Real(Real {
             may_be_cached: !source.is_direct(),
-            files: Files::default().reading_file("URL", url),
+            files: Files::default().with_input_file("URL", url),
             source: Arc::new(source),
         }))
     }

@@ -383,12 +383,12 @@ fn inputs(specs: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for spec in specs {
         let model = System::parse(&spec.drive)?;
-        files = files.reading("--drive", model.drive_name());
+        files = files.with_input("--drive", model.drive_name());
         for other in model.others() {
-            files = files.reading("--drive", &other.name);
+            files = files.with_input("--drive", &other.name);
         }
         if let Some(path) = spec.store.path() {
-            files = files.reading_file("--store", path);
+            files = files.with_input_file("--store", path);
         }
     }
     Ok(files)

@@ -65,7 +65,7 @@ pub fn run(args: Args) -> Result<(), Error> {
             result => result.map(|written| output::print_notes(&written.notes)),
         };
     }
-    let mut files = Files::default().reading_trace("FILE", &args.input.file);
+    let mut files = Files::default().with_input_trace("FILE", &args.input.file);
     let part = files.output("OUT", &args.out)?.create()?;
     let written = copy(&args, &part.file, &args.out)?;
     part.finish()?;
