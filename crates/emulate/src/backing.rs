@@ -36,9 +36,9 @@ pub trait Backing: Device {
     /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
     /// Fails if the geometry is inconsistent, or the device has no geometry of its own.
     fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
-        let given = geometry.zones.len();
+        let zones = geometry.zones.len();
         let expected = "nothing: the device has no geometry of its own";
-        Err(InputError::shown("geometry.zones", given, expected))
+        Err(InputError::shown("geometry.zones", zones, expected))
     }
 }
 

@@ -131,7 +131,7 @@ struct Slot {
 }
 
 impl<D: Backing> Unit<D> {
-    pub const TASKS: usize = 256;
+    pub const MAX_TASKS: usize = 256;
 
     /// Creates a unit over a device whose blocks are all zeros.
     pub fn new(device: D) -> Self {
@@ -216,7 +216,7 @@ impl<D: Backing> Unit<D> {
             let overlapped = Sense::new(Key::AbortedCommand, Code::OVERLAPPED_COMMANDS);
             return self.refuse(&task, &overlapped);
         }
-        if self.tasks() >= Self::TASKS {
+        if self.tasks() >= Self::MAX_TASKS {
             return self.respond(&task, Status::TaskSetFull, Vec::new());
         }
         let length = command::data_out_length(&command, self.state.block);

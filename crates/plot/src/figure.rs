@@ -500,7 +500,7 @@ mod tests {
         // A triangle whose tip is outside: its base, and two corners on the upper edge.
         let clipped = clip_polygon(vec![(0.0, 0.0), (1.0, 0.0), (0.5, 2.0)]);
         let mut sorted = clipped.clone();
-        sorted.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        sorted.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
         assert_eq!(sorted, [(0.0, 0.0), (0.25, 1.0), (0.75, 1.0), (1.0, 0.0)]);
         assert!(clip_polygon(vec![(0.0, 2.0), (1.0, 2.0), (0.5, 3.0)]).is_empty());
     }

@@ -170,7 +170,7 @@ fn the_legend_begins_with_the_heading() {
         let drawing = Drawing::of(&svg);
         let texts: Vec<&str> = drawing.texts().collect();
         let heading = texts.iter().position(|text| *text == "weight, ms");
-        assert_eq!(texts[heading.expect("a heading") + 1], "10");
+        assert_eq!(texts[heading.expect("has a heading") + 1], "10");
     }
 }
 
@@ -314,9 +314,9 @@ fn output_is_deterministic_and_images_have_twice_the_size() {
     let drawn = || linear(vec![series("a", &[(0.0, 1.0), (1.0, 3.0)])]).svg();
     let svg = drawn();
     assert_eq!(svg, drawn());
-    let image = png(&svg).expect("an image");
-    assert_eq!(image, png(&svg).expect("an image"));
-    let pixels = Pixmap::decode_png(&image).expect("an image");
+    let image = png(&svg).expect("valid image");
+    assert_eq!(image, png(&svg).expect("valid image"));
+    let pixels = Pixmap::decode_png(&image).expect("valid image");
     let size = Drawing::of(&svg).size().map(|length| 2 * length as u32);
     assert_eq!([pixels.width(), pixels.height()], size);
     let is_blue = |p: &&PremultipliedColorU8| [p.red(), p.green(), p.blue()] == [0, 0x72, 0xb2];
@@ -331,7 +331,7 @@ fn an_image_has_no_transparent_edge() {
     for length in 1..8 {
         let label = "i".repeat(length);
         let svg = linear(vec![series(&label, &[(0.0, 1.0)])]).svg();
-        let pixels = Pixmap::decode_png(&png(&svg).expect("an image")).expect("an image");
+        let pixels = Pixmap::decode_png(&png(&svg).expect("valid image")).expect("valid image");
         assert!(pixels.pixels().iter().all(|p| p.alpha() == 255), "{label}");
     }
 }

@@ -52,15 +52,18 @@ impl Measure {
 
 fn number(node: Node, name: &str) -> f64 {
     node.attribute(name)
-        .map_or(0.0, |text| text.parse().expect("a number"))
+        .map_or(0.0, |text| text.parse().expect("valid number"))
 }
 
 fn element(node: Node) -> Element {
     let attribute = |name: &str| node.attribute(name).unwrap_or("").to_owned();
     let list = attribute("points");
     let points = list.split_whitespace().map(|pair| {
-        let (x, y) = pair.split_once(',').expect("a pair");
-        (x.parse().expect("a number"), y.parse().expect("a number"))
+        let (x, y) = pair.split_once(',').expect("valid pair");
+        (
+            x.parse().expect("valid number"),
+            y.parse().expect("valid number"),
+        )
     });
     let [x, y] = if node.has_attribute("cx") {
         ["cx", "cy"]
@@ -125,7 +128,7 @@ impl Drawing {
             .elements
             .iter()
             .find(|e| e.tag == "polyline")
-            .expect("the axes");
+            .expect("has axes");
         let [(left, top), _, (right, bottom)] = axes.points[..] else {
             panic!("{axes:?}");
         };
@@ -246,7 +249,7 @@ impl Drawing {
             .rev()
             .take_while(|e| e.tag != "text")
             .collect();
-        let sample = before.last().expect("a sample");
+        let sample = before.last().expect("has a sample");
         if sample.tag == "rect" {
             return (sample.fill.clone(), String::new());
         }
@@ -347,12 +350,12 @@ pub fn text_boxes(svg: &str) -> Vec<TextBox> {
         "/fonts/LiberationSans-Regular.ttf"
     );
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(std::fs::read(font).expect("the font"));
+    fonts.load_font_data(std::fs::read(font).expect("the font file is readable"));
     let options = usvg::Options {
         fontdb: Arc::new(fonts),
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).expect("SVG");
+    let tree = usvg::Tree::from_str(svg, &options).expect("valid SVG");
     let mut boxes = Vec::new();
     collect(tree.root(), &mut boxes);
     boxes
