@@ -107,8 +107,7 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// Draws the figure without interactivity: unmarked points have no values, but it looks the
-    /// same.
+    /// Draws the figure without interactivity. It looks the same, but only marks have values.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }
