@@ -55,7 +55,7 @@ impl Single {
     /// `seed` determines its random behaviour. Fails if the specification is inconsistent.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
-            drive: Drive::new(spec, origin)?.seeded(seed),
+            drive: Drive::new(spec, origin)?.with_seed(seed),
             spec: spec.clone(),
         })
     }

@@ -272,7 +272,7 @@ impl Scan<'_> {
         let member = |number: u64| {
             let seed = self.seed ^ number;
             let mechanism = mechanism.at_angle(starting_angle(seed));
-            let drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+            let drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
             ExternalScheduler::new(drive, model.clone(), self.policy, depth)
         };
         let survivor = member(0).with_background(background);

@@ -247,7 +247,7 @@ impl Scan<'_> {
 
     fn drive(&self, spec: &Spec, layout: &Arc<Layout>) -> Drive {
         let mechanism = Mechanism::new(spec, Arc::clone(layout), Angle::ZERO);
-        Drive::with_mechanism(spec, mechanism).seeded(self.seed)
+        Drive::with_mechanism(spec, mechanism).with_seed(self.seed)
     }
 
     /// Returns the specification of a drive that itself orders commands by the policy.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::prose;
-use diskarm_study::counted;
+use diskarm_study::with_noun;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -62,16 +62,16 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         );
         return Err(Error::Failed(message));
     }
-    text += &format!("{} in both", counted(pairs.len(), "cell"));
+    text += &format!("{} in both", with_noun(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
         let alone = results.cells.len() - pairs.len();
         if alone > 0 {
-            text += &format!("; {} only in {name}", counted(alone, "cell"));
+            text += &format!("; {} only in {name}", with_noun(alone, "cell"));
         }
     }
     let changed = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
     if changed > 0 {
-        text += &format!("; {} with different inputs", counted(changed, "cell"));
+        text += &format!("; {} with different inputs", with_noun(changed, "cell"));
     }
     text.push('\n');
     let unchanged_length = text.len();

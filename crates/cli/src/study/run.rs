@@ -12,7 +12,7 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::{
     CellInput, Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError,
-    StudyOptions, Verdict, counted, studies,
+    StudyOptions, Verdict, studies, with_noun,
 };
 use serde_json::json;
 
@@ -94,7 +94,9 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let inputs = slice::from_ref(&args.study);
     let folder = folder(&runner, &study, &args.selection, inputs)?;
     let mut store = open_store(&folder)?;
-    let results = runner.stored(&mut store)?.ok_or_else(missing_results)?;
+    let results = runner
+        .stored_results(&mut store)?
+        .ok_or_else(missing_results)?;
     write_results(&study, &results, &folder)
 }
 
@@ -146,7 +148,7 @@ fn open_store(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (path, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
-        let runs = counted(foreign, "run");
+        let runs = with_noun(foreign, "run");
         output::print_notes(&[format!(
             "{path}: {runs} from another build, simulated again"
         )]);
@@ -176,7 +178,7 @@ fn simulate<'s>(
 }
 
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
-    if let Some(title) = study.replaces(folder.path()) {
+    if let Some(title) = study.replaced_title(folder.path()) {
         let path = folder.path().display();
         let note = format!("{path}: had results of another study, {title:?}, whose runs are kept");
         output::print_notes(&[note]);
@@ -189,7 +191,7 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|one| one.is_saturated).count();
     let mut text = format!("{}: {}\n", study.name, study.title);
-    let cells = counted(study.cells.len(), "cell");
+    let cells = with_noun(study.cells.len(), "cell");
     text += &format!("  {cells}, {saturated} of them saturated");
     if let Some(wide) = results.wide_text() {
         text += &format!("; {wide}");
@@ -252,7 +254,7 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
         // Without a handler Ctrl-C still ends the program.
         let _ = ctrlc::set_handler(|| {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
-            let cells = counted(cells, "cell");
+            let cells = with_noun(cells, "cell");
             eprintln!(
                 "\nstopped: {done} of {cells} are kept; run the same command again to continue"
             );
