@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);
-    let (fitted, model) = fitted.map_err(|error| error.with_argument_name("TRACE"))?;
+    let (fitted, model) = fitted.map_err(|error| error.with_field("TRACE"))?;
     if let Some(target) = target {
         target.write(&model.text)?;
     }

@@ -553,7 +553,7 @@ A request beyond the end of the drive ends the run, unless --fit maps it elsewhe
 to the trace are listed with the results. Warnings about the trace (its time unit, skipped \
 rows) go to standard error and, with --json, to notes";
 
-/// Each run holds about 200 KiB until all are done.
+/// Each run uses about 200 KiB until all have finished.
 const MAX_REPLICATIONS: u64 = 1_000;
 
 const REPLICATIONS: &str = "\

@@ -28,7 +28,7 @@ impl Drive {
 
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = System::parse(name).map_err(|error| error.with_argument_name("drive"));
+        let found = System::parse(name).map_err(|error| error.with_field("drive"));
         Ok(Self::from_system(found.map_err(|e| py_error(py, &e))?))
     }
 

@@ -111,7 +111,6 @@ pub struct ForegroundReport {
     pub sectors: u64,
     /// The completion of the last request.
     pub end: Instant,
-    /// The mean response time.
     pub response: Span,
     /// Batches of responses, for the confidence interval of the mean.
     pub batches: BatchMeans,

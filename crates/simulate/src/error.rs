@@ -37,7 +37,7 @@ impl Error {
     }
 
     /// Replaces the name of the argument by `name`, the caller's.
-    pub fn with_argument_name(self, name: &str) -> Self {
+    pub fn with_field(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),
             other => other,

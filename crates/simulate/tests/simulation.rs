@@ -368,7 +368,7 @@ fn errors_tell_file_line_and_field() {
     let error = Model::find("hp-c2274").expect_err("no such drive");
     assert_eq!(place(&error), (None, None, some("drive")));
     assert!(error.to_string().contains("nearest: hp-c2247"), "{error}");
-    let renamed = error.with_argument_name("NAME").to_string();
+    let renamed = error.with_field("NAME").to_string();
     assert!(renamed.starts_with("NAME: found \"hp-c2274\""), "{renamed}");
 
     let system = system();

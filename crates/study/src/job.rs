@@ -51,7 +51,7 @@ impl Job {
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
                 let workload = system.workload(workload);
-                let wrong = |error: Error| error.with_argument_name("cell.workload").to_string();
+                let wrong = |error: Error| error.with_field("cell.workload").to_string();
                 let mut generated = GeneratedRequests::new(workload.map_err(wrong)?);
                 generated.requests = Some(*requests);
                 (Input::Generated(generated), None)
@@ -191,7 +191,7 @@ impl SharedInputs {
             return Ok(system.clone());
         }
         let base = System::parse(&inputs.drive);
-        let base = base.map_err(|error| error.with_argument_name("cell.drive").to_string())?;
+        let base = base.map_err(|error| error.with_field("cell.drive").to_string())?;
         let system = if inputs.spec.is_empty() {
             base
         } else {

@@ -64,12 +64,12 @@ impl Target {
         match url.split_once(':') {
             Some(("sim", name)) => {
                 let (name, realism) = split_realism(name)?;
-                let model = Model::find(name).map_err(|error| error.with_argument_name("URL"))?;
+                let model = Model::find(name).map_err(|error| error.with_field("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
-                let wrong = || Error::option("URL", url, Address::EXPECTED);
-                let address = Address::parse(rest).ok_or_else(wrong)?;
+                let invalid = || Error::option("URL", url, Address::EXPECTED);
+                let address = Address::parse(rest).ok_or_else(invalid)?;
                 let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(missing_target(url, &address, credentials.as_ref()));

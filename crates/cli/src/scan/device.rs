@@ -108,7 +108,7 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
     let Some(name) = &args.model else {
         return Ok(None);
     };
-    let model = Model::find(name).map_err(|error| error.with_argument_name("--model"))?;
+    let model = Model::find(name).map_err(|error| error.with_field("--model"))?;
     Ok(Some(args.changes.apply(model)?))
 }
 

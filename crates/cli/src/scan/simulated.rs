@@ -92,7 +92,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 fn read_arrivals(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = args.traced.replay(&[trace.to_owned()])?;
     let arrivals = Arrivals::read(&traced, drive)?;
-    output::print_warnings(&arrivals.doubts);
+    output::print_warnings(&arrivals.warnings);
     Ok(arrivals)
 }
 
@@ -126,7 +126,7 @@ fn run_disks(
 
 /// Returns the drive, perhaps with faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
-    let found = System::parse(name).map_err(|error| error.with_argument_name("URL"))?;
+    let found = System::parse(name).map_err(|error| error.with_field("URL"))?;
     let drive = args.changes.apply_to_system(found)?;
     if args.in_firmware && drive.is_one_drive() {
         drive.single_drive("URL")?;

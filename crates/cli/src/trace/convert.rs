@@ -99,7 +99,7 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Erro
     }
     let requests = writer.records_count();
     if requests == 0 {
-        let expected = "a trace with requests within --device, --from and --until";
+        let expected = "a trace with requests that match --device, --from and --until";
         return Err(Error::option("FILE", &args.input.file, expected));
     }
     let mut notes = trace.notes();
