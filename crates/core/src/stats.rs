@@ -2,7 +2,7 @@
 //! distance between two distributions.
 //!
 //! Spans and instants are recorded one at a time in constant memory, except for [`demerit()`],
-//! which needs whole samples. Sums are integers, so results are reproducible to the bit.
+//! which needs whole samples. Sums are integers, so results are exactly reproducible.
 
 mod confidence;
 mod histogram;
@@ -19,10 +19,16 @@ use crate::units::{Span, elapsed_ns, gcd};
 /// Recording costs about 35 instructions; memory is a [`Histogram`] and 1 KiB.
 ///
 /// ```
-/// use diskarm_core::stats::ResponseSummary; use diskarm_core::units::Span; let mut summary =
-/// ResponseSummary::default(); for ms in [2.0, 4.0, 9.0] { summary.record(Span::from_ms(ms)); } let
-/// figures = summary.figures().unwrap(); assert_eq!(figures.mean_ms, 5.0);
-/// assert_eq!(figures.max_ms, 9.0); assert_eq!(figures.ci95_ms, None); // Too few responses.
+/// use diskarm_core::stats::ResponseSummary;
+/// use diskarm_core::units::Span;
+/// let mut summary = ResponseSummary::default();
+/// for ms in [2.0, 4.0, 9.0] {
+///     summary.record(Span::from_ms(ms));
+/// }
+/// let figures = summary.figures().unwrap();
+/// assert_eq!(figures.mean_ms, 5.0);
+/// assert_eq!(figures.max_ms, 9.0);
+/// assert_eq!(figures.ci95_ms, None); // Too few responses.
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSummary {

@@ -23,7 +23,7 @@ pub struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    /// Returns the name of a call, whatever follows it.
+    /// Returns the name of a call, ignoring the rest.
     pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }

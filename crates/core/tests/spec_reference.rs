@@ -66,7 +66,7 @@ fn the_page_lists_exactly_the_keys_that_the_reader_knows() {
 }
 
 #[test]
-fn the_example_is_a_drive() {
+fn the_example_is_a_valid_drive() {
     let example = PAGE
         .split("```toml\n")
         .nth(1)

@@ -27,7 +27,7 @@ pub struct Key {
     pub kind: KeyKind,
     /// True if it is required when its table is present.
     pub required: bool,
-    /// The key whose value it takes by default, if it has no default of its own.
+    /// The key whose value it takes by default, if it has no default itself.
     pub same_as: Option<&'static str>,
     /// Its meaning, as documentation; the first paragraph goes into the manual.
     pub documentation: &'static str,

@@ -25,10 +25,10 @@
 //! * The platter pauses with the clock. Retries are whole revolutions, so this does not matter for
 //!   them; after a spike or a recalibration the platter has the same angle as before.
 //! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
-//!   fails at once, where a drive would report a deferred error with a later request.
+//!   fails immediately, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
-//! * Requests to a lost device fail at once. Clients that issue the next request without a pause
-//!   use up all of theirs at one instant.
+//! * Requests to a lost device fail immediately. Clients that issue the next request without a
+//!   pause use up all of theirs at one instant.
 //!
 //! # Example
 //! ```
