@@ -264,10 +264,10 @@ impl Device for Drive {
         self.set_now(now);
         self.begin(now);
         let deferred = self.deferred.as_mut();
-        let taken = deferred
+        let pending = deferred
             .and_then(|deferred| deferred.take(id))
             .or_else(|| self.queue.take(id, &self.core));
-        let Some(Pending { request, arrived }) = taken else {
+        let Some(Pending { request, arrived }) = pending else {
             return false;
         };
         if request.ordering == Ordering::Ordered {
@@ -382,15 +382,15 @@ impl Core {
         let go = self.ready(command, self.costs.read_miss.after(self.last.op));
         let from = self.call(go);
         let to = self.mechanism.layout.extent(command.request.start);
-        let there = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
+        let arrival = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
         self.arm = Arm::Free(Position {
             cylinder: to.cylinder,
             head: to.head,
-            since: there,
+            since: arrival,
         });
         self.dirty.destaged = Lbn(u64::MAX);
         self.last = Last::NONE;
-        let end = there.max(self.bus_free) + self.overheads.read_completion;
+        let end = arrival.max(self.bus_free) + self.overheads.read_completion;
         self.bus_free = end;
         end
     }

@@ -97,7 +97,7 @@ impl Layout {
         };
         layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
         let moved = layout.reallocations.pieces(&layout.plan);
-        layout.pieces = layout.pieces.overlaid(&moved);
+        layout.pieces = layout.pieces.overlay(&moved);
         Ok(layout)
     }
 

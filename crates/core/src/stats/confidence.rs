@@ -270,9 +270,9 @@ mod tests {
         let (first, second) = (0..2_560, 2_560..4_160);
         let mut merged = series_of(first.clone().map(jagged));
         merged.merge(&series_of(second.clone().map(jagged)));
-        let whole = series_of(first.chain(second).map(jagged));
+        let series = series_of(first.chain(second).map(jagged));
         assert_eq!((merged.count, merged.length), (32, 128));
-        assert_eq!(merged.sums, whole.sums);
+        assert_eq!(merged.sums, series.sums);
     }
 
     #[test]

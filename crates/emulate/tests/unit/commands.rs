@@ -205,7 +205,7 @@ fn all_listed_defects_are_reported() {
             let place = translate(&mut bench, block, AddressFormat::PhysicalSector);
             assert!(!places.contains(&place.address), "{place:?}");
         }
-        assert!(layout.slipped().count() <= listed);
+        assert!(layout.slips().count() <= listed);
     }
 }
 
