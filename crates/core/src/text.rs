@@ -1,6 +1,6 @@
 //! The text syntax of quantities with their units, names, and calls with parameters.
 //!
-//! Specifications, workloads and policies are written in it: in words, and in calls such as
+//! Specifications, workloads and policies are written in it, as words and calls such as
 //! `poisson(rate=60/s)`. This module handles the punctuation; its callers define the meaning.
 
 mod error;

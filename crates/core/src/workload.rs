@@ -47,9 +47,10 @@ pub struct GeneratorInfo {
 }
 
 /// Generates the enumeration of a family's members, the table of their documentation, the parser
-/// that finds one by name, and functions that call the member's: each with its call arguments in
-/// braces, because a macro cannot repeat them for each member. `samplers` adds the enumeration of
-/// the members' samplers, so that a request costs predictable branches instead of indirect calls.
+/// that finds one by name, and functions that forward to the member's: each with its call arguments
+/// in braces, because a macro cannot repeat them for each member. `samplers` adds the enumeration
+/// of the members' samplers, so that a request costs predictable branches instead of indirect
+/// calls.
 macro_rules! family {
     (
         $(#[$about:meta])*

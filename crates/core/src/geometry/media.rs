@@ -95,7 +95,7 @@ impl Layout {
         (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
     }
 
-    /// Returns first and one past the last block of a zone; equal if it holds none.
+    /// Returns the first and one past the last block of a zone; equal if it holds none.
     pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
         let zones = &self.plan.zones;
         let first = |zone: usize| match zones.get(zone) {

@@ -111,7 +111,7 @@ impl ZonePlan {
         }
     }
 
-    /// Returns first place and number of places of region `region`.
+    /// Returns the first place and the number of places of a region.
     fn region(&self, region: u64) -> (u64, u64) {
         let first = region * self.region;
         (first, self.region.min(self.places - first))
