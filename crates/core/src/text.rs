@@ -1,7 +1,7 @@
-//! The text syntax of quantities with their units, names, and calls with parameters.
+//! The syntax of quantities with units, names, and calls with parameters.
 //!
-//! Specifications, workloads and policies are written in it, as words and calls such as
-//! `poisson(rate=60/s)`. This module handles the punctuation; its callers define the meaning.
+//! Specifications, workloads and policies consist of words, and of calls such as
+//! `poisson(rate=60/s)`. This module parses the punctuation; its callers define the meaning.
 
 mod error;
 pub mod quantity;
@@ -23,36 +23,32 @@ pub struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    /// Returns the name of a call, ignoring the rest.
+    /// Returns the name of a call, without parameters.
     pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
 
-    /// Parses `name` or `name(key=value, ...)`; errors call it `field`.
+    /// Parses `name` or `name(key=value, ...)`; errors name the field `field`.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// Like [`Self::read`], but the first parameters may be bare values, for `keys` in their order.
+    /// Like [`Self::read`], but the first parameters may be bare values for `keys`, in order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let written = text.trim();
         let Some((before_parenthesis, rest)) = written.split_once('(') else {
             if written.contains('=') {
-                return Err(InputError::new(field, written, SYNTAX));
+                return Err(InputError::new(field, written, CALL_SYNTAX));
             }
             let (name, given) = (written, Vec::new());
             return Ok(Self { name, given });
         };
-        let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
-            return Err(InputError::new(
-                field,
-                written,
-                expected_parentheses(written),
-            ));
+        let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
+            return Err(InputError::new(field, written, expected_call(written)));
         };
         let name = before_parenthesis.trim();
         let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
-        let parts = list(inside).into_iter();
+        let parts = list(arguments).into_iter();
         for part in parts.filter(|part| !part.is_empty()) {
             // A bare value may be a call with its own parameters.
             let keyed = part.split_once('=').filter(|(key, _)| !key.contains('('));
@@ -81,19 +77,19 @@ impl<'t> Call<'t> {
     }
 }
 
-const SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+const CALL_SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// Returns the expectation in the error about `text`, whose parentheses do not match.
-fn expected_parentheses(text: &str) -> String {
+/// Returns what the error about `text`, whose parentheses do not match, expects.
+fn expected_call(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
-        0 => SYNTAX.to_owned(),
+        0 => CALL_SYNTAX.to_owned(),
         missing if opened > closed => format!("{missing} more \")\""),
         surplus => format!("{surplus} fewer \")\""),
     }
 }
 
-/// Returns a parameter of the call `name`, unless another follows without a comma.
+/// Returns a parameter of the call `name`; fails if another follows without a comma.
 fn parameter<'t>(
     name: &str,
     key: &'t str,
@@ -120,14 +116,14 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
 }
 
 /// Returns the pieces of `text` between separators outside parentheses.
-fn split_outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
+fn split_outside(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (at, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            _ if depth == 0 && is_mark(c) => {
+            _ if depth == 0 && is_separator(c) => {
                 pieces.push(&text[start..at]);
                 start = at + c.len_utf8();
             }
@@ -155,7 +151,7 @@ fn is_balanced(text: &str) -> bool {
 
 /// The parameters of one call and the keys read so far. All errors name the parameter.
 pub struct Args<'t, C = ()> {
-    /// Further input of the reader.
+    /// Additional input for the reader.
     pub context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
@@ -192,8 +188,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes value and field, and returns its own
-    /// errors.
+    /// Returns the value of `key`, if any. `read` takes value and field, and has its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -260,8 +255,8 @@ impl<'t, C> Args<'t, C> {
         self.need(key, SHARE, share)
     }
 
-    /// Returns a share above 0 and below 1.
-    pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
+    /// Returns a share strictly between 0 and 1.
+    pub(crate) fn partial_share(&mut self, key: &'static str) -> Result<f64, InputError> {
         let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
         self.need(key, "a share above 0 % and below 100 %", part)
     }
@@ -350,7 +345,7 @@ impl<'t, C> Args<'t, C> {
         format!("{}.{key}", self.name)
     }
 
-    /// Ends reading: a key that was not read is an error.
+    /// Checks that every key was read.
     pub fn finish(&self) -> Result<(), InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
         let Some(unknown) = keys.find(|key| !self.known.contains(key)) else {
@@ -364,7 +359,7 @@ impl<'t, C> Args<'t, C> {
         Err(InputError::new(self.name, unknown, expected))
     }
 
-    /// Returns a given key that is probably a misspelling of `key`, which then is not just missing.
+    /// Returns a given key that is probably a misspelling of `key`.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.given.iter().map(|(given, _)| *given);
         keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
@@ -405,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_separate_words_only_outside_parentheses() {
+    fn words_are_split_at_spaces_outside_parentheses() {
         let text = " poisson( rate = 60/s )  local(share=30%, deviation=10 sectors) reads=5% ";
         let expected = [
             "poisson( rate = 60/s )",
@@ -427,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_values_belong_to_the_first_keys() {
+    fn bare_values_are_assigned_to_the_first_keys() {
         let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
         let given = |text| read(text).expect(text).given;
         assert_eq!(given("f(1)"), [("a", "1")]);
@@ -444,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_calls_are_errors() {
+    fn malformed_calls_are_errors() {
         for text in [
             "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)", "f a=1",
         ] {
@@ -454,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_which_mark_is_missing() {
+    fn errors_name_the_missing_punctuation() {
         let keyed = "parameters as key=value";
         let comma = "one value, and a comma before the next parameter";
         for (text, found, expected) in [

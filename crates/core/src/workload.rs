@@ -38,19 +38,18 @@ use crate::units::{Bytes, SectorCount, Span};
 pub struct GeneratorInfo {
     /// Its name in workloads.
     pub name: &'static str,
-    /// One line for lists.
+    /// A one-line description for lists.
     pub summary: &'static str,
-    /// Its parameters as they are written, such as `rate=60/s`, and what each means.
+    /// Its parameters as written, such as `rate=60/s`, each with its meaning.
     pub parameters: &'static [(&'static str, &'static str)],
     /// Publication that defines it, or its use.
     pub origin: &'static str,
 }
 
 /// Generates the enumeration of a family's members, the table of their documentation, the parser
-/// that finds one by name, and functions that forward to the member's: each with its call arguments
-/// in braces, because a macro cannot repeat them for each member. `samplers` adds the enumeration
-/// of the members' samplers, so that a request costs predictable branches instead of indirect
-/// calls.
+/// that finds one by name, and functions that call the member's, each with its call arguments in
+/// braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
+/// the members' samplers, so that a request costs predictable branches instead of indirect calls.
 macro_rules! family {
     (
         $(#[$about:meta])*
@@ -150,7 +149,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Returns the largest request that the disk can hold and a command can name.
+    /// Returns the size of the largest request that fits on the disk and in a command.
     pub fn max_sectors(self) -> SectorCount {
         self.sectors.min(Request::MAX_SECTORS)
     }
@@ -214,16 +213,16 @@ impl Stream {
     /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
     ///
     /// # Panics
-    /// If the disk has no room for a request, or a share is not between 0 and 1.
+    /// If a request does not fit on the disk, or a share is not between 0 and 1.
     pub fn requests(&self, disk: Disk, seed: u64) -> Requests {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `count`; the `k`-th has id `number + k * count`.
+    /// Returns the requests of stream `number` of `count`; request `k` has id `number + k * count`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, count: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
-            "share of reads: {self:?}"
+            "the share of reads is out of range: {self:?}"
         );
         if let Some(error) = self.error(disk) {
             panic!("{error}: {self:?} on {disk:?}");
@@ -231,7 +230,7 @@ impl Stream {
         Requests::new(self, disk, seed, number, count)
     }
 
-    /// Returns the first inconsistency, or value that does not fit on the disk.
+    /// Returns the first value that is inconsistent or does not fit on the disk.
     fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {

@@ -37,7 +37,7 @@
 /// ```ignore
 /// impl Device for Wrapper {
 ///     diskarm_core::forward!(inner: capacity sector_size check);
-///     // The methods in which the wrapper differs follow.
+///     // The methods that the wrapper changes follow.
 /// }
 /// ```
 #[macro_export]

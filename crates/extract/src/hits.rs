@@ -318,7 +318,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     /// Rests for `min` and up to a revolution more, so that service times of misses vary.
     fn rest(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
-        self.pairs.rest(min + span(random));
+        self.pairs.sleep(min + span(random));
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
@@ -333,12 +333,12 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let min = 5.min(at.sectors() - 1);
         let room = (at.sectors() / 2).min(at.sectors() - min);
         let at = at.first() + SectorCount(min + self.pairs.below(room));
-        self.pairs.rest(LONG);
+        self.pairs.sleep(LONG);
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),
             Access::Write => {
                 self.pairs.send_buffered(Access::Write, from.first(), 1)?;
-                self.pairs.rest(LONG);
+                self.pairs.sleep(LONG);
             }
         }
         self.pairs.send_buffered(Access::Write, at, sectors)

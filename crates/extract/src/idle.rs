@@ -185,7 +185,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
         pairs.bring(Access::Read, outer, 1)?;
         if is_alike {
             let random = pairs.uniform() * pairs.clock.period() * AHEAD;
-            pairs.rest(span(random));
+            pairs.sleep(span(random));
         }
         let lead = around.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
         let Some(trial) = pairs.catch(Access::Read, inner, 1, lead)? else {
@@ -268,7 +268,7 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
         return Ok(false);
     }
     pairs.send(Access::Read, first, 1)?;
-    pairs.rest(rest);
+    pairs.sleep(rest);
     let read = pairs.send_buffered(Access::Read, at, 1)?;
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));

@@ -186,7 +186,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
             let pause = below(generator, PAUSE_NS);
-            self.disk.rest(Span::from_ns(pause as i64));
+            self.disk.sleep(Span::from_ns(pause as i64));
             self.read(generator)?;
         }
         Ok(coherent(&self.ends))
@@ -233,7 +233,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 break;
             }
             let pause = so_far.min(fit.certain_for()).min(time - so_far);
-            self.disk.rest(Span::from_ns(pause as i64));
+            self.disk.sleep(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
         while left > 0 && fit.uncertainty() > narrow {

@@ -34,7 +34,7 @@ fn policy(text: &str) -> PolicyConfig {
 
 /// The figures that distinguish runs.
 fn figures(run: &Run) -> (u64, Option<f64>, Option<f64>) {
-    let mean = run.report.all().responses().figures().map(|f| f.mean_ms);
+    let mean = run.report.all().responses().stats().map(|f| f.mean_ms);
     (
         run.report.requests_count(),
         mean,

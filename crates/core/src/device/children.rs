@@ -74,8 +74,8 @@ impl<P> Children<P> {
         parent
     }
 
-    /// Removes the child `id` and drops its parent where it is: large ones are expensive to move.
-    /// Panics as [`remove`](Self::remove) does.
+    /// Removes the child `id` and drops its parent in place: large ones are expensive to move.
+    /// Panics like [`remove`](Self::remove).
     #[inline]
     pub fn discard(&mut self, id: u64) {
         assert!(
@@ -87,7 +87,7 @@ impl<P> Children<P> {
         self.outstanding -= 1;
     }
 
-    /// Returns the parent of the child `id` if that is outstanding.
+    /// Returns the parent of the child `id` if it is outstanding.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&P> {
         match self.slots.get(id as usize)? {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_completion_is_a_bug() {
+    fn a_second_completion_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.remove(id);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_discard_is_a_bug() {
+    fn a_second_discard_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.discard(id);

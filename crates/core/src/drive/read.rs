@@ -380,7 +380,7 @@ impl Core {
         let (piece, in_place) = loop {
             let (approach, piece) = self.read_piece(head, (at, goal.end), requested, request);
             self.pieces.push(piece);
-            first.get_or_insert_with(|| approach.late(late));
+            first.get_or_insert_with(|| approach.delayed_by(late));
             if piece.end_lbn() >= request.end() {
                 break (piece, piece.begin - approach.wait);
             }

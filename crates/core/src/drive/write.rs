@@ -141,7 +141,7 @@ impl Core {
         }
         let mut transfer = self.transfer(request, &setup, media);
         if late != Span::ZERO {
-            transfer.approach = transfer.approach.late(late);
+            transfer.approach = transfer.approach.delayed_by(late);
         }
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);

@@ -61,8 +61,8 @@ fn a_schedule_worked_out_by_hand() {
     assert_eq!(report.waiting_max_count(), 1);
     assert_eq!(report.throughput_per_s(), Some(75.0));
     // Responses of 10, 16 and 10 ms.
-    let figures = report.all().responses().figures().unwrap();
-    assert_eq!((figures.mean_ms, figures.max_ms), (12.0, 16.0));
+    let stats = report.all().responses().stats().unwrap();
+    assert_eq!((stats.mean_ms, stats.max_ms), (12.0, 16.0));
     assert_eq!(report.all().mean_service(), Some(Span::from_ms(10.0)));
     let breakdown = report.all().mean_breakdown().unwrap();
     assert_eq!(breakdown.queue, Span::from_ms(2.0));
@@ -79,19 +79,19 @@ fn a_warm_up_is_left_out_with_its_time() {
     assert_eq!(report.utilisation_fraction(), Some(20.0 / 30.0));
     assert_eq!(report.waiting_mean_count(), Some(0.0));
     assert_eq!(report.waiting_max_count(), 0);
-    assert_eq!(report.all().responses().figures().unwrap().mean_ms, 13.0);
+    assert_eq!(report.all().responses().stats().unwrap().mean_ms, 13.0);
 }
 
 #[test]
 fn windows_of_the_same_schedule() {
     let mut windows = Windows::new(Span::from_ms(10.0), 5);
     serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
-    let figures = |w: &Window| {
+    let stats = |w: &Window| {
         let mean_ms = w.responses.map(|r| r.mean_ms);
         let averages = (w.utilisation_fraction, w.waiting_mean_count);
         (w.start, w.arrived_count, mean_ms, averages)
     };
-    let found: Vec<_> = windows.finish().unwrap().iter().map(figures).collect();
+    let found: Vec<_> = windows.finish().unwrap().iter().map(stats).collect();
     // The completions at 15, 25 and 45 ms are in the windows from 10, 20 and 40 on.
     let expected = [
         (at_ms(0), 2, None, (0.5, 0.1)),
@@ -174,7 +174,7 @@ fn reads_and_writes_add_up_to_all() {
     assert_eq!(report.all().responses(), &series);
     assert_eq!(report.all().mean_service(), Some(Span::from_ms(5.0)));
     assert_eq!(report.requests_count(), 1_998);
-    assert!(series.figures().unwrap().ci95_ms.is_some());
+    assert!(series.stats().unwrap().ci95_ms.is_some());
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_empty_report_has_no_statistics() {
         assert_eq!(report.all().mean_breakdown(), None);
         assert_eq!(report.all().mean_service(), None);
         assert_eq!(report.cache_hit_fraction(), None);
-        assert!(report.all().responses().figures().is_none());
+        assert!(report.all().responses().stats().is_none());
     }
     assert_eq!(Report::new(0).utilisation_fraction(), None);
     assert_eq!(schedule(3).throughput_per_s(), None);
@@ -202,7 +202,7 @@ fn littles_law_and_the_wait_of_a_random_queue() {
 
     // L = lambda W, without approximation: nothing is inside at either end.
     let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
-    let mean_s = report.all().responses().figures().unwrap().mean_ms / 1e3;
+    let mean_s = report.all().responses().stats().unwrap().mean_ms / 1e3;
     let by_little = report.throughput_per_s().unwrap() * mean_s;
     // The mean response, about 15 million ns, is rounded to the nanosecond.
     let error = inside / by_little - 1.0;
@@ -368,14 +368,14 @@ fn two_runs_have_the_interval_of_two_values() {
     assert_eq!(both.mean_number(Report::cache_hit_fraction), Some(0.0));
     // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
     let replicated = ReplicatedTotals::new(vec![a.all(), b.all()]);
-    let figures = replicated.figures().unwrap();
-    assert_eq!((figures.count, figures.mean_ms), (5, 12.4));
-    close(figures.ci95_ms, t * 0.5);
+    let stats = replicated.stats().unwrap();
+    assert_eq!((stats.count, stats.mean_ms), (5, 12.4));
+    close(stats.ci95_ms, t * 0.5);
     assert_eq!(replicated.all().mean_service(), Some(Span::from_ms(10.0)));
     assert_eq!(replicated.service_ci95_ms(), Some(0.0));
     // A run in which nothing was counted has no mean.
     let none = ReplicatedTotals::new(vec![a.all(), RequestTotals::default()]);
-    assert_eq!(none.figures().unwrap().ci95_ms, None);
+    assert_eq!(none.stats().unwrap().ci95_ms, None);
 }
 
 #[test]
@@ -399,9 +399,9 @@ fn a_single_run_keeps_its_own_figures() {
     for ms in 0..600 {
         series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));
     }
-    let figures = ReplicatedTotals::new(vec![series.clone()]).figures();
-    assert_eq!(figures, series.responses().figures());
-    assert!(figures.unwrap().ci95_ms.is_some());
+    let stats = ReplicatedTotals::new(vec![series.clone()]).stats();
+    assert_eq!(stats, series.responses().stats());
+    assert!(stats.unwrap().ci95_ms.is_some());
 }
 
 #[test]

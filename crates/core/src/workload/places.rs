@@ -107,7 +107,7 @@ impl PlaceMix {
         Self {
             parts: vec![Share {
                 share: 1.0,
-                of: places,
+                value: places,
             }],
         }
     }
@@ -137,9 +137,9 @@ impl PlaceMix {
             return Err(InputError::new(field, &percent(given), expected));
         }
         let remaining = (1.0 - given).max(0.0);
-        let parts = rules.into_iter().map(|(share, of)| Share {
+        let parts = rules.into_iter().map(|(share, value)| Share {
             share: share.unwrap_or(remaining),
-            of,
+            value,
         });
         Ok(Self {
             parts: parts.collect(),
@@ -148,13 +148,13 @@ impl PlaceMix {
 
     /// Returns the unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        self.parts.iter().find_map(|part| part.of.error(room))
+        self.parts.iter().find_map(|part| part.value.error(room))
     }
 
     pub(super) fn sampler(&self, room: Room) -> WeightedChoice<PlaceDraw> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            of: part.of.sampler(room),
+            value: part.value.sampler(room),
         });
         let choice = WeightedChoice::new(parts.collect());
         choice.unwrap_or_else(|| panic!("no places: {self:?}"))

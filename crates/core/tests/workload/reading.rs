@@ -39,7 +39,7 @@ fn expressions_have_their_documented_meaning() {
         (0.3, Places::Local(Local { deviation })),
         (0.4, Places::Uniform(Uniform)),
     ];
-    let expected = rules.map(|(share, of)| Share { share, of });
+    let expected = rules.map(|(share, value)| Share { share, value });
     assert_eq!(read.places.parts, expected);
     let (mean, unit) = (SectorCount(16), SectorCount(1));
     assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));

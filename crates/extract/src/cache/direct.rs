@@ -264,7 +264,7 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
         }
     }
     // Flush the cache, so that it does not delay later commands.
-    context.pairs.rest(LONG);
+    context.pairs.sleep(LONG);
     Ok(sent == DEFERRED_VECTORS)
 }
 
