@@ -230,7 +230,7 @@ fn omitted_keys_are_off_or_zero() {
 }
 
 /// Returns a value of a key other than its default, if its kind fits on one line.
-fn another(key: &Key) -> Option<Value> {
+fn other_value(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),
         (KeyKind::Word(words), _) => Value::Word(words.last()?),
@@ -244,7 +244,7 @@ fn another(key: &Key) -> Option<Value> {
 
 /// Each key, written as in its row, sets its own field and no other.
 #[test]
-fn a_key_sets_only_its_own_field() {
+fn a_key_sets_only_its_field() {
     let plain = read(MINIMAL);
     let mut tried = 0;
     for key in Key::all() {
@@ -252,7 +252,7 @@ fn a_key_sets_only_its_own_field() {
             continue;
         };
         let alone = ["buffer", "overheads", "bus", "queue"].contains(&table);
-        let Some(value) = another(key).filter(|_| alone && !name.contains('.')) else {
+        let Some(value) = other_value(key).filter(|_| alone && !name.contains('.')) else {
             continue;
         };
         let mut expected = plain.clone();
@@ -275,7 +275,7 @@ fn a_key_sets_only_its_own_field() {
 
 /// `UntilFull` is written `until-full`: words derive from the names of variants.
 #[test]
-fn words_match_the_names_of_variants() {
+fn words_derive_from_the_names_of_variants() {
     for key in Key::all() {
         let KeyKind::Word(words) = key.kind else {
             continue;
@@ -295,7 +295,7 @@ fn words_match_the_names_of_variants() {
 
 /// A seek that takes less than half the time of a shorter one.
 #[test]
-fn a_falling_seek_curve_causes_a_warning() {
+fn a_falling_seek_curve_is_doubtful() {
     let doubts = |points: &str| {
         let seek = r#"{ form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }"#;
         let table = format!(r#"{{ form = "table", cylinders_ms = {points} }}"#);
