@@ -60,7 +60,7 @@ impl TestVector {
         self.push(Access::Write, at, sectors)
     }
 
-    /// Reads or writes one block: `at`, or another one if that may be in the buffer.
+    /// Appends a read or write of one block: `at`, or another one if `at` may be in the buffer.
     pub fn movable(self, access: Access, at: Lbn) -> Self {
         let mut vector = self.push(access, at, 1);
         if let Some(last) = vector.commands.last_mut() {
@@ -74,7 +74,7 @@ impl TestVector {
         self
     }
 
-    /// Reads one block when hits and misses differ most in time, at least `min` later.
+    /// Appends a one-block read, at least `min` later, when hits and misses differ most in time.
     pub fn probe(mut self, at: Lbn, min: Span) -> Self {
         self.rest = Delay::Opposite(min);
         self.read(at, 1)
