@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// From this crate's folder. Where one is absent, as where this crate is built without its
-/// neighbours, only the version distinguishes programs.
+/// Relative to this crate's folder. If one is missing, as when this crate is built without the
+/// others, only the version distinguishes builds.
 const SOURCES: [&str; 11] = [
     "../core/src",
     "../scan/src",
@@ -58,23 +58,25 @@ fn list_studies() {
     println!("cargo:rerun-if-changed=studies");
     let mut files = Vec::new();
     collect(
-        &env::current_dir().expect("a folder").join("studies"),
+        &env::current_dir()
+            .expect("the current folder exists")
+            .join("studies"),
         &mut files,
     );
     files.retain(|file| {
         file.extension()
             .is_some_and(|extension| extension == "toml")
     });
-    assert!(!files.is_empty(), "the folder studies has no studies");
+    assert!(!files.is_empty(), "the folder `studies` is empty");
     files.sort_by_key(|file| file.file_stem().map(ToOwned::to_owned));
     let mut table = String::from("&[\n");
     for file in files {
-        let name = file.file_stem().expect("a name");
+        let name = file.file_stem().expect("a study has a file name");
         let entry = format!("Entry {{ name: {name:?}, text: include_str!({file:?}) }},");
-        writeln!(table, "{entry}").expect("a string");
+        writeln!(table, "{entry}").expect("a string can be written");
     }
-    let path = Path::new(&env::var_os("OUT_DIR").expect("set by cargo")).join("studies.rs");
-    fs::write(path, table + "]\n").expect("a file in OUT_DIR");
+    let path = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("studies.rs");
+    fs::write(path, table + "]\n").expect("OUT_DIR can be written");
 }
 
 /// Collects every file below `folder`, if it exists.

@@ -84,16 +84,16 @@ impl Listing {
     }
 }
 
-/// Parses a whole number within `range`, which must fit in `T`.
-pub fn whole<T: TryFrom<u64>>(
+/// Parses an integer within `range`, which must fit in `T`.
+pub fn integer<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
         let number = quantity::count(text).filter(|number| range.contains(number));
         number.and_then(|n| T::try_from(n).ok()).ok_or_else(|| {
             let (first, last) = (range.start(), range.end());
-            let is_too_long = text.bytes().all(|byte| byte.is_ascii_digit());
-            if *last == u64::MAX && !(is_too_long && text.len() > 1) {
+            let has_only_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            if *last == u64::MAX && !(has_only_digits && text.len() > 1) {
                 format!("expected a whole number of {first} or more")
             } else {
                 format!("expected a whole number from {first} to {last}")
@@ -122,7 +122,7 @@ pub fn share(text: &str) -> Result<f64, &'static str> {
     share.ok_or("expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"")
 }
 
-/// Accepts the names of TOML files, and standard output.
+/// Accepts names of TOML files, and `-` for standard output.
 pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
     // A path does not distinguish `x.toml` from the folder `x.toml/`.
     let is_folder = text.ends_with(std::path::is_separator);
@@ -146,11 +146,11 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
         }
         _ => return Err(Error::option("--chap", text, "file:PATH or env")),
     };
-    let refused = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
-    Accounts::parse(&lines).map_err(refused)
+    let invalid = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
+    Accounts::parse(&lines).map_err(invalid)
 }
 
-/// Reads the credentials for a login, and the secret that the target must prove.
+/// Reads the credentials for a login, with the target's secret if it must prove one.
 pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     let accounts = accounts(chap)?;
     Ok(Credentials {
@@ -160,19 +160,19 @@ pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     })
 }
 
-/// Reads a file that only its owner may access, as ssh demands of keys.
+/// Reads a file that only its owner may access, as ssh requires for private keys.
 fn secrets(path: &str) -> Result<String, Error> {
-    let unread = Error::io("read", path);
-    let file = File::open(path).map_err(&unread)?;
-    let about = file.metadata().map_err(&unread)?;
+    let read_error = Error::io("read", path);
+    let file = File::open(path).map_err(&read_error)?;
+    let metadata = file.metadata().map_err(&read_error)?;
     // A pipe, for example, has no meaningful mode.
-    let others = about.permissions().mode() & 0o077;
-    if about.is_file() && others != 0 {
-        let mode = about.permissions().mode() & 0o777;
+    let others = metadata.permissions().mode() & 0o077;
+    if metadata.is_file() && others != 0 {
+        let mode = metadata.permissions().mode() & 0o777;
         return Err(Error::Failed(format!(
-            "`--chap`: {path} must be accessible to its owner alone (its mode is {mode:03o}; run \
+            "`--chap`: {path} must be accessible only to its owner (its mode is {mode:03o}; run \
              chmod 600 {path})"
         )));
     }
-    std::io::read_to_string(file).map_err(unread)
+    std::io::read_to_string(file).map_err(read_error)
 }

@@ -1,4 +1,4 @@
-//! `diskarm calibrate`: a specification fitted to a measured trace.
+//! `diskarm calibrate`: fits a specification to a measured trace.
 
 use diskarm_fit::calibrate::Progress as Stage;
 use diskarm_results::calibrated;
@@ -48,8 +48,8 @@ pub struct Args {
 
     /// Write the fitted specification to this file; its name becomes the name of the drive
     ///
-    /// A file that the command reads is refused. With - it goes to standard output, as that of the
-    /// drive "fitted", and the results to standard error.
+    /// A file that the command reads is refused. With - it goes to standard output, the name of the
+    /// drive is "fitted", and the results go to standard error.
     #[arg(short, long, value_name = "OUT.toml", value_parser = args::toml_or_standard)]
     output: String,
 
@@ -76,9 +76,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         },
         rows: args.rows.unwrap_or_default(),
     };
-    let taken = measured::read(&args.trace, &args.reading.to_library(), names.rows, &drive)?;
-    output::print_warnings(&taken.notes);
-    let MeasuredTrace { rows, notes, .. } = taken;
+    let trace = measured::read(&args.trace, &args.reading.to_library(), names.rows, &drive)?;
+    output::print_warnings(&trace.notes);
+    let MeasuredTrace { rows, notes, .. } = trace;
     let mut progress: Option<Progress> = None;
     let show = |stage: Stage| {
         let bar = progress.get_or_insert_with(|| Progress::new(Some(stage.stages)));

@@ -1,4 +1,4 @@
-//! `diskarm compare`: drives and policies on one workload.
+//! `diskarm compare`: compares drives and policies on one workload.
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
@@ -16,8 +16,8 @@ use crate::{plot, progress};
 
 /// Compare policies, or drives, on one workload
 ///
-/// Every policy gets the same requests, on each drive. Prints a line for each, and by how much the
-/// fastest is faster than the first, or than the next fastest if it is the first. `diskarm
+/// Every policy gets the same requests, on each drive. Prints a line for each, and how much
+/// faster the fastest is than the first, or than the second fastest if it is the first. `diskarm
 /// policies` lists policies. If no policy ever has several requests to choose from, a note says so:
 /// see --queue.
 #[derive(clap::Args)]
@@ -65,11 +65,11 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, Error>>()?;
     let first_drive = &contenders[0].drive;
-    let several = contenders.iter().any(|one| one.drive != *first_drive);
-    let labels: Vec<String> = contenders.iter().map(|one| one.label(several)).collect();
+    let is_multi = contenders.iter().any(|one| one.drive != *first_drive);
+    let labels: Vec<String> = contenders.iter().map(|one| one.label(is_multi)).collect();
     let named = outcomes.iter().zip(&contenders).map(|(outcome, one)| {
         let policy = &one.policy;
-        let name = if several {
+        let name = if is_multi {
             format!("drive {}, policy {policy}", one.drive)
         } else {
             format!("policy {policy}")
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     });
     output::print_warnings(&combined_doubts(&named.collect::<Vec<_>>()));
     if let Some(target) = drawing {
-        let drive = (!several).then_some(&*contenders[0].drive);
+        let drive = (!is_multi).then_some(&*contenders[0].drive);
         target.write(&draw(drive, &labels, &outcomes))?;
     }
     let conclusion = conclusion(&labels, &outcomes);
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let drives = contenders
             .chunks(policies.len())
             .zip(rows.chunks(policies.len()));
-        remarks.extend(drives.filter_map(|(drive, rows)| drive[0].no_choice_note(rows, several)));
+        remarks.extend(drives.filter_map(|(drive, rows)| drive[0].no_choice_note(rows, is_multi)));
     }
     if args.csv {
         results.print(&csv(&rows))?;
@@ -133,10 +133,10 @@ fn contenders(
     Ok(contenders)
 }
 
-/// Draws the distributions of all contenders; `drive` is the name of a single drive.
+/// Draws the distributions of all contenders; `drive` is the drive's name if there is only one.
 fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String {
     let runs = outcomes.iter().map(|outcome| &outcome.simulated.runs[..]);
-    let curves = labels.iter().cloned().zip(runs.map(plot::together));
+    let curves = labels.iter().cloned().zip(runs.map(plot::pool));
     let title = match drive {
         Some(drive) => format!("Response times of {drive}"),
         None => "Response times".to_owned(),
@@ -152,9 +152,9 @@ struct Contender {
 }
 
 impl Contender {
-    /// Returns the name in a comparison of one or several drives.
-    fn label(&self, several: bool) -> String {
-        if several {
+    /// Returns its name, with the drive if several are compared.
+    fn label(&self, is_multi: bool) -> String {
+        if is_multi {
             format!("{}, {}", self.drive, self.policy)
         } else {
             self.policy.to_string()
@@ -186,32 +186,32 @@ impl Contender {
     }
 
     /// Returns a note if no policy ever had a choice in `rows`, the results on this drive.
-    fn no_choice_note(&self, rows: &[ComparedRun], several: bool) -> Option<String> {
+    fn no_choice_note(&self, rows: &[ComparedRun], is_multi: bool) -> Option<String> {
         if rows.iter().any(ComparedRun::had_choice) {
             return None;
         }
-        let waited = rows.iter().any(|row| row.metrics.waiting_max() > 1);
-        let why = match self.placed.model.drive.spec.queue.depth {
-            _ if !waited => "two requests never waited at the same time".to_owned(),
+        let has_queue = rows.iter().any(|row| row.metrics.waiting_max() > 1);
+        let reason = match self.placed.model.drive.spec.queue.depth {
+            _ if !has_queue => "two requests never waited at the same time".to_owned(),
             1 => "it takes requests as they arrive, and orders them itself".to_owned(),
             depth => format!(
                 "it takes up to {depth} commands into its own queue and orders them itself. \
-                 --queue drive compares policies in that queue; --set queue.depth=1 leaves all to \
-                 the host's",
+                 --queue drive compares policies in that queue; --set queue.depth=1 leaves the \
+                 choice to the host",
             ),
         };
-        let on = if several || waited {
+        let prefix = if is_multi || has_queue {
             format!("on {}, ", self.drive)
         } else {
             String::new()
         };
-        let none = if rows.len() == 1 {
-            "the policy never had more than one request to choose from, so that others would make \
-             no"
+        let statement = if rows.len() == 1 {
+            "the policy never had more than one request to choose from, so other policies would \
+             make no"
         } else {
             "no policy ever had more than one request to choose from, so they make no"
         };
-        Some(format!("{on}{none} difference: {why}"))
+        Some(format!("{prefix}{statement} difference: {reason}"))
     }
 }
 
@@ -242,7 +242,7 @@ impl ComparedRun {
 /// if it is the first; empty if a run is saturated or all means are equal.
 fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let runs: Vec<&[Run]> = outcomes.iter().map(|one| &one.simulated.runs[..]).collect();
-    let mean = |number: usize| plot::together(runs[number]).moments().mean();
+    let mean = |number: usize| plot::pool(runs[number]).moments().mean();
     let numbers = 0..runs.len();
     let mut order: Vec<usize> = numbers.filter(|number| mean(*number).is_some()).collect();
     order.sort_by_key(|number| mean(*number));
@@ -265,7 +265,7 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let times = rounded(speedup.times, speedup.half_width);
     let doubt = match (speedup.half_width, speedup.is_inconclusive()) {
         (None, _) => "; this run is too short to rule out chance",
-        (Some(_), true) => ": no difference that this run shows",
+        (Some(_), true) => ": this run shows no difference",
         (Some(_), false) => "",
     };
     let sentence = format!("{one}: {times} times as fast as {other}, by mean response{doubt}");
@@ -273,13 +273,13 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
 }
 
 /// Returns a line per contender, below the inputs that all share. Lines include the number of
-/// requests counted if it differs, and of failed requests if there are any.
+/// requests counted if it differs, and the number of failed requests if there are any.
 fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
     let count = |row: &ComparedRun| row.metrics.requests;
-    let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
-    let some_failed = rows.iter().any(|row| row.metrics.failed() > 0);
+    let is_same_count = rows.iter().all(|row| count(row) == count(&rows[0]));
+    let has_failures = rows.iter().any(|row| row.metrics.failed() > 0);
     let counts = |requests: &str, failed: &str| {
-        let shown = [(!same_requests, requests), (some_failed, failed)].into_iter();
+        let shown = [(!is_same_count, requests), (has_failures, failed)].into_iter();
         let shown = shown.filter(|(is_shown, _)| *is_shown);
         shown.map(|(_, text)| format!("{text:>10}")).collect()
     };
@@ -308,11 +308,11 @@ fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
     let end = lines.iter().map(|(.., end)| width(end)).max();
     let max = WIDTH - widths.iter().sum::<usize>().min(WIDTH - 20) - end.unwrap_or(0).min(20);
     let labels = lines.iter().map(|(label, ..)| width(label));
-    let label = labels.filter(|&wide| wide <= max).max().unwrap_or(max);
-    let heading = |row: &ComparedRun| row.metrics.heading(&drives.join(", "), same_requests);
+    let label = labels.filter(|&width| width <= max).max().unwrap_or(max);
+    let heading = |row: &ComparedRun| row.metrics.heading(&drives.join(", "), is_same_count);
     let mut text = rows.first().map(heading).unwrap_or_default();
     for (name, cells, end) in &lines {
-        // A name too long for the line gets its own.
+        // A name that is too long gets a line of its own.
         let name = if width(name) > label {
             format!("{name}\n{:label$}", "")
         } else {
@@ -330,7 +330,7 @@ fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
     text
 }
 
-/// The width of a line, if numbers are of usual length.
+/// The width of a line, unless numbers are unusually long.
 const WIDTH: usize = 80;
 
 const SATURATED: &str = "* requests arrive faster than they are served: the results grow with the \

@@ -1,4 +1,4 @@
-//! `diskarm completions`: completion scripts for shells.
+//! `diskarm completions`: prints completion scripts for shells.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
@@ -44,7 +44,7 @@ fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|entry| entry.name).collect()
 }
 
-/// Lists all names in the arguments that take one, of `command` and its subcommands. The result is
+/// Lists the possible names in the arguments of `command` and its subcommands that take one. Only
 /// for shells: a parser would refuse files.
 fn with_names(command: Command) -> Command {
     let named = |arg: Arg| {
@@ -52,7 +52,7 @@ fn with_names(command: Command) -> Command {
             ("drive", _) => drives(),
             ("policy" | "policies", _) => INFOS.iter().map(|info| info.name).collect(),
             ("study" | "studies", _) => studies(),
-            // Of `drives show`.
+            // The argument of `drives show`.
             ("name", Some(_)) => drives(),
             _ => return arg,
         };

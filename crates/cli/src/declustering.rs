@@ -1,4 +1,4 @@
-//! `diskarm declustering`: layouts of two copies on an array of disks.
+//! `diskarm declustering`: compares layouts of two copies on an array of disks.
 
 use diskarm_core::text::quantity;
 use diskarm_queueing::declustering::comparison::{self, Parameters};
@@ -7,14 +7,14 @@ use diskarm_results::declustering;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 
-use crate::args::{share, whole};
+use crate::args::{integer, share};
 use crate::error::Error;
 use crate::output::{self, Results};
 use crate::plot;
 
 /// Compare layouts of mirrored disks: loads and data loss
 ///
-/// Prints the loads after failures, the failures that lose data, and the mean time until they do,
+/// Prints the loads after failures, the failures that lose data, and the mean time to data loss,
 /// for basic mirroring and for interleaved, chained and group rotate declustering. Nothing is
 /// simulated.
 #[derive(clap::Args)]
@@ -27,13 +27,13 @@ pub struct Args {
         default_value_t = 8,
         allow_negative_numbers = true
     )]
-    #[arg(value_parser = whole::<usize>(2..=MAX_DISKS as u64))]
+    #[arg(value_parser = integer::<usize>(2..=MAX_DISKS as u64))]
     disks: usize,
 
-    /// Disks of a cluster, which must divide the disks [default: half of the disks; all if they are
-    /// odd]
+    /// Number of disks in a cluster, a divisor of --disks [default: half of --disks, or all if that
+    /// is odd]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = whole::<usize>(2..=MAX_DISKS as u64))]
+    #[arg(value_parser = integer::<usize>(2..=MAX_DISKS as u64))]
     cluster: Option<usize>,
 
     /// Numbers of the failed disks, from 0
@@ -44,7 +44,7 @@ pub struct Args {
         default_value = "0"
     )]
     #[arg(allow_negative_numbers = true)]
-    #[arg(value_parser = whole::<usize>(0..=MAX_DISKS as u64 - 1))]
+    #[arg(value_parser = integer::<usize>(0..=MAX_DISKS as u64 - 1))]
     failed: Vec<usize>,
 
     /// Percentage of reads, from "0 %" to "100 %" [default: two thirds]
@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(default_value = "1000000 h", value_parser = hours)]
     mttf: f64,
 
-    /// Mean time to repair of a failed disk, in s, min or h
+    /// Mean time to repair a failed disk, in s, min or h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[arg(default_value = "24 h", value_parser = hours)]
     mttr: f64,
@@ -84,17 +84,17 @@ blocks over all disks:
 - group rotate: the second copies of a cluster are striped over another one. Clusters 0 and 1, 2 \
 and 3, and so on have copies of each other.
 
-Reads of data with both copies are shared so that the greatest load is as small as possible. \
+Reads are divided between both copies so that the greatest load is as small as possible. \
 Writes go to all remaining copies. Loads, and the failures that lose data, follow from the \
 placement by enumeration; probabilities assume that all sets of disks fail with equal \
 probability.
 
 The mean time to data loss is that of a Markov chain. Times to failure and to repair are \
-exponential and independent, and each failed disk is repaired by itself.";
+exponential and independent, and failed disks are repaired independently.";
 
 fn hours(text: &str) -> Result<f64, &'static str> {
     let hours = quantity::time_s(text).map(|seconds| seconds / 3_600.0);
-    // Far from where products of two overflow.
+    // Products of two are far from overflowing.
     let hours = hours.filter(|hours| (1e-9..=1e12).contains(hours));
     hours.ok_or("expected a time above 0 with its unit, such as \"24 h\"")
 }
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let parameters = parameters(args)?;
     let mut results = Results::default();
     let plot = results.output_file(&mut Files::default(), "--plot", args.plot.as_deref())?;
-    // Wrong numbers of disks have been refused.
+    // Invalid numbers of disks have already been refused.
     let compared = comparison::compare(&parameters);
     let compared = compared.map_err(|error| {
         Error::option(

@@ -1,4 +1,4 @@
-//! `diskarm devices`: the table of devices that can be stacked in front of a drive.
+//! `diskarm devices`: lists the devices that can be stacked in front of a drive.
 
 use std::fmt::Write;
 
@@ -11,9 +11,9 @@ use crate::output;
 
 /// List the devices that can be stacked in front of a drive
 #[derive(clap::Args)]
-#[command(after_help = WRITTEN, args_conflicts_with_subcommands = true)]
+#[command(after_help = SYNTAX_HELP, args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Print JSON: an array of one object per device.
+    /// Print JSON: an array with one object per device
     #[arg(long)]
     json: bool,
     /// Only this device [default: all]
@@ -23,7 +23,7 @@ pub struct Args {
     command: Option<Listing>,
 }
 
-const WRITTEN: &str = "\
+const SYNTAX_HELP: &str = "\
 Write a device as its name followed by parameters in parentheses. The parameter drive names the
 drive or device below it. simulate, compare, studies and Python accept such a device stack:
 --drive 'throttle(rate=100/s, drive=hp-c2247)'.
@@ -48,8 +48,8 @@ pub fn run(args: Args) -> Result<(), Error> {
         text += &wrapped(&format!("needs: {}", info.needs.name()), 4);
         text += &wrapped(&format!("provides: {}", info.provided()), 4);
         text += &wrapped(&format!("example: {}", info.example), 4);
-        for (written, meaning) in info.parameters {
-            text += &wrapped(&format!("{written}: {meaning}"), 8);
+        for (syntax, meaning) in info.parameters {
+            text += &wrapped(&format!("{syntax}: {meaning}"), 8);
         }
     }
     output::print(&text)

@@ -1,4 +1,4 @@
-//! `diskarm drives`: the catalogue, single drives, and new ones.
+//! `diskarm drives`: lists the catalogue, shows a drive, and makes new ones.
 
 mod new;
 
@@ -94,7 +94,7 @@ fn table(rows: &[DriveRow]) -> String {
 
 /// Show a drive and the sources of its values
 ///
-/// Zones, seek curve, buffer, overheads, bus and queue.
+/// Prints zones, seek curve, buffer, overheads, bus and queue.
 #[derive(clap::Args)]
 pub struct ShowArgs {
     /// Drive: a name from the catalogue, or a .toml file
@@ -105,7 +105,7 @@ pub struct ShowArgs {
     /// Print JSON: one object; names end in their unit
     #[arg(long)]
     json: bool,
-    /// Print the specification itself, to start your own from
+    /// Print the specification itself, as a starting point for your own
     #[arg(long)]
     toml: bool,
 }

@@ -9,24 +9,24 @@ use diskarm_results::output_file::OutputError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
-/// The exit code of a program that was ended by Ctrl-C: 128 plus the number of the signal.
+/// The exit code after Ctrl-C: 128 plus the number of the signal.
 pub const INTERRUPTED: u8 = 130;
 
 /// The failure of a command. Displays as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {
-    /// The command could not do its work.
+    /// The command could not complete.
     Failed(String),
     /// A trace is invalid, or cannot be read or written.
     Trace(TraceError),
-    /// The command did its work, and the result is bad.
+    /// The command completed, and its result is negative.
     BadResult(String),
     /// The user ended the program early.
     Interrupted(String),
 }
 
 impl Error {
-    /// Returns the error of the invalid value `found`.
+    /// Returns the error for the invalid value `found`.
     pub fn option(
         option: &'static str,
         found: impl Into<String>,
@@ -35,12 +35,12 @@ impl Error {
         InputError::new(option, &found.into(), expected).into()
     }
 
-    /// Converts the error of a file, or of what `path` names; `doing` is a verb, such as `read`.
-    pub fn io(doing: &str, path: impl fmt::Display) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Failed(format!("{path}: cannot {doing}: {source}"))
+    /// Converts an I/O error on `path`, a file or another resource; `verb` is what failed: `read`.
+    pub fn io(verb: &str, path: impl fmt::Display) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Failed(format!("{path}: cannot {verb}: {source}"))
     }
 
-    /// Returns the error of a scan that found this many unreadable blocks.
+    /// Returns an error if a scan found unreadable blocks.
     pub fn unreadable(blocks: u64) -> Result<(), Self> {
         match blocks {
             0 => Ok(()),
@@ -53,7 +53,7 @@ impl Error {
         Self::BadResult("the two differ".to_owned())
     }
 
-    /// Returns the exit code: 1 if a command did its work and the result is bad, else 2.
+    /// Returns the exit code: 1 for a negative result, 130 after Ctrl-C, otherwise 2.
     pub fn code(&self) -> u8 {
         match self {
             Self::BadResult(_) => 1,
@@ -110,22 +110,22 @@ impl From<RejectedRequest> for Error {
     }
 }
 
-/// The simulator's names of arguments, which are options here.
+/// Arguments of the library that are options of the command line.
 const OPTIONS: [&str; 14] = [
     "device", "drive", "fit", "from", "policy", "requests", "rows", "size", "store", "trace",
     "until", "warm_up", "window", "workload",
 ];
 
-/// Replaces the simulator's names of arguments, which come first or are in backticks, by options.
+/// Replaces the library's argument names, which come first or are in backticks, with options.
 fn with_options(message: &str) -> String {
     let mut text = message.to_owned();
     for name in OPTIONS {
         let flag = format!("--{}", name.replace('_', ""));
-        let rest = text
+        let suffix = text
             .strip_prefix(name)
-            .filter(|rest| rest.starts_with(": "));
-        if let Some(rest) = rest {
-            text = format!("{flag}{rest}");
+            .filter(|suffix| suffix.starts_with(": "));
+        if let Some(suffix) = suffix {
+            text = format!("{flag}{suffix}");
         }
         text = text.replace(&format!("`{name}`"), &flag);
     }

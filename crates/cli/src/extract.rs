@@ -1,4 +1,4 @@
-//! `diskarm extract`: a drive measured over SCSI.
+//! `diskarm extract`: measures a drive over SCSI.
 
 mod target;
 
@@ -47,15 +47,15 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// Take many samples, at more places
+    /// Take many samples, at more positions
     #[arg(long)]
     thorough: bool,
 
-    /// Write to the drive too, which destroys data at random places
+    /// Also write to the drive, which destroys data at random positions
     ///
-    /// Without it a real drive is only read, and measurements that need writes are left out:
-    /// overheads of writes, their settle time, and most properties of a write cache. With it zeros
-    /// are written at random places of the whole disk.
+    /// Without it, a real drive is only read, and measurements that need writes are left out:
+    /// overheads of writes, their settle time, and most properties of a write cache. With it,
+    /// zeros are written at random positions on the whole disk.
     ///
     /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
     /// other drive is overwritten by mistake. A drive is refused if it is in use on this machine,
@@ -70,7 +70,7 @@ pub struct Args {
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
-    /// target must prove who it is, too. The file must be its owner's alone (mode 600).
+    /// target must prove its identity too. Only the file's owner may have access to it (mode 600).
     ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
@@ -117,12 +117,12 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
-    let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
-    let (one, other) = (found(first)?, found(second)?);
-    let mut open = suite::undetermined_keys(&one.text)?;
-    open.extend(suite::undetermined_keys(&other.text)?);
+    let find = |name| Model::find(name).map_err(|error| error.calling("--compare"));
+    let (one, other) = (find(first)?, find(second)?);
+    let mut undetermined = suite::undetermined_keys(&one.text)?;
+    undetermined.extend(suite::undetermined_keys(&other.text)?);
     let comparison = Comparison::new(&one.spec, &other.spec)?;
-    let compared = ComparisonReport::new(first, second, &comparison, &open);
+    let compared = ComparisonReport::new(first, second, &comparison, &undetermined);
     output::print_as(json, &compared, || compared.text())?;
     if compared.is_equal {
         Ok(())
@@ -157,8 +157,8 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     };
     // A drive that may not be written to is refused before anything is measured.
     connect(SEED).map_err(|error: TransportError| Error::Failed(error.to_string()))?;
-    let ended = suite::run(&mut connect, &mut checkpoint, &mut writer);
-    ended.map_err(|stopped| failed(url, &stopped, writer.path()))?;
+    let outcome = suite::run(&mut connect, &mut checkpoint, &mut writer);
+    outcome.map_err(|error| run_error(url, &error, writer.path()))?;
 
     let stem = file.and_then(|file| Path::new(file).file_stem());
     let name = match stem {
@@ -190,7 +190,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     }))
 }
 
-/// Accepts the names of HTML files, and standard output.
+/// Accepts names of HTML files, and `-` for standard output.
 fn html(text: &str) -> Result<String, &'static str> {
     let is_html = text.ends_with(".html") || text == "-";
     let expected = "expected a name ending in .html";
@@ -200,7 +200,7 @@ fn html(text: &str) -> Result<String, &'static str> {
 /// Returns the checkpoint of a run that has measured nothing yet. Warns before data are lost.
 fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
-    let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
+    let identity = suite::identity(&mut connect).map_err(|error| run_error(url, &error, None))?;
     if let Some(serial) = &args.allow_writes {
         if identity.serial.is_empty() {
             return Err(Error::Failed(format!(
@@ -217,8 +217,8 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
         }
         if !target.is_simulated() {
             output::print_warnings(&[format!(
-                "writes zeros at random places of all {} blocks of {url} ({}, serial number \
-                 {serial}): the data there are lost",
+                "zeros will be written at random positions among all {} blocks of {url} ({}, \
+                 serial number {serial}), and the data there will be lost",
                 identity.sectors.0,
                 identity.name()
             )]);
@@ -233,16 +233,16 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
         writes: target.is_simulated() || args.allow_writes.is_some(),
         seed: SEED,
     };
-    let begun = suite::Checkpoint::new(url, identity, options);
+    let checkpoint = suite::Checkpoint::new(url, identity, options);
     Ok(match target {
-        Target::Simulated(model, _) => begun.simulating(&model.spec),
-        Target::Real(_) | Target::Iscsi(..) => begun,
+        Target::Simulated(model, _) => checkpoint.simulating(&model.spec),
+        Target::Real(_) | Target::Iscsi(..) => checkpoint,
     })
 }
 
-fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
-    let mut message = format!("{url}: {stopped}");
-    if let Some(path) = kept.filter(|path| Path::new(path).is_file()) {
+fn run_error(url: &str, error: &RunError, checkpoint: Option<&str>) -> Error {
+    let mut message = format!("{url}: {error}");
+    if let Some(path) = checkpoint.filter(|path| Path::new(path).is_file()) {
         message +=
             &format!("; {path} has the results so far: run the same command again to continue");
     }
@@ -251,7 +251,7 @@ fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
 
 /// Writes the checkpoint and shows the progress of a run.
 pub struct CheckpointWriter {
-    /// The path and the file; `None` if the output is not a file, and nothing is kept.
+    /// The path and the file; `None` if the output is not a file, so nothing is kept.
     file: Option<(String, OutputFile)>,
     bar: progress::StepProgress,
 }
@@ -265,7 +265,7 @@ impl CheckpointWriter {
         });
         let file = file.transpose()?;
         if let Some((path, _)) = &file {
-            watch(path.clone());
+            report_on_interrupt(path.clone());
         }
         Ok(Self {
             file,
@@ -277,7 +277,7 @@ impl CheckpointWriter {
         self.file.as_ref().map(|(path, _)| path.as_str())
     }
 
-    /// Reads the checkpoint to continue, without failed measurements; `fresh` if there is none.
+    /// Reads the checkpoint to continue from, without failed measurements, or returns `fresh`.
     pub fn load_or(&self, fresh: Checkpoint) -> Result<Checkpoint, Error> {
         let Some(path) = self.path() else {
             return Ok(fresh);
@@ -304,7 +304,7 @@ impl CheckpointWriter {
 
 /// Makes Ctrl-C print that the checkpoint at `path` continues the run, if it exists. Ending the
 /// program immediately is safe: checkpoints are replaced as a whole.
-fn watch(path: String) {
+fn report_on_interrupt(path: String) {
     // Without a handler Ctrl-C still ends the program.
     let _ = ctrlc::set_handler(move || {
         if fs::exists(&path).unwrap_or(false) {

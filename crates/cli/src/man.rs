@@ -1,4 +1,4 @@
-//! `diskarm man`: the manual, as pages for `man`.
+//! `diskarm man`: writes the manual as man pages.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use crate::output;
 
 /// Write the man pages, one per command, to a folder
 ///
-/// The folder is created if necessary. In share/man/man1 of a folder whose bin/ is on the PATH,
-/// such as ~/.local, `man diskarm` and `man diskarm-study-run` find them.
+/// The folder is created if necessary. `man diskarm` and `man diskarm-study-run` find pages in
+/// share/man/man1 of a folder whose bin/ is on the PATH, such as ~/.local.
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder
@@ -42,14 +42,14 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
     let mut text = Vec::new();
     page.render(&mut text)
         .map_err(Error::io("write", path.display()))?;
-    let text = laid_out(&String::from_utf8_lossy(&text));
+    let text = lay_out(&String::from_utf8_lossy(&text));
     files.output("FOLDER", &path)?.write(text.as_bytes())?;
     Ok(count)
 }
 
 /// Lays a page out for readers: notes after the options keep their lines, each item of a list
 /// begins a line, and arguments get a heading of their own.
-fn laid_out(page: &str) -> String {
+fn lay_out(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);
     for (number, line) in lines.iter().enumerate() {
@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn pages_keep_the_lines_of_lists_and_notes() {
-        let made = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n\\- a: one\n\\- b: two\n\
+        let generated = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n\\- a: one\n\\- b: two\n\
                     .TP\n<\\fIFILE\\fR>\nA file\n.TP\n[\\fIOUT\\fR]\nAnother\n\
                     .SH EXTRA\nExample:\n  diskarm\n\\- last\n.SH VERSION\nv1\n";
         let expected = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n.br\n\\- a: one\n\
                         .br\n\\- b: two\n.SH ARGUMENTS\n.TP\n<\\fIFILE\\fR>\nA file\n\
                         .TP\n[\\fIOUT\\fR]\nAnother\n.SH NOTES\n.nf\nExample:\n  diskarm\n\
                         \\- last\n.fi\n.SH VERSION\nv1\n";
-        assert_eq!(laid_out(made), expected);
+        assert_eq!(lay_out(generated), expected);
     }
 }

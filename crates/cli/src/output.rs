@@ -47,11 +47,11 @@ pub fn print_notes(notes: &[String]) {
     }
 }
 
-/// Prints doubts about the input on standard error.
-pub fn print_warnings(doubts: &[String]) {
-    for doubt in doubts {
+/// Prints warnings about the input on standard error.
+pub fn print_warnings(warnings: &[String]) {
+    for warning in warnings {
         print_error(&format!(
-            "{} {doubt}\n",
+            "{} {warning}\n",
             on_errors("warning:", Look::Doubtful)
         ));
     }
@@ -62,8 +62,8 @@ fn print_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
-/// not finite are printed as `null`.
+/// Prints `value` as indented JSON, with fields in the order of their declaration. Numbers that are
+/// not finite become `null`.
 pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&as_json(value)?)
 }
@@ -82,7 +82,7 @@ pub fn print_as(
 #[derive(Debug, Default)]
 pub struct Results {
     /// The option of the file that goes to standard output.
-    taken: Option<&'static str>,
+    stdout_option: Option<&'static str>,
 }
 
 impl Results {
@@ -93,13 +93,13 @@ impl Results {
         option: &'static str,
         path: Option<&str>,
     ) -> Result<Option<Target>, Error> {
-        match (path, self.taken) {
+        match (path, self.stdout_option) {
             (Some("-"), Some(other)) => Err(Error::Failed(format!(
                 "`{option} -`: standard output is already used by `{other}`; give the path of a \
                  file"
             ))),
             (Some("-"), None) => {
-                self.taken = Some(option);
+                self.stdout_option = Some(option);
                 Ok(Some(Target::Standard))
             }
             (Some(path), _) => Ok(Some(Target::File(files.output(option, path)?))),
@@ -108,7 +108,7 @@ impl Results {
     }
 
     pub fn print(&self, text: &str) -> Result<(), Error> {
-        if self.taken.is_none() {
+        if self.stdout_option.is_none() {
             return print(text);
         }
         print_error(text);
@@ -138,7 +138,7 @@ pub enum Target {
 impl Target {
     pub fn write(self, text: &str) -> Result<(), Error> {
         match self {
-            Self::File(place) => Ok(place.write(text.as_bytes())?),
+            Self::File(file) => Ok(file.write(text.as_bytes())?),
             Self::Standard => print(text),
         }
     }
@@ -171,7 +171,7 @@ pub fn choose(when: When) {
     let _ = CHOSEN.set(when);
 }
 
-/// The styles of words, as colour codes of terminals.
+/// Styles of words, with their terminal colour codes.
 #[derive(Clone, Copy)]
 pub enum Look {
     Bad = 31,
@@ -237,7 +237,7 @@ impl RowFile {
     }
 
     /// Creates the file of `simulate --per-request`: a row for each request.
-    pub fn of_requests(target: Target) -> Result<Self, Error> {
+    pub fn for_requests(target: Target) -> Result<Self, Error> {
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
         let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
         Self::create(target, &format!("{first},{parts}"))
@@ -283,16 +283,16 @@ pub fn request_cells(row: &mut Vec<u8>, request: &Request) {
     row.push(b',');
 }
 
-/// Appends a number in decimal, in a third of the time of `write!`.
+/// Appends a number in decimal, three times as fast as `write!`.
 pub fn number(row: &mut Vec<u8>, number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
-    let mut left = number;
+    let mut remaining = number;
     loop {
         at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
+        digits[at] = b'0' + (remaining % 10) as u8;
+        remaining /= 10;
+        if remaining == 0 {
             break;
         }
     }
@@ -306,9 +306,9 @@ pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
     }
     let ns = ns.unsigned_abs();
     number(row, ns / 1_000);
-    let rest = ns % 1_000;
+    let fraction = ns % 1_000;
     row.push(b'.');
-    row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+    row.extend([fraction / 100, fraction / 10 % 10, fraction % 10].map(|digit| b'0' + digit as u8));
 }
 
 /// Enough for the longest row: 14 numbers of 20 digits and their separators.
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_by_the_standard_library() {
+    fn numbers_match_the_standard_library() {
         for n in [0, 7, 10, 999, 1_000, 1_234_567_890, u64::MAX] {
             let mut row = Vec::new();
             number(&mut row, n);

@@ -41,10 +41,10 @@ pub fn distributions(
             up_to as f64 / sample.as_slice().len() as f64,
         );
         let points = points(sample).into_iter().chain([end]);
-        let within = points.filter(|(ms, _)| *ms <= longest.as_ms());
+        let visible = points.filter(|(ms, _)| *ms <= longest.as_ms());
         Series {
             label: label.to_owned(),
-            points: within.map(|(ms, part)| Point::new(ms, part)).collect(),
+            points: visible.map(|(ms, part)| Point::new(ms, part)).collect(),
             ..Series::default()
         }
     };
@@ -69,17 +69,17 @@ fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     ranks.map(|i| (spans[i].as_ms(), part(i + 1))).collect()
 }
 
-/// Returns the longest response, ignoring the longest one in a thousand.
+/// Returns the longest response, ignoring the longest 0.1 %.
 fn nearly_longest(sample: &SortedSpans) -> Span {
     let spans = sample.as_slice();
     let index = spans.len().saturating_sub(1 + spans.len() / 1000);
     spans.get(index).copied().unwrap_or(Span::ZERO)
 }
 
-/// A curve ends here: the longest response in a thousand would squeeze all others.
+/// The fraction at which a curve ends: the longest 0.1 % would squeeze all other responses.
 const END: f64 = 0.999;
 
-/// The cumulative distributions of response times of these runs, each with its label.
+/// Draws cumulative distributions of response times, each with its label.
 pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) -> String {
     let series = curves.iter().map(|(label, responses)| Series {
         label: label.clone(),
@@ -90,29 +90,29 @@ pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) 
     Figure::of_responses(title, &note, series.collect()).still_svg()
 }
 
-/// Returns all responses of some runs, of reads, and of writes.
+/// Returns the responses of `runs` with labels: all, reads and writes.
 pub fn by_direction(runs: &[Run]) -> Vec<(String, ResponseSummary)> {
-    let of = |op| merged(runs.iter().map(|run| run.report.of(op).clone()));
+    let by_op = |op| merge(runs.iter().map(|run| run.report.of(op).clone()));
     let curves = [
-        ("all".to_owned(), together(runs)),
-        ("reads".to_owned(), of(Op::Read)),
-        ("writes".to_owned(), of(Op::Write)),
+        ("all".to_owned(), pool(runs)),
+        ("reads".to_owned(), by_op(Op::Read)),
+        ("writes".to_owned(), by_op(Op::Write)),
     ];
-    let counted = |responses: &ResponseSummary| responses.histogram().count() > 0;
-    curves.into_iter().filter(|(_, one)| counted(one)).collect()
+    let has_any = |responses: &ResponseSummary| responses.histogram().count() > 0;
+    curves.into_iter().filter(|(_, one)| has_any(one)).collect()
 }
 
-pub fn together(runs: &[Run]) -> ResponseSummary {
-    merged(runs.iter().map(|run| run.report.all()))
+pub fn pool(runs: &[Run]) -> ResponseSummary {
+    merge(runs.iter().map(|run| run.report.all()))
 }
 
-fn merged(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
+fn merge(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
     let mut all = ResponseSummary::default();
     runs.for_each(|run| all.merge(run.responses()));
     all
 }
 
-/// Milliseconds and the fraction of responses up to them, evenly spaced in fraction.
+/// Returns milliseconds and the fraction of responses up to them, for evenly spaced fractions.
 fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
@@ -169,16 +169,16 @@ const HEIGHT: f64 = 580.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = WIDTH - 24.0;
 
-/// The points lie in the upper panel, the bars in the lower one.
+/// The points are in the upper panel, the bars in the lower one.
 const DOTS: Panel = Panel {
     top: 58.0,
     bottom: 290.0,
-    below: "Time in the trace (s)",
+    x_name: "Time in the trace (s)",
 };
 const BARS: Panel = Panel {
     top: 366.0,
     bottom: 526.0,
-    below: "Error (ms)",
+    x_name: "Error (ms)",
 };
 
 const GRID: &str = "stroke=\"#e4e4e4\"";
@@ -186,7 +186,7 @@ const GRID: &str = "stroke=\"#e4e4e4\"";
 /// Bars in the histogram, an even number so that none straddles zero.
 const BINS: usize = 200;
 
-/// The largest requests of each class but the last, what it is called, and its colour.
+/// The largest request size, name and colour of each size class.
 const SIZES: [(u64, &str, &str); 5] = [
     (4 << 10, "up to 4 KiB", "#0b2f55"),
     (8 << 10, "up to 8 KiB", "#b4501e"),
@@ -210,8 +210,8 @@ pub struct Outcome {
 struct Panel {
     top: f64,
     bottom: f64,
-    /// Along its lower axis.
-    below: &'static str,
+    /// The name of its horizontal axis.
+    x_name: &'static str,
 }
 
 /// A range of values, and the positions of its ends in pixels.
@@ -222,8 +222,8 @@ struct Scale {
 }
 
 /// Draws the errors of predictions: as points over time, and as a histogram of those within half a
-/// revolution, with lines for requests of each class of sizes. The points' axis of errors ends
-/// beyond 99.9 % of them, and beyond a whole revolution.
+/// revolution, with a line for each size class. The error axis of the points covers at least 99.9 %
+/// of them, and a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -293,7 +293,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         }
     }
     *svg += "\"/>\n";
-    // With one class they are the bars.
+    // A single class would repeat the bars.
     for (row, (class, percents)) in sizes.iter().enumerate().filter(|_| sizes.len() > 1) {
         let (_, name, colour) = SIZES[*class];
         let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
@@ -301,7 +301,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         for (bin, percent) in percents.iter().enumerate() {
             let before = if bin > 0 { percents[bin - 1] } else { 0.0 };
             let after = percents.get(bin + 1).copied().unwrap_or(0.0);
-            // Between bins of nothing the line lies on the axis.
+            // Between empty bins the line stays on the axis.
             if before + percent + after > 0.0 {
                 let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.pixel(*percent));
             }
@@ -317,24 +317,24 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
     }
 }
 
-/// The histogram of each class of sizes that any request is in, with the class's index.
+/// Returns the index and the histogram of each size class that has requests.
 fn by_size(errors: &[Outcome], period: Span) -> Vec<(usize, Vec<f64>)> {
     let class = |one: &Outcome| SIZES.iter().position(|(max, _, _)| one.size.0 <= *max);
     let classes = (0..SIZES.len()).filter_map(|index| {
-        let own = errors.iter().filter(|one| class(one) == Some(index));
-        let own: Vec<Outcome> = own.copied().collect();
-        (!own.is_empty()).then(|| (index, histogram(&own, period)))
+        let members = errors.iter().filter(|one| class(one) == Some(index));
+        let members: Vec<Outcome> = members.copied().collect();
+        (!members.is_empty()).then(|| (index, histogram(&members, period)))
     });
     classes.collect()
 }
 
-/// The percentage of all requests in each of [`BINS`] equal parts of the revolution around zero.
+/// Returns the percentage of requests in each of [`BINS`] equal parts of a revolution around zero.
 fn histogram(errors: &[Outcome], period: Span) -> Vec<f64> {
     let mut counts = vec![0u64; BINS];
     for one in errors {
-        let turned = one.error.as_ms() / period.as_ms() + 0.5;
-        if (0.0..1.0).contains(&turned) {
-            counts[(turned * BINS as f64) as usize] += 1;
+        let revolutions = one.error.as_ms() / period.as_ms() + 0.5;
+        if (0.0..1.0).contains(&revolutions) {
+            counts[(revolutions * BINS as f64) as usize] += 1;
         }
     }
     let percent = |count: u64| 100.0 * count as f64 / errors.len() as f64;
@@ -350,7 +350,7 @@ impl Panel {
         }
     }
 
-    /// The grid, its numbers, and the names of the axes: of the upright one in two lines.
+    /// Draws the grid, its numbers and the names of the axes, the vertical one in two lines.
     fn draw(&self, svg: &mut String, x: &Scale, y: &Scale, left: &str, more: &str) {
         let (top, bottom) = (self.top, self.bottom);
         for (at, value) in x.ticks() {
@@ -378,7 +378,7 @@ impl Panel {
              <text x=\"{centre}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
              <path d=\"M{LEFT} {top}V{bottom}H{RIGHT}\" fill=\"none\" stroke=\"#1a1a1a\"/>",
             bottom + 39.0,
-            self.below
+            self.x_name
         );
     }
 }
@@ -411,7 +411,7 @@ impl Scale {
     }
 }
 
-/// A round number such that `length` is five to thirteen of it, the last perhaps incomplete.
+/// Returns a round number that divides `length` into 5 to 13 steps, the last perhaps partial.
 fn round_step(length: f64) -> f64 {
     let step = 10f64.powf((length / 5.0).log10().floor());
     if length / step > 25.0 {
@@ -423,7 +423,7 @@ fn round_step(length: f64) -> f64 {
     }
 }
 
-/// The number of decimals that a multiple of `step` needs.
+/// Returns the number of decimals that a multiple of `step` needs.
 fn decimals(step: f64) -> usize {
     (-step.log10().floor()).max(0.0) as usize
 }
@@ -454,13 +454,13 @@ mod tests {
     }
 
     #[test]
-    fn no_responses_are_drawn_too() {
+    fn empty_samples_can_be_drawn() {
         let svg = distributions("a", "b", &sample([]), &sample([]));
         assert!(!svg.contains("NaN"), "{svg}");
     }
 
     #[test]
-    fn a_curve_leads_from_the_shortest_to_all_but_the_longest() {
+    fn a_curve_omits_only_the_longest_responses() {
         let mut responses = ResponseSummary::default();
         (1..=10_000).for_each(|us| responses.record(Span::from_ns(1_000 * us)));
         let points = summary_points(&responses);
@@ -478,9 +478,9 @@ mod tests {
         }
     }
 
-    /// Each class counts its own requests alone, and a bound belongs to the class below it.
+    /// Each class counts only its own requests, and a bound belongs to the class below it.
     #[test]
-    fn lines_are_parts_of_their_class() {
+    fn lines_are_percentages_of_their_class() {
         let of = |size, error_us| Outcome {
             size: Bytes(size),
             ..at(0, error_us)
@@ -488,11 +488,11 @@ mod tests {
         // Bars are 0.05 ms wide.
         let errors = [of(512, 20), of(4096, 70), of(4608, 20), of(1 << 20, 9_000)];
         let classes = by_size(&errors, Span::from_ms(10.0));
-        let filled = |percents: &[f64]| -> Vec<(usize, f64)> {
+        let nonempty = |percents: &[f64]| -> Vec<(usize, f64)> {
             let bins = percents.iter().copied().enumerate();
             bins.filter(|(_, percent)| *percent > 0.0).collect()
         };
-        let found = classes.iter().map(|(class, p)| (*class, filled(p)));
+        let found = classes.iter().map(|(class, p)| (*class, nonempty(p)));
         let found: Vec<_> = found.collect();
         let expected = [
             (0, vec![(100, 50.0), (101, 50.0)]),
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_parts_of_a_revolution_and_of_all_requests() {
+    fn bars_are_percentages_of_all_requests() {
         // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_the_round_numbers_within() {
+    fn ticks_are_the_round_numbers_in_range() {
         let scale = Scale {
             values: [-11.0, 4.9],
             pixels: [0.0, 159.0],
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_drawn_once_a_place_and_one_request_will_do() {
+    fn each_position_is_drawn_once_and_one_request_suffices() {
         let period = Span::from_ms(10.0);
         let dots = |errors: &[Outcome]| {
             let svg = errors_plot(errors, period);
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_outside_stay_text() {
+    fn names_are_escaped() {
         let svg = errors("a<b>&c", "", &[at(5, 100)], Span::from_ms(10.0));
         assert!(svg.contains(">a&lt;b>&amp;c</text>"), "{svg}");
     }

@@ -1,4 +1,4 @@
-//! `diskarm policies`: the table of scheduling policies.
+//! `diskarm policies`: lists the scheduling policies.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::output;
 
 /// List the scheduling policies, their parameters and papers
 #[derive(clap::Args)]
-#[command(after_help = WRITTEN, args_conflicts_with_subcommands = true)]
+#[command(after_help = SYNTAX_HELP, args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// Print JSON: an array with one object per policy
     #[arg(long)]
@@ -23,11 +23,11 @@ pub struct Args {
     command: Option<Listing>,
 }
 
-const WRITTEN: &str = "\
+const SYNTAX_HELP: &str = "\
 Write a policy as its name, with parameters in parentheses to override the defaults:
---policy clook, --policy 'clook(by=map)'. Values without names set the first parameters, as in
-papers: 'vscan(0.2)'. In a drive's specification, queue.policy sets the policy of the drive's own
-queue.
+--policy clook, --policy 'clook(by=map)'. Values without names set the parameters in order, as
+papers write them: 'vscan(0.2)'. In a drive's specification, queue.policy sets the policy of the
+drive's own queue.
 
 The list shows parameters with their defaults, and what each policy knows: arrival times only;
 blocks, or with by=map also cylinders; the positioning time of each request; or that and the
@@ -54,11 +54,11 @@ pub fn run(args: Args) -> Result<(), Error> {
         let knowledge = info.knowledge.name();
         let _ = writeln!(text, "{:<16}{knowledge:<14} {}", info.name, info.origin);
         text += &wrapped(info.summary, 4);
-        for &(written, meaning) in info.parameters {
+        for &(syntax, meaning) in info.parameters {
             let first = listed.iter().find(|(known, _)| *known == meaning);
             let line = match first {
-                Some((_, first)) => format!("{written}: as {first}'s"),
-                None => format!("{written}: {meaning}"),
+                Some((_, first)) => format!("{syntax}: same as in {first}"),
+                None => format!("{syntax}: {meaning}"),
             };
             text += &wrapped(&line, 8);
             listed.push((meaning, info.name));

@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 const DELAY: Duration = Duration::from_secs(1);
 
-/// The steps of a bar that shows a share.
+/// The steps of a bar that shows a fraction.
 const STEPS: u64 = 1_000;
 
 /// A bar on standard error, if that is a terminal and the work takes over a second. Erased on drop.
@@ -22,7 +22,7 @@ pub struct Progress {
 impl Progress {
     pub fn new(total: Option<u64>) -> Self {
         Self {
-            bar: std::io::stderr().is_terminal().then(|| hidden(total)),
+            bar: std::io::stderr().is_terminal().then(|| hidden_bar(total)),
             ..Self::none()
         }
     }
@@ -35,7 +35,7 @@ impl Progress {
         progress
     }
 
-    pub fn with_share() -> Self {
+    pub fn with_fraction() -> Self {
         let progress = Self::new(Some(STEPS));
         if let Some(bar) = &progress.bar
             && let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}")
@@ -64,9 +64,9 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Shows that this share of the work is done, from 0 to 1.
-    pub fn set_share(&self, share: f64) {
-        self.set((share * STEPS as f64) as u64);
+    /// Shows that this fraction of the work is done, from 0 to 1.
+    pub fn set_fraction(&self, fraction: f64) {
+        self.set((fraction * STEPS as f64) as u64);
     }
 
     pub fn clear(&self) {
@@ -126,13 +126,13 @@ fn write_remaining_time(state: &ProgressState, out: &mut dyn Write) {
     }
 }
 
-fn hidden(total: Option<u64>) -> ProgressBar {
+fn hidden_bar(total: Option<u64>) -> ProgressBar {
     let template = match total {
         Some(_) => "{bar:40} {percent:>3} %  {human_pos} of {human_len}  {left}",
         None => "{spinner} {human_pos} {msg}  {elapsed}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-    // The templates are fixed; with a mistake in one, the plain style would be used.
+    // The templates are fixed; if one were invalid, the plain style would be used.
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style.with_key("left", write_remaining_time)),
         Err(_) => bar,

@@ -1,4 +1,4 @@
-//! `diskarm queueing`: queueing theory of a drive compared with its simulation.
+//! `diskarm queueing`: compares the queueing theory of a drive with its simulation.
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
@@ -6,7 +6,7 @@ use diskarm_results::queueing;
 use diskarm_simulate::Model;
 use diskarm_simulate::theory::{self, Parameters};
 
-use crate::args::{self, Changes, rate, share, whole};
+use crate::args::{self, Changes, integer, rate, share};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -14,8 +14,8 @@ use crate::simulate::{SIZE, size_of};
 
 /// Compare a drive's times in queueing theory and in simulation
 ///
-/// Prints seek distance, service, response under three policies, and what two disks with the same
-/// data achieve. Theory and simulation leave out overheads, bus, buffer and the drive's own queue.
+/// Prints seek distance, service time, response time under three policies, and the gains of two
+/// disks with the same data. Overheads, bus, buffer and the drive's own queue are left out.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(LIMITS, 0))]
 pub struct Args {
@@ -42,12 +42,12 @@ pub struct Args {
 
     /// Number of requests of each simulation, the first tenth of which is its warm-up
     #[arg(long, value_name = "N", default_value_t = 20_000)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(10..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(10..=u64::MAX))]
     requests: u64,
 
     /// Seed of the simulations
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
 
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed
@@ -59,7 +59,7 @@ const LIMITS: &str = "\
 Formulas: seek distances by zones and moments of the service time (liu05, section 4.1), M/G/1 and \
 head-of-line priority (appendix B), the birth-death model of shortest access first (section \
 5.3.3), and two disks (sections 3.2, 7.2.1, 7.3 and 8.2.1). The simulations are of the same drive \
-without overheads, bus, buffer, read-ahead and a queue of its own, which the formulas leave out.
+without overheads, bus, buffer, read-ahead or a queue of its own, which the formulas leave out.
 
 Approximations are marked * in the table, and \"is_exact\": false in JSON:
 
@@ -68,23 +68,23 @@ transfer are independent, but the inner tracks take longer to reach and to trans
 the transfer, the more this matters. M/G/1 and head-of-line priority use this deviation too, but \
 waits grow with 1 + (standard deviation / mean)^2, which it hardly changes.
 
-- Shortest access first. The model assumes exponential services, whose standard deviation is \
-their mean, and a mean that is a power of the number of requests to choose from, fitted to \
+- Shortest access first. The model assumes exponential service times, whose standard deviation \
+equals their mean, and a mean that is a power of the number of requests to choose from, fitted to \
 simulations with 2 to 128 requests waiting.
 
 - Two disks. Distances are for cylinders of equal size and independent arms; the wait for the \
 first of two copies assumes that both heads reach their tracks at the same time. M/M/1, E2/M/1 and \
-M/M/2 assume exponential services, which wait longer than those of a drive. Three values are \
-exact: the largest rate (compared with a pair with a shared queue and 128 requests at all times), \
-the wait for the last of two copies (writes alone, which keep both \
-arms together) and M/G/1 (reads that go to either disk at random).
+M/M/2 assume exponential service times, which make requests wait longer than on a drive. Three \
+values are exact: the largest rate (compared with a pair with a shared queue and 128 requests at \
+all times), the wait for the last of two copies (writes alone, which keep both arms together) \
+and M/G/1 (reads that go to either disk at random).
 
 Near the largest rate, means depend on a few long waits and need more requests than the default of \
 --requests.";
 
 pub fn run(args: Args) -> Result<(), Error> {
     let model = args.changes.apply(Model::find(&args.drive)?)?;
-    let text = args.size.as_deref().unwrap_or(SIZE);
+    let size = args.size.as_deref().unwrap_or(SIZE);
     let parameters = Parameters {
         sectors: size_of(args.size.as_deref(), model.disk())?,
         read_share: args.reads.unwrap_or(2.0 / 3.0),
@@ -96,5 +96,5 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared = theory::compare(&model, &parameters, &|done| progress.set(done))?;
     drop(progress);
     output::print_warnings(&compared.notes);
-    output::print_as(args.json, &compared, || queueing::table(&compared, text))
+    output::print_as(args.json, &compared, || queueing::table(&compared, size))
 }

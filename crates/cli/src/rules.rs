@@ -7,7 +7,7 @@
 use clap::parser::ValueSource;
 use clap::{Arg, ArgGroup, ArgMatches, Command};
 
-/// A rule about each of `options`, which are the names of their fields.
+/// A rule about each of `options`, which are field names.
 struct Rule {
     options: &'static [&'static str],
     relation: Relation,
@@ -161,22 +161,22 @@ const SCAN: &[Rule] = &[
     unsupported(&["trace"], Target::Real).because("only a simulated drive serves a trace"),
     needs(&["workload"], &["model"])
         .on(Target::Real)
-        .because("the scheduler must know what the drive is"),
+        .because("the scheduler needs a model of the drive"),
     needs(&["requests"], &["workload"])
         .on(Target::Real)
         .because("without a foreground there are no requests to count"),
     needs(&["predictions"], &["workload"])
         .on(Target::Real)
-        .because("only commands next to a foreground are predicted"),
+        .because("commands are predicted only with a foreground"),
 ];
 
 const SERVER: &[Rule] = &[
     rule(&[], Relation::SomeOf, &["drive", "export"]),
     needs(&["values"], &["drive"]).because("it changes the specification of that drive"),
     needs(&["record"], &["drive"]).because("give an --export its own record=FILE"),
-    excludes(&["record"], &["instant"]).because("without time there are no answers of a drive"),
+    excludes(&["record"], &["instant"]).because("instant replies have no response times"),
     excludes(&["speed", "spin"], &["instant"]),
-    excludes(&["max_lateness"], &["instant"]).because("without time nothing is late"),
+    excludes(&["max_lateness"], &["instant"]).because("instant replies are never late"),
 ];
 
 const NBD: &[Rule] = &[needs(&["tls", "tls_verify_peer"], &["tls_certificates"])];
@@ -191,8 +191,8 @@ pub fn describe(program: Command) -> Command {
     for_each_rule(program, |command, rule| rule.describe(command))
 }
 
-/// Adds the rules and the conflicts, which completions leave out once one of the options is typed.
-/// The parser must not know of these, or it would report them in its own words.
+/// Adds the rules and the conflicts, so that completions leave out conflicting options. The parser
+/// must not know the conflicts, or it would report them in its own words.
 pub fn describe_for_completions(program: Command) -> Command {
     for_each_rule(describe(program), |command, rule| match rule.relation {
         Relation::Excludes => rule.edit_options(command, |arg| arg.conflicts_with_all(rule.others)),
@@ -356,15 +356,15 @@ mod tests {
             let program = describe(crate::Cli::command());
             let words = [&["diskarm"], words].concat();
             let matches = program.clone().try_get_matches_from(words);
-            check(&program, &matches.expect("a command line")).err()
+            check(&program, &matches.expect("a valid command line")).err()
         };
         let image = ["scan", "sim:hp-c2247", "--image", "x"];
         let expected = "`--image` needs a real device: a simulated drive holds no data";
         assert_eq!(message(&image).as_deref(), Some(expected));
         assert_eq!(message(&["scan", "/dev/null", "--image", "x"]), None);
         let workload = ["scan", "/dev/null", "--workload", "closed(clients=1)"];
-        let expected = "`--workload` needs `--model` on a real device: the scheduler must know \
-                        what the drive is";
+        let expected = "`--workload` needs `--model` on a real device: the scheduler needs a \
+                        model of the drive";
         assert_eq!(message(&workload).as_deref(), Some(expected));
     }
 }

@@ -1,4 +1,4 @@
-//! `diskarm scan`: a whole drive read, in the gaps of its foreground if it has one.
+//! `diskarm scan`: reads a whole drive, in the gaps of its foreground if it has one.
 
 mod device;
 mod predictions;
@@ -11,7 +11,7 @@ use diskarm_results::prose;
 use diskarm_scan::{BackgroundSettings, SchedulerLocation};
 use target::Target;
 
-use crate::args::{Changes, share, time, whole};
+use crate::args::{Changes, integer, share, time};
 use crate::error::Error;
 use crate::trace::TraceOptions;
 
@@ -36,7 +36,6 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// any track that can be reached until the first sector of the request passes, until all blocks of
 /// the drive have been read. Then the same requests are served without the scan, to print the
 /// slowdown.
-// Without the conflict clap would waive the requirement, as it conflicts with a given flag.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {
@@ -45,7 +44,7 @@ pub struct Args {
     #[arg(value_name = "URL", long_help = target::help())]
     pub url: String,
 
-    /// Write the checksum of each MiB to this file, after all has been read
+    /// Write the checksum of each MiB to this file, once everything has been read
     ///
     /// Each line has the first block, the number of blocks, the CRC-32 of the bytes as zlib and
     /// gzip compute it, and the number of unreadable blocks, if any. These count as zeroes.
@@ -63,7 +62,7 @@ pub struct Args {
     ///
     /// It is written every few seconds. If a scan ends early, by Ctrl-C, a signal or a fault, the
     /// same command continues it: no block counts twice, and none is left out. The file is removed
-    /// when no block is left. A generated foreground of a simulated drive continues with other
+    /// when no blocks are left. A generated foreground of a simulated drive continues with other
     /// requests: the number of blocks read is added to the seed. A trace starts again with its
     /// first request.
     #[arg(long, value_name = "FILE")]
@@ -77,15 +76,15 @@ pub struct Args {
     #[command(flatten)]
     pub changes: Changes,
 
-    /// The scheduler's model of the drive: a name from the catalogue, or a .toml file [default of
+    /// The scheduler's model of the drive: a name from the catalogue, or a .toml file [default for
     /// sim: the drive itself, without its scatter]
     ///
-    /// A real device needs one for a foreground, with --set to change values. Without a foreground
+    /// A real device needs one for a foreground; --set changes its values. Without a foreground
     /// it is only used to locate unreadable blocks.
     #[arg(long, value_name = "NAME|FILE")]
     pub model: Option<String>,
 
-    /// Foreground: a workload expression, or a .toml file [default: none; of sim: that of the
+    /// Foreground: a workload expression, or a .toml file [default: none; for sim: that of the
     /// paper, closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%]
     ///
     /// On a real device it only reads: its writes become reads of the same blocks.
@@ -114,9 +113,9 @@ pub struct Args {
     #[arg(long)]
     pub rebuild: bool,
 
-    /// Requests in the drive at one time, 1 or 2; 2 is for a drive that has a queue
+    /// Number of requests in the drive at the same time, 1 or 2; 2 needs a drive with a queue
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=2))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<usize>(1..=2))]
     pub depth: usize,
 
     /// Add this to the predicted time of each seek to and from a background read, or with
@@ -124,8 +123,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub conservatism: Option<Span>,
 
-    /// Adjust the conservatism to keep the slowdown of the foreground below this; it is then also
-    /// added to head switches
+    /// Adjust the conservatism to keep the slowdown of the foreground below this; the conservatism
+    /// is then also added to head switches
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     #[arg(allow_hyphen_values = true)]
     pub max_slowdown: Option<f64>,
@@ -142,16 +141,16 @@ pub struct Args {
     /// Stop after this many foreground requests, even if the scan is not complete
     /// [default: 5000000; all of a trace]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
 
     /// Seed of the foreground and of random events in the drive
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     pub seed: u64,
 
-    /// Write the predicted and the measured time of each command to this file: .csv for a row each,
-    /// .svg for a chart of their differences by size
+    /// Write the predicted and the measured time of each command to this file: .csv for one row
+    /// each, .svg for a chart of their differences by size
     ///
     /// Each row has the source of the command (foreground, which includes blocks read for the scan
     /// in the same command, or scan), its operation (R or W), first block and number of blocks; the
@@ -161,7 +160,7 @@ pub struct Args {
     /// the prediction is made when that has completed.
     ///
     /// The chart shows the foreground commands whose predictions were used, like that of `diskarm
-    /// validate --locked --plot`. Commands of the foreground without the scan are not written.
+    /// validate --locked --plot`. Commands of the run without the scan are not written.
     #[arg(long, value_name = "FILE", value_parser = file_name)]
     pub predictions: Option<String>,
 
@@ -175,8 +174,8 @@ pub struct Args {
 
 const MORE: &str = "\
 Outside the drive, a model of it follows its completions; initially it does not know the angle of \
-the platter. A read in a gap is a command of its own, or is merged with the foreground's command \
-if it ends where that starts. Foreground requests wait until the drive has room.
+the platter. A read in a gap is a separate command, or is merged with the foreground command \
+if it ends where that one starts. Foreground requests wait until the drive has room.
 
 The free bandwidth counts blocks read for the scan. It falls as fewer blocks are left, so it is \
 given for the time in which 80 to 20 % of them were left, and for the whole scan.";
@@ -198,7 +197,7 @@ fn file_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl Args {
-    pub fn place(&self) -> SchedulerLocation {
+    pub fn location(&self) -> SchedulerLocation {
         if self.in_firmware {
             SchedulerLocation::InFirmware
         } else {
@@ -217,7 +216,7 @@ impl Args {
     pub fn settings(&self) -> BackgroundSettings {
         let conservatism = self.conservatism;
         BackgroundSettings {
-            conservatism: conservatism.unwrap_or_else(|| self.place().conservatism()),
+            conservatism: conservatism.unwrap_or_else(|| self.location().conservatism()),
             one_per_track: !self.any_track,
             idle: self.idle,
             max_slowdown: self.max_slowdown,
@@ -237,7 +236,7 @@ mod tests {
         args: Args,
     }
 
-    /// However long it is.
+    /// A trace has no default limit on its length.
     #[test]
     fn a_scan_with_a_trace_ends_with_the_trace() {
         for (more, max) in [
@@ -246,7 +245,7 @@ mod tests {
             (&["--trace", "long.csv", "--requests", "7"], 7),
         ] {
             let words = [&["scan", "sim:hp-c2247"], more].concat();
-            let line = Line::try_parse_from(words).expect("a sound command line");
+            let line = Line::try_parse_from(words).expect("a valid command line");
             assert_eq!(line.args.max_requests(), max);
         }
     }

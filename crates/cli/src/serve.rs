@@ -1,4 +1,4 @@
-//! `diskarm serve`: drives for other programs.
+//! `diskarm serve`: serves drives to other programs.
 
 mod ctl;
 #[cfg(feature = "dashboard")]

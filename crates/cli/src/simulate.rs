@@ -1,4 +1,4 @@
-//! `diskarm simulate`: one drive, one workload, one host policy.
+//! `diskarm simulate`: simulates one drive under one workload and one host policy.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use diskarm_simulate::{
     TraceReplay, doubts, never_stop,
 };
 
-use crate::args::{self, Changes, positive_time, rate, share, time, whole};
+use crate::args::{self, Changes, integer, positive_time, rate, share, time};
 use crate::error::Error;
 use crate::output::{self, Results, RowFile, Target};
 use crate::plot;
@@ -42,8 +42,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     let depth = model.drive.spec.queue.depth;
     let choices = ChoiceCounter::new(&placed.host);
     // Only counted when the drive's own queue may leave the host policy nothing to choose.
-    let orders_itself = settings.queue == Queue::Host && depth > 1;
-    let host: &dyn MakePolicy = if orders_itself {
+    let has_drive_queue = settings.queue == Queue::Host && depth > 1;
+    let host: &dyn MakePolicy = if has_drive_queue {
         &choices
     } else {
         &placed.host
@@ -68,11 +68,11 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     let is_saturated = simulated.is_saturated();
     let mut metrics = simulated.metrics(cell);
-    if orders_itself && choices.count() == 0 && metrics.waiting_max() > 1 {
+    if has_drive_queue && choices.count() == 0 && metrics.waiting_max() > 1 {
         metrics.remark(format!(
             "{policy} never had more than one request to choose from: the drive takes up to \
              {depth} commands into its own queue and orders them itself. --queue drive puts \
-             {policy} into that queue; --set queue.depth=1 leaves all to the host's"
+             {policy} into that queue; --set queue.depth=1 leaves the choice to the host"
         ));
     }
     if settings.json {
@@ -98,7 +98,7 @@ pub struct Cell<'a> {
     pub merge: Option<SectorCount>,
     /// The file that gets a row for each request.
     pub rows: Option<&'a Target>,
-    /// Shows a progress bar, because nothing else runs at the same time.
+    /// True if nothing else runs at the same time, so that a progress bar can be shown.
     pub shows_progress: bool,
 }
 
@@ -171,10 +171,10 @@ pub fn merge(settings: &Settings, model: &System) -> Result<Option<SectorCount>,
 pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let (settings, model) = (cell.settings, cell.model);
     let began = Instant::now();
-    let (input, described) = match &settings.trace[..] {
+    let (input, description) = match &settings.trace[..] {
         [] => {
-            let (generated, described) = generated(settings, model)?;
-            (Input::Generated(generated), Some(described))
+            let (generated, description) = generated_requests(settings, model)?;
+            (Input::Generated(generated), Some(description))
         }
         files => (Input::Traced(trace_input(settings, files)?), None),
     };
@@ -191,8 +191,8 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         }
         None => vec![run_once(cell, simulation)?],
     };
-    let workload = match (described, &runs[0].replayed) {
-        (Some(described), _) => described,
+    let workload = match (description, &runs[0].replayed) {
+        (Some(description), _) => description,
         (None, Some(replayed)) => simulated::Workload::trace(replayed, settings.warmup),
         (None, None) => unreachable!("requests are generated or traced"),
     };
@@ -244,7 +244,7 @@ fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
         progress.set(done);
         ControlFlow::Continue(())
     };
-    let mut rows = cell.rows.cloned().map(RowFile::of_requests).transpose()?;
+    let mut rows = cell.rows.cloned().map(RowFile::for_requests).transpose()?;
     let sink = rows.as_mut().map(|rows| rows as &mut dyn Sink);
     let run = simulation.run(&on_progress, sink)?;
     rows.map_or(Ok(()), RowFile::finish)?;
@@ -261,7 +261,7 @@ impl Cell<'_> {
     }
 }
 
-/// Printed below the results of an open run that the drive could not keep up with.
+/// A note below the results of an open run with which the drive could not keep up.
 const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
@@ -271,7 +271,7 @@ const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";
 
-fn generated(
+fn generated_requests(
     settings: &Settings,
     model: &System,
 ) -> Result<(GeneratedRequests, simulated::Workload), Error> {
@@ -283,8 +283,8 @@ fn generated(
     };
     if let Some(text) = &settings.workload {
         let generated = generated(model.workload(text)?);
-        let described = simulated::Workload::written(&generated, text, settings.warmup);
-        return Ok((generated, described));
+        let description = simulated::Workload::written(&generated, text, settings.warmup);
+        return Ok((generated, description));
     }
     let arrivals = match settings.outstanding {
         Some(outstanding) => OptionArrivals::Closed {
@@ -315,14 +315,14 @@ fn generated(
     };
     let streams = vec![stream];
     let generated = generated(Workload { streams });
-    let described = simulated::Workload::random(
+    let description = simulated::Workload::random(
         generated.requests_count(),
         sectors.0 * disk.sector.0,
         read_share,
         arrivals,
         settings.warmup,
     );
-    Ok((generated, described))
+    Ok((generated, description))
 }
 
 pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_simulate::Error> {
@@ -355,7 +355,7 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Positions in the help of options that a command adds to [`Settings`], whose own count from 2.
+/// Positions in the help of options that a command adds to [`Settings`], whose own start at 2.
 /// (Options after all of these would get the heading of the last one.)
 pub const AFTER_DRIVE: usize = 2;
 const AFTER_WINDOW: usize = 12;
@@ -397,12 +397,12 @@ pub struct Settings {
 
     /// Seed of generated requests and of random faults
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     pub seed: u64,
 
     /// Exclude the first N completions, and the time until then, from all results
     #[arg(long, value_name = "N", default_value_t = 0)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     #[arg(alias = "warm-up")]
     pub warmup: u64,
 
@@ -423,13 +423,13 @@ pub struct Settings {
     /// Number of requests, including the warm-up [default: 100000]
     #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --workload")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
 
     /// Run N times, each with its own seed, on all processors
     #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --workload", long_help = REPLICATIONS)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(2..=MAX_REPLICATIONS))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(2..=MAX_REPLICATIONS))]
     pub replications: Option<u64>,
 
     /// Request size, in sectors, B, KiB, MiB or GiB [default: "8 KiB"]
@@ -456,7 +456,7 @@ pub struct Settings {
     /// Closed: N clients, each of which issues a request when its previous one completes
     #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --trace")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(1..=10_000_000))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u32>(1..=10_000_000))]
     pub outstanding: Option<u32>,
 
     /// Closed: think time between a completion and the next request [default: "0 ms"]
@@ -549,8 +549,8 @@ offsets; others start together. Requests are issued at their recorded arrivals. 
 --outstanding N, N requests are outstanding over all drives, in trace order, and recorded times \
 are ignored. With --replay pauses, one request is outstanding, and the next follows after the \
 measured pause.\n\n\
-A request beyond the end of the drive ends the run, unless --fit says where it goes. Changes \
-to the trace are listed with the results. Doubts about the trace (its time unit, skipped \
+A request beyond the end of the drive ends the run, unless --fit maps it elsewhere. Changes \
+to the trace are listed with the results. Warnings about the trace (its time unit, skipped \
 rows) go to standard error and, with --json, to notes";
 
 /// Each run holds about 200 KiB until all are done.
@@ -612,9 +612,9 @@ Metrics (keys of --json):
                        destaged everything that it destages: absorbed (writes that completed in
                        it), waited (writes that waited for room), hits, overwritten_blocks,
                        destages, failed (destages), dirty_mean and dirty_max (blocks). Of the
-                       buffer of a drive with buffer.write_cache=deferred, until the drive did
-                       something last before that: destaged_blocks, those of them in gaps of
-                       commands (destaged_in_gaps_blocks), writes_in_gaps. Of failures of disks
+                       buffer of a drive with buffer.write_cache=deferred, until the last
+                       action of the drive before that: destaged_blocks, those of them in gaps
+                       between commands (destaged_in_gaps_blocks), writes_in_gaps. Of disk failures
                        (redundancy), until the rebuild has ended: failed_disks, failed_at_s (the
                        first), rebuilt (fraction), rebuild_s, rebuild_projected_s (if all of it
                        were under this load), rebuild_stopped_at_block, lost_blocks,
@@ -632,7 +632,7 @@ Metrics (keys of --json):
                        flushes; reads and writes that succeeded after retries; requests that did not
                        succeed, which no metric includes except utilisation and queue; each only
                        if there were any
-  merge_max_sectors    with --merge, sectors of the largest merged command; null without
+  merge_max_sectors    with --merge, sectors of the largest merged command, otherwise null
   drive, policy, policy_in, workload, seed, version
                        what is needed to repeat the run; policy_in only with --queue drive; seed is
                        null if nothing is random

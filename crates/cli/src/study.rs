@@ -1,4 +1,4 @@
-//! `diskarm study`: experiments as files.
+//! `diskarm study`: runs experiments described in files.
 
 mod diff;
 mod run;
@@ -6,8 +6,8 @@ mod run;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::StudyOptions;
-use diskarm_study::counted;
 use diskarm_study::studies::{self, STUDIES};
+use diskarm_study::with_noun;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 #[derive(clap::Args)]
 struct New {
-    /// The file to write; its name must end in .toml, and nothing is replaced. - is standard output
+    /// The file to write, which must not exist; its name ends in .toml. - is standard output
     #[arg(value_name = "FILE.toml", value_parser = crate::args::toml_or_standard)]
     file: String,
 }
@@ -127,7 +127,7 @@ fn list(args: &ListArgs) -> Result<(), Error> {
     let indent = rows.iter().map(|row| row.name.len()).max().unwrap_or(0) + 2;
     let mut text = String::new();
     for row in &rows {
-        let (cells, claims) = (counted(row.cells, "cell"), counted(row.claims, "claim"));
+        let (cells, claims) = (with_noun(row.cells, "cell"), with_noun(row.claims, "claim"));
         let quick = match row.quick_cells {
             Some(quick) => format!("{quick} with --quick"),
             None => "no --quick".to_owned(),

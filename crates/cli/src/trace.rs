@@ -1,5 +1,5 @@
-//! `diskarm trace`: a summary of a trace, its first records, and conversion to another format; and
-//! the options of every command that reads a trace.
+//! `diskarm trace`: summarises, prints and converts traces. Also has the options of every command
+//! that reads a trace.
 
 mod convert;
 mod head;
@@ -20,7 +20,7 @@ use crate::error::Error;
 /// Inspect and convert block traces
 ///
 /// The format and the compression (gzip, zstd, xz, bzip2) are detected from the content. If a trace
-/// consists of several files, one per processor (blktrace), any of them opens all.
+/// consists of several files, one per processor (blktrace), naming one opens all.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -53,7 +53,6 @@ pub struct Input {
     reading: Reading,
 }
 
-/// Options for reading a trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Reading {
     /// Format of the trace, if it cannot be detected
@@ -105,13 +104,13 @@ impl Reading {
 }
 
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(FORMATS.iter().map(format_value).chain(missing()))
+    PossibleValuesParser::new(FORMATS.iter().map(format_value).chain(missing_formats()))
 }
 
 /// Returns the formats that can be written, as values of an option.
 pub fn writable_formats() -> PossibleValuesParser {
     let formats = writable().map(|(entry, _)| format_value(entry));
-    PossibleValuesParser::new(formats.chain(missing()))
+    PossibleValuesParser::new(formats.chain(missing_formats()))
 }
 
 fn format_value(entry: &diskarm_trace::FormatEntry) -> PossibleValue {
@@ -119,7 +118,7 @@ fn format_value(entry: &diskarm_trace::FormatEntry) -> PossibleValue {
 }
 
 /// Returns the formats that this build lacks, hidden: the library explains how to get them.
-fn missing() -> impl Iterator<Item = PossibleValue> {
+fn missing_formats() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))
 }
@@ -149,7 +148,7 @@ pub struct TracePart {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
 
-    /// Keep requests that arrive at or after this time (ns, us, ms, s, min or h), which becomes 0
+    /// Keep requests that arrive at or after this time (ns, us, ms, s, min or h), the new time 0
     #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 
@@ -274,16 +273,15 @@ impl TracePart {
 
 impl Fitting {
     pub fn to_library(&self) -> Result<diskarm_simulate::Fitting, Error> {
-        use diskarm_simulate::Fitting as Meant;
         if self.disks.is_some() && self.fit != BlockMapping::Spread {
             return Err(Error::Failed("`--disks` needs `--fit spread`".to_owned()));
         }
         Ok(match self.fit {
-            BlockMapping::Refuse => Meant::Refuse,
-            BlockMapping::Scale => Meant::Scale,
-            BlockMapping::Fold => Meant::Fold,
+            BlockMapping::Refuse => diskarm_simulate::Fitting::Refuse,
+            BlockMapping::Scale => diskarm_simulate::Fitting::Scale,
+            BlockMapping::Fold => diskarm_simulate::Fitting::Fold,
             // Clap ensures that the number is given.
-            BlockMapping::Spread => Meant::Spread(self.disks.unwrap_or(1)),
+            BlockMapping::Spread => diskarm_simulate::Fitting::Spread(self.disks.unwrap_or(1)),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The help of the program, and one-line reports of command lines that cannot be parsed.
+//! The help of the program, and one-line errors for command lines that cannot be parsed.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -6,8 +6,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Error;
 use crate::output;
 
-/// Handles the result of the option parser: prints help and version unchanged, help also if no
-/// command was given, and joins the lines of an error into one.
+/// Handles the result of the option parser: prints help and version unchanged, prints help
+/// if no command was given, and joins the lines of an error into one.
 pub fn report(program: &Command, error: clap::Error) -> Result<(), Error> {
     let text = error.to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -115,7 +115,7 @@ fn bad_value(error: &clap::Error) -> Option<String> {
     Some(format!("{option}: found {found:?}, {expected}"))
 }
 
-/// Joins the paragraphs before the usage and the pointer to the help by semicolons, without the
+/// Joins the paragraphs before the usage and the pointer to the help with semicolons, without the
 /// advice to pass a misspelt option as a file.
 fn one_line(text: &str) -> String {
     let paragraphs = text.split("\n\n").take_while(|paragraph| {
@@ -171,16 +171,16 @@ pub fn table<T: clap::Subcommand>() -> String {
 }
 
 /// Adds a line for `command`, or for each of its subcommands; names have at most two words.
-fn add_line(command: &Command, above: &str, text: &mut String) {
-    let name = format!("{above}{}", command.get_name());
-    let is_deep = !above.is_empty();
-    let does_something = is_deep || !command.is_subcommand_required_set();
-    if does_something {
+fn add_line(command: &Command, prefix: &str, text: &mut String) {
+    let name = format!("{prefix}{}", command.get_name());
+    let is_nested = !prefix.is_empty();
+    let is_runnable = is_nested || !command.is_subcommand_required_set();
+    if is_runnable {
         let about = command.get_about().map(ToString::to_string);
         *text += &format!("  {name:<16} {}\n", about.unwrap_or_default());
     }
     let inner = command.get_subcommands();
-    for command in inner.filter(|inner| !is_deep && !inner.is_hide_set()) {
+    for command in inner.filter(|inner| !is_nested && !inner.is_hide_set()) {
         add_line(command, &format!("{name} "), text);
     }
 }

@@ -1,4 +1,4 @@
-//! `diskarm validate`: a model compared with measurements on the real drive.
+//! `diskarm validate`: compares a model with measurements of the real drive.
 
 use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_fit::validate::{FIRST, UNBROKEN_RATIO, Validation};
@@ -120,7 +120,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-/// Prints the results of one trace as an object, of several as an object of `files`.
+/// Prints the results of one trace as an object, and those of several as an object with `files`.
 fn print_files(files: Vec<Value>, results: &Results) -> Result<(), Error> {
     match &files[..] {
         [one] => results.print_json(one),
@@ -167,8 +167,8 @@ fn run_locked(
         let found = one.figures.phase_concentration_ratio;
         if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
             output::print_warnings(&[format!(
-                "{}: phase_concentration {found:.4}: the drive is another one, its clock is \
-                 broken, or the pauses are nominal, so results of single requests mean little",
+                "{}: phase_concentration {found:.4}: the trace is of another drive, its clock is \
+                 broken, or its pauses are nominal, so results of single requests mean little",
                 one.file
             )]);
         }

@@ -7,28 +7,28 @@
 //! [declustered copies](crate::declustered).
 //!
 //! An ordered request waits until all others have completed, and those that arrive meanwhile wait
-//! for it. A request can be aborted until a member has taken a command of it, or if its only
+//! for it. A request can be aborted until a member has taken one of its commands, or if its only
 //! command still waits in a member that allows it.
 //!
-//! Members may fail for good. If a second failure loses data, nothing is served from then on, and
-//! the components report what was lost ([`Device::components`]). A spare can take the slot of
-//! the first member that fails: it is rebuilt in steps, from the failure or the first request on.
-//! A step waits for the writes to its blocks that have begun, and later writes to them wait for the
-//! step. After each step the rebuild pauses in proportion to the time that the step took. Its
-//! commands have the lowest priority, for policies that distinguish priorities. A rebuild that
-//! cannot read a block stops there.
+//! Members may fail permanently. If a second failure loses data, nothing is served after it, and
+//! the component reports include the loss ([`Device::components`]). A spare can take the slot of
+//! the first member that fails: it is rebuilt in steps, beginning at the failure or the first
+//! request. A step waits for the writes to its blocks that have begun, and later writes to them
+//! wait for the step. After each step the rebuild pauses in proportion to the time that the step
+//! took. Its commands have the lowest priority, for policies that distinguish priorities. A rebuild
+//! that cannot read a block stops there.
 //!
-//! [`SideBySide`] is simpler: its requests name their device.
+//! [`IndependentDisks`] is simpler: its requests name their device.
 
 mod failure;
+mod independent;
 mod member;
 mod part;
 #[cfg(test)]
 pub(crate) mod shadow;
-mod side_by_side;
 
 pub use failure::Progress;
-pub use side_by_side::SideBySide;
+pub use independent::IndependentDisks;
 
 pub(crate) use failure::Failures;
 pub(crate) use member::{Member, next_of};
@@ -47,11 +47,11 @@ use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
 use crate::units::{Bytes, Instant, Lbn, SectorCount};
-use failure::Due;
+use failure::DueAction;
 use member::{Events, Slots};
 use part::Rows;
 
-/// Several devices as one; see the [module](self). What every command passes through is always
+/// Several devices as one; see the [module](self). Code on the path of every command is always
 /// inlined, which saves a pair 2 % of its instructions (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
@@ -68,22 +68,22 @@ pub struct Array<P: Placement> {
     pub(crate) reported: usize,
     gate: Gate,
     pub(crate) due: VecDeque<Completion>,
-    /// Members fail, or have failed.
+    /// True if members have failed or will fail.
     pub(crate) may_fail: bool,
     pub(crate) failures: Failures,
     step: Option<RebuildStep>,
 }
 
-/// A step of a rebuild that writes to its blocks have to wait for.
+/// A step of a rebuild. Writes to its blocks have to wait for it.
 struct RebuildStep {
     blocks: Range<u64>,
-    /// It no longer waits for writes to its blocks.
+    /// True if it no longer waits for writes to its blocks.
     has_begun: bool,
 }
 
 /// The part of an array that knows where blocks are.
 ///
-/// Functions take the array that the placement belongs to. Parts of requests are named by ids.
+/// Functions take the array that the placement belongs to. Parts of requests are identified by ids.
 pub trait Placement: Send + Sized {
     /// Data of the placement about a request.
     type State: Default + Send;
@@ -91,7 +91,7 @@ pub trait Placement: Send + Sized {
     /// Returns the number of blocks of the array.
     fn capacity(array: &Array<Self>) -> SectorCount;
 
-    /// Checks whether the array can serve `request` at all.
+    /// Checks that the array can serve `request`.
     ///
     /// # Errors
     /// The reason why it cannot.
@@ -115,7 +115,7 @@ pub trait Placement: Send + Sized {
         array.start_each(part, now);
     }
 
-    /// Records that a member has taken the command number `index` of a part.
+    /// Records that a member has taken command number `index` of a part.
     fn sent(_array: &mut Array<Self>, _member: usize, _part: u64, _index: usize, _now: Instant) {}
 
     /// Submits commands that wait for a member, after an event in its device.
@@ -123,7 +123,7 @@ pub trait Placement: Send + Sized {
         array.feed_member(member, now);
     }
 
-    /// Submits commands that wait for any member, where progress of one can make way for another.
+    /// Submits commands that wait for any member, if progress at one can unblock another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -131,9 +131,9 @@ pub trait Placement: Send + Sized {
         array.settle(member, done);
     }
 
-    /// Returns the status of a command as its part sees it.
+    /// Returns the status of a command for its part.
     fn status(array: &mut Array<Self>, part: u64, member: usize, done: &Completion) -> Status {
-        array.translated(part, member, done)
+        array.translate_status(part, member, done)
     }
 
     /// Continues after the last command of a step of a part.
@@ -167,7 +167,7 @@ pub trait Placement: Send + Sized {
     fn rebuild(array: &mut Array<Self>, now: Instant);
 
     /// Records that the spare has the blocks of a step of the rebuild.
-    fn rebuilt(array: &mut Array<Self>, blocks: Range<u64>);
+    fn record_rebuilt(array: &mut Array<Self>, blocks: Range<u64>);
 }
 
 impl<P: Placement> Array<P> {
@@ -191,7 +191,7 @@ impl<P: Placement> Array<P> {
             reported: 0,
             gate: Gate::default(),
             due: VecDeque::new(),
-            may_fail: failures.are_any(),
+            may_fail: failures.has_any(),
             failures,
             step: None,
         };
@@ -205,7 +205,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns the progress of the rebuild.
-    pub fn rebuilt(&self) -> Option<Progress> {
+    pub fn rebuild_progress(&self) -> Option<Progress> {
         self.failures.progress()
     }
 
@@ -214,7 +214,7 @@ impl<P: Placement> Array<P> {
         self.failures.lost.is_some()
     }
 
-    /// Starts the requests that no ordered request holds back any longer.
+    /// Starts the requests that are no longer held back by an ordered request.
     pub(crate) fn release(&mut self, now: Instant) {
         if self.may_fail || !self.held.is_empty() {
             self.release_held(now);
@@ -245,8 +245,8 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns true if a request has to wait before it begins: a write for the step of the rebuild
-    /// that has its blocks, and any transfer for an earlier write of its blocks that has completed
-    /// with its first copy.
+    /// that has its blocks, and any transfer for an earlier write to its blocks that completed with
+    /// its first copy.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
@@ -260,7 +260,7 @@ impl<P: Placement> Array<P> {
             })
     }
 
-    /// Starts the held requests and the step of the rebuild that nothing delays any longer.
+    /// Starts the held requests and the step of the rebuild that no longer have to wait.
     fn release_held(&mut self, now: Instant) {
         self.begin_step(now);
         let mut index = 0;
@@ -322,7 +322,7 @@ impl<P: Placement> Array<P> {
             rebuild.fail(Lbn(part.blocks.start + offset));
         }
         if rebuild.end_step(part.since) {
-            P::rebuilt(self, part.blocks.clone());
+            P::record_rebuilt(self, part.blocks.clone());
         }
     }
 
@@ -357,12 +357,12 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Builds the command number `index` of a part, and returns its device with it.
+    /// Builds command number `index` of a part, and returns it with its device.
     #[inline(always)]
     pub(crate) fn command(&self, id: u64, index: usize) -> (usize, Pending) {
         let part = &self.parts[id];
-        let whole = self.request_of(part).unwrap_or(&REBUILD);
-        let request = part.command(id, index, whole);
+        let parent = self.request_of(part).unwrap_or(&REBUILD);
+        let request = part.command(id, index, parent);
         let member = P::device_of(self, part.commands[index].member);
         let arrived = part.since;
         (member, Pending { request, arrived })
@@ -405,8 +405,8 @@ impl<P: Placement> Array<P> {
 
     #[inline(always)]
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
-        let taken = self.members[member].device.submit(now, *command);
-        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
+        let result = self.members[member].device.submit(now, *command);
+        assert_eq!(result, Ok(()), "`accepts` was wrong about {command:?}");
         self.members[member].begin(now, command);
         let (id, index) = part_of(command.id);
         let part = &mut self.parts[id];
@@ -431,12 +431,12 @@ impl<P: Placement> Array<P> {
     }
 
     /// Translates the status of a command to its request, or to the step of the rebuild.
-    pub(crate) fn translated(&self, id: u64, member: usize, done: &Completion) -> Status {
+    pub(crate) fn translate_status(&self, id: u64, member: usize, done: &Completion) -> Status {
         let bad = done
             .bad_block()
             .and_then(|bad| P::block_at(self, member, bad));
         let part = &self.parts[id];
-        part.translated(done.status, bad, self.request_of(part))
+        part.translate_status(done.status, bad, self.request_of(part))
     }
 
     /// Continues with the next step of a part, or ends the part.
@@ -474,7 +474,7 @@ impl<P: Placement> Array<P> {
             let waits = &mut self.parts[next];
             waits.blocked -= 1;
             if waits.blocked == 0 {
-                if !self.failures.been.is_empty() {
+                if !self.failures.past.is_empty() {
                     P::replan(self, next);
                 }
                 P::start(self, next, now);
@@ -498,7 +498,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Ends a request without a member.
+    /// Ends a request that no member serves.
     pub(crate) fn finish_unserved(&mut self, id: u64, status: Status, now: Instant) {
         let parent = &self.parents[id];
         let ended = Completion::unserved(parent.request, parent.arrived, now, status);
@@ -519,9 +519,9 @@ impl<P: Placement> Array<P> {
         part.parent.map_or(u64::MAX, |id| self.parents[id].number)
     }
 
-    /// Removes the member from a slot together with the commands that it serves. Returns true if
+    /// Removes the member in a slot with the commands that it serves. Returns true if
     /// the spare takes the slot.
-    pub(crate) fn take_out(&mut self, slot: usize, now: Instant) -> bool {
+    pub(crate) fn remove_member(&mut self, slot: usize, now: Instant) -> bool {
         for (_, part) in self.parts.iter().filter(|(_, part)| part.member() == slot) {
             for _ in 0..part.inside() {
                 self.members[slot].drop_command(now, part.commands[0].op);
@@ -536,7 +536,7 @@ impl<P: Placement> Array<P> {
     /// Ends all requests and removes all members after data have been lost.
     pub(crate) fn end_all(&mut self, now: Instant) {
         for slot in 0..self.members.len() {
-            self.take_out(slot, now);
+            self.remove_member(slot, now);
         }
         self.step = None;
         self.held.clear();
@@ -549,10 +549,10 @@ impl<P: Placement> Array<P> {
 
     /// Applies a failure or continues the rebuild, if that is due by `now` and before the next
     /// `event` of the members. Returns true if it was.
-    fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
+    fn apply_due(&mut self, now: Instant, event: Option<Instant>) -> bool {
         match self.failures.due(now, event) {
-            Some(Due::Failure(failure)) => self.fail(failure),
-            Some(Due::Rebuild(at)) => {
+            Some(DueAction::Failure(failure)) => self.fail(failure),
+            Some(DueAction::Rebuild(at)) => {
                 if let Some(rebuild) = &mut self.failures.rebuild {
                     rebuild.begin(at);
                 }
@@ -565,7 +565,7 @@ impl<P: Placement> Array<P> {
 
     /// Applies the failure of a member. Once data are lost, further failures are only counted.
     fn fail(&mut self, failure: Failure) {
-        self.failures.been.push(failure);
+        self.failures.past.push(failure);
         if !self.has_lost_data() {
             P::fail(self, failure);
         }
@@ -594,8 +594,8 @@ impl<P: Placement> Array<P> {
                 let own = &mut self.members[member];
                 let taken = own.take(child_id(id, index));
                 own.count_waiting(now);
-                assert!(taken.is_some(), "a command of {request} is lost");
-                // It may have blocked others.
+                assert!(taken.is_some(), "request {request} lost a command");
+                // The command may have blocked others.
                 self.feed_member(member, now);
             }
             self.leave_rows(id, part.rows, now);
@@ -652,7 +652,7 @@ impl<P: Placement> Device for Array<P> {
                 return Some(completion);
             }
             let event = self.events.earliest();
-            if self.may_fail && self.advance_itself(now, event.map(|(at, _)| at)) {
+            if self.may_fail && self.apply_due(now, event.map(|(at, _)| at)) {
                 continue;
             }
             let (at, member) = event.filter(|(at, _)| *at <= now)?;

@@ -72,7 +72,7 @@ impl Buffer {
         }
     }
 
-    /// Changes what writes drop.
+    /// Sets which blocks a write invalidates.
     pub fn set_invalidates(&mut self, invalidates: Invalidation) {
         self.invalidates = invalidates;
     }
@@ -96,7 +96,7 @@ impl Buffer {
         self.holding(at).is_some()
     }
 
-    /// Empties the least recently used segment available to reads, positioned at `at`.
+    /// Empties the least recently used segment available to reads, to be filled from `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
         let from = usize::from(self.dedicated);
@@ -110,9 +110,9 @@ impl Buffer {
         self.claim(0..if self.dedicated { 1 } else { all }, at)
     }
 
-    fn claim(&mut self, among: std::ops::Range<usize>, at: Lbn) -> SegmentId {
-        let mut oldest = among.start;
-        for i in among {
+    fn claim(&mut self, candidates: std::ops::Range<usize>, at: Lbn) -> SegmentId {
+        let mut oldest = candidates.start;
+        for i in candidates {
             if self.segments[i].used < self.segments[oldest].used {
                 oldest = i;
             }
@@ -136,11 +136,11 @@ impl Buffer {
 
     /// Records that the host has transferred a request through a segment.
     pub fn transferred(&mut self, id: SegmentId, request: &Request) {
-        let noted = &mut self.segments[id.0].transferred;
-        if request.start <= noted.1 && noted.0 <= request.end() {
-            *noted = (noted.0.min(request.start), noted.1.max(request.end()));
+        let range = &mut self.segments[id.0].transferred;
+        if request.start <= range.1 && range.0 <= request.end() {
+            *range = (range.0.min(request.start), range.1.max(request.end()));
         } else {
-            *noted = (request.start, request.end());
+            *range = (request.start, request.end());
         }
     }
 
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_parts_a_segment_keeps_the_first() {
+    fn a_tie_keeps_the_part_before_the_write() {
         for (start, kept) in [(14, 10..14), (13, 15..20), (15, 10..15)] {
             let mut buffer = buffer();
             let id = buffer.claim_for_read(Lbn(10));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_never_used_are_claimed_in_order() {
+    fn unused_segments_are_claimed_in_order() {
         let mut buffer = buffer();
         let claimed: Vec<usize> = (0..4).map(|_| buffer.claim_for_read(Lbn(0)).0).collect();
         assert_eq!(claimed, [0, 1, 2, 0]);

@@ -3,32 +3,32 @@
 //! # What it does
 //! The blocks of the array are divided into stripe units. Consecutive units have their primary
 //! copies at consecutive members; the [`Layout`] places the secondary copies. Each member has
-//! primary copies in its first half and secondary copies in its second. A request makes a command
-//! for each unit, a write one for each copy, and completes with the last of them. Each member
-//! orders its queue by a policy of its own. A flush goes to all members.
+//! primary copies in its first half and secondary copies in its second. A request becomes a command
+//! for each unit, or for each copy if it is a write, and completes with the last of them. Each
+//! member orders its queue by its own policy. A flush goes to all members.
 //!
 //! A read of a unit goes to its primary copy with the probability that balances the load as well as
 //! possible ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
-//! reads primary copies only, so that its arms stay in one half.)
+//! reads only primary copies, so that its arms stay in one half.)
 //!
-//! A read that fails is tried at the other copy if there is one, and fails only if that fails too;
-//! if it succeeds, the read is recovered. A write fails if a copy fails: an error does not take a
-//! member out of use. A response has the breakdown of the command that ended last, and of the
-//! failed attempt before it; the time that a command waited for its member is queueing.
+//! A read that fails is retried at the other copy if there is one, and fails only if that fails
+//! too; if the retry succeeds, the read counts as recovered. A write fails if a copy fails: an
+//! error does not take a member out of service. A response has the breakdown of the command that
+//! ended last, and of the failed attempt before it; waiting for a member is queueing.
 //!
 //! # Failures
-//! All commands of a failed member, those in service included, are lost at once
+//! All commands of a failed member, including those in service, are lost immediately
 //! ([`DeclusteredConfig::failures`]): reads go to the other copy, and writes to the failed member
 //! no longer count. Data are lost if both members with a copy of them fail. The rebuild
 //! ([`DeclusteredConfig::rebuild_share`]) takes the units of the first failed member one by one, in
-//! order: it reads the other copy and writes it to the spare, which serves the units that it has as
-//! the member did before the failure.
+//! order: it reads the other copy and writes it to the spare. The spare serves the units that it
+//! has, as the member did before the failure.
 //!
 //! # Cost
 //! One command for each unit, two for writes.
 //!
 //! # When it is bad
-//! A request over several rows makes several commands at a member, which could be one.
+//! A request over several rows becomes several commands at a member that could be one.
 //!
 //! # Origin
 //! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify where
@@ -60,8 +60,8 @@ pub struct DeclusteredConfig {
     /// The share of the time in which the rebuild of the first failed member is in progress, above
     /// 0 and at most 1. The spare is the last of the devices.
     pub rebuild_share: Option<f64>,
-    /// The blocks of a stripe unit; at least one, and at most half of a member. Blocks of a member
-    /// that make no whole unit in both halves are not used.
+    /// The number of blocks in a stripe unit: at least one, at most half of a member. Blocks of a
+    /// member that do not fill a unit in both halves are not used.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
@@ -70,7 +70,7 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the capacity of an array of members of `member` blocks: half of theirs, in units.
+    /// Returns the capacity of an array of members of `member` blocks: half of all, in whole units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
@@ -159,14 +159,14 @@ impl TwoCopies {
     fn plan_read(&mut self, blocks: Range<u64>) -> Option<Plan> {
         let disks = self.layout.copy_disks(blocks.start / self.unit);
         let [mut first, mut other] = self.existing(self.copies_on(disks, blocks.start));
-        // Routing counts only the members that lack what they have at these positions.
+        // For routing, a member counts as missing only if it lacks the copy at these positions.
         let mut missing = self.missing;
         for copy in [first, other].into_iter().flatten() {
             missing = missing.without(copy.member);
         }
         let share = self.layout.primary_share(disks, missing);
-        let both = first.is_some() && other.is_some();
-        if first.is_none() || both && !Chance::new(share).hits(&mut self.random) {
+        let has_both = first.is_some() && other.is_some();
+        if first.is_none() || has_both && !Chance::new(share).hits(&mut self.random) {
             (first, other) = (other, first);
         }
         let sectors = blocks.end - blocks.start;
@@ -208,14 +208,14 @@ impl Declustered {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "members of unequal capacity");
+            assert_eq!(sectors, member.capacity(), "unequal member capacities");
         }
         let disks = config.layout.disks();
         let spares = usize::from(config.rebuild_share.is_some());
         assert_eq!(disks + spares, members.len());
         assert!(config.failures.iter().all(|failure| failure.member < disks));
         let rows = config.rows(sectors);
-        assert!(rows > 0, "members of no whole unit");
+        assert!(rows > 0, "members are smaller than a unit");
         let mut members = Member::build(members, &config.policy)?;
         let spare = members.split_off(disks).pop();
         let failures = Failures::new(&config.failures, config.rebuild_share);
@@ -244,7 +244,7 @@ impl Declustered {
         ids.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// A part loses its command at a member that has just failed.
+    /// Handles the loss of a part's command at a member that has just failed.
     fn lose_command(&mut self, id: u64, now: Instant) {
         let part = &mut self.parts[id];
         let Access { op, sectors, .. } = part.commands[0];
@@ -269,7 +269,7 @@ impl Declustered {
 impl Placement for TwoCopies {
     type State = ();
 
-    /// Half of the blocks of the members, in whole units.
+    /// Returns half of the blocks of the members, in whole units.
     fn capacity(array: &Declustered) -> SectorCount {
         let copies = &array.placement;
         SectorCount(copies.rows * copies.unit * copies.layout.disks() as u64)
@@ -344,7 +344,7 @@ impl Placement for TwoCopies {
         }
         let steps = 2 * copies.rows;
         let parts = array.parts_at(member);
-        if array.take_out(member, at) {
+        if array.remove_member(member, at) {
             array.placement.rebuilding = Some(member);
             array.failures.begin_rebuild(at, steps);
         }
@@ -390,7 +390,7 @@ impl Placement for TwoCopies {
         }
     }
 
-    fn rebuilt(array: &mut Declustered, _: Range<u64>) {
+    fn record_rebuilt(array: &mut Declustered, _: Range<u64>) {
         let copies = &mut array.placement;
         copies.rebuilt += 1;
         if copies.rebuilt == 2 * copies.rows

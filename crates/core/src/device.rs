@@ -1,8 +1,8 @@
-//! The trait of everything that serves requests, with the types of requests' results.
+//! The trait of everything that serves requests, and the types of its results.
 //!
-//! A drive is a device, and so is everything that wraps devices: a host queue, disks side by side,
-//! an observer, an injector of faults. Requests enter with [`Device::submit`], completions leave
-//! with [`Device::advance`], and [`Device::next_event`] returns the instant of the next event.
+//! A drive is a device, and so is everything that wraps devices: a host queue, a set of disks, an
+//! observer, a fault injector. Requests enter with [`Device::submit`], completions leave with
+//! [`Device::advance`], and [`Device::next_event`] returns the instant of the next event.
 
 mod children;
 
@@ -14,14 +14,14 @@ pub use children::Children;
 /// A device that does no I/O, reads no clock and starts no thread.
 ///
 /// It is given requests and instants, and returns completions and the instant of its next event.
-/// Instants never decrease from one call to the next, and whatever happens by an instant comes
-/// first: [`advance`](Self::advance) to it until that returns `None`, then [`submit`](Self::submit)
-/// or [`abort`](Self::abort). Every request completes exactly once.
+/// Instants never decrease from one call to the next, and the events until an instant come first:
+/// call [`advance`](Self::advance) until it returns `None`, then [`submit`](Self::submit) or
+/// [`abort`](Self::abort). Every request completes exactly once.
 pub trait Device: Send {
     /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
 
-    /// Size of a block.
+    /// Returns the size of a block.
     fn sector_size(&self) -> Bytes;
 
     /// Checks that the device can serve `request`, now or later.
@@ -33,7 +33,7 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if it would accept a request now. A queue above it chooses only then.
+    /// Returns true if it would accept a request now. A queue above it chooses a request only then.
     fn has_room(&self) -> bool;
 
     /// Returns true if it would accept this request, which has passed [`check`](Self::check), now.
@@ -48,14 +48,14 @@ pub trait Device: Send {
     /// If the device does not accept the request; its state is then unchanged.
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError>;
 
-    /// Returns the instant of the next event without further input.
+    /// Returns the instant of the next event, if there is no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or to the next completion up to and including `now` and returns it. Call
-    /// it until it returns `None`. Completions come in the order of their instants.
+    /// Advances to `now`, or to the next completion up to and including `now`, and returns that.
+    /// Call it until it returns `None`. Completions are in order of time.
     fn advance(&mut self, now: Instant) -> Option<Completion>;
 
-    /// Aborts the request `id` if it still waits, and returns whether it did. An aborted request
+    /// Aborts the request `id` and returns true, if it still waits. An aborted request
     /// completes at `now` with [`Status::Aborted`]; any other completes normally.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
@@ -67,7 +67,7 @@ pub trait Device: Send {
         Vec::new()
     }
 
-    /// Returns the blocks that have reached the media since the last call, in that order. The first
+    /// Returns the blocks that have reached the media since the last call, in order. The first
     /// call starts the record. Returns `None` if the device keeps no such record: it has several
     /// drives, or it delays requests that a drive has already completed.
     fn persisted(&mut self, _now: Instant) -> Option<Vec<Persisted>> {
@@ -122,7 +122,7 @@ impl std::fmt::Display for SubmitError {
                     sectors.0
                 )
             }
-            Self::NoSuchUnit { units } => write!(f, "no such unit, expected one of {units}"),
+            Self::NoSuchUnit { units } => write!(f, "no such unit, expected a unit below {units}"),
         }
     }
 }
@@ -213,7 +213,7 @@ impl Completion {
 /// The result of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
-    /// Success without any errors on the way.
+    /// Success without any errors.
     #[default]
     Good,
     /// Like [`Self::Good`], but after errors that retries overcame (SCSI: RECOVERED ERROR).
@@ -234,7 +234,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns true if the request did what was asked.
+    /// Returns true if the request succeeded.
     #[inline]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Good | Self::Recovered { .. })
@@ -254,8 +254,8 @@ pub enum Outcome {
     Absorbed,
 }
 
-/// The parts of a response time. They follow one another on the request's critical path, so
-/// that they add up to the response to the nanosecond; what overlaps is in none of them.
+/// The parts of a response time. They follow one another on the request's critical path, so that
+/// they add up to the response to the nanosecond; work that overlaps is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
     /// Waiting for other commands.
@@ -267,11 +267,11 @@ pub struct Breakdown {
     pub overhead: Span,
     /// Arm movement between two cylinders.
     pub seek: Span,
-    /// Head switch without a seek, and write settle; may be negative when effective.
+    /// Head switch without a seek, and write settle; an effective value may be negative.
     pub settle: Span,
     /// Rotational wait for the first sector.
     pub rotation: Span,
-    /// From the first sector's beginning to the last one's end, track crossings included.
+    /// From the start of the first sector to the end of the last, including track crossings.
     pub transfer: Span,
     /// Bus transfer that overlaps nothing else.
     pub bus: Span,
@@ -346,11 +346,11 @@ pub enum Work {
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),
-    /// Any other device that reports numbers of its own.
+    /// Any other device that reports its own numbers.
     Named(NamedWork),
 }
 
-/// Numbers that a device reports under names of its own.
+/// Numbers that a device reports under its own names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedWork {
     /// The name of the device.
@@ -446,7 +446,7 @@ pub struct CacheWork {
     pub hits: u64,
     /// Mean number of blocks not yet written to the devices below.
     pub dirty_mean_count: f64,
-    /// Maximum number of such blocks.
+    /// Maximum number of blocks not yet written to the devices below.
     pub dirty_max: u64,
 }
 
@@ -516,35 +516,35 @@ mod tests {
     use super::*;
     use crate::units::Lbn;
 
-    fn checked(start: u64, sectors: u64) -> Result<(), SubmitError> {
+    fn check_read(start: u64, sectors: u64) -> Result<(), SubmitError> {
         let request = Request::new(0, Op::Read, Lbn(start), SectorCount(sectors));
         check(&request, SectorCount(100_000))
     }
 
     #[test]
-    fn requests_must_lie_within_the_device_and_have_a_valid_size() {
+    fn requests_must_be_within_the_device_and_have_a_valid_size() {
         let beyond = Err(SubmitError::BeyondEnd {
             sectors: SectorCount(100_000),
         });
-        assert_eq!(checked(99_999, 1), Ok(()));
-        assert_eq!(checked(99_999, 2), beyond);
-        assert_eq!(checked(u64::MAX, 1), beyond);
-        assert_eq!(checked(0, 0), Err(SubmitError::Empty));
-        assert_eq!(checked(0, 65_536), Ok(()));
-        assert_eq!(checked(0, 65_537), Err(SubmitError::TooLarge));
+        assert_eq!(check_read(99_999, 1), Ok(()));
+        assert_eq!(check_read(99_999, 2), beyond);
+        assert_eq!(check_read(u64::MAX, 1), beyond);
+        assert_eq!(check_read(0, 0), Err(SubmitError::Empty));
+        assert_eq!(check_read(0, 65_536), Ok(()));
+        assert_eq!(check_read(0, 65_537), Err(SubmitError::TooLarge));
         assert_eq!(check(&Request::flush(0), SectorCount(1)), Ok(()));
     }
 
     #[test]
-    fn places_are_joined() {
+    fn names_are_joined_by_a_dot() {
         let work = Work::Cache(CacheWork::default());
         let part = |name: &str| ComponentReport {
             name: name.to_owned(),
             work: work.clone(),
         };
-        let named: Vec<String> = ComponentReport::within(3, vec![part(""), part("1")])
+        let names: Vec<String> = ComponentReport::within(3, vec![part(""), part("1")])
             .map(|part| part.name)
             .collect();
-        assert_eq!(named, ["3", "3.1"]);
+        assert_eq!(names, ["3", "3.1"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A drive: commands in, completions out, no I/O, no clock.
+//! A drive model: commands in, completions out, without I/O or a clock.
 //!
 //! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
 
@@ -58,7 +58,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Creates the drive of `spec`, its platter at angle `origin` at [`Instant::START`].
+    /// Creates the drive of `spec`, with its platter at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -150,10 +150,10 @@ impl Drive {
         }
     }
 
-    /// [`Self::begin_one`] outside the hot path.
+    /// [`Self::begin_one`], not inlined, for use outside the hot path.
     #[cold]
     #[inline(never)]
-    fn begin_apart(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
+    fn begin_one_cold(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         self.begin_one(request, arrived)
     }
 
@@ -167,10 +167,10 @@ impl Drive {
         let served = self.core.serve(&command);
         let completion = &served.completion;
         if completion.breakdown.total() != completion.response() {
-            does_not_add_up(completion);
+            breakdown_mismatch(completion);
         }
-        let ordered = completion.at >= self.last && served.open >= self.open;
-        assert!(ordered, "{completion:?} before {:?}", self.last);
+        let is_ordered = completion.at >= self.last && served.open >= self.open;
+        assert!(is_ordered, "{completion:?} before {:?}", self.last);
         self.last = completion.at;
         self.open = served.open;
         if self.next.is_none() {
@@ -182,11 +182,11 @@ impl Drive {
     }
 }
 
-/// Separate, so that the message costs the hot path nothing.
+/// Separate, so that the message does not slow down the hot path.
 #[cold]
 #[inline(never)]
-fn does_not_add_up(completion: &Completion) -> ! {
-    panic!("the breakdown is not the response: {completion:?}")
+fn breakdown_mismatch(completion: &Completion) -> ! {
+    panic!("the breakdown does not add up to the response time: {completion:?}")
 }
 
 impl Device for Drive {
@@ -279,8 +279,8 @@ impl Device for Drive {
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }
-        let place = self.later.partition_point(|c| c.at <= now);
-        self.later.insert(place, aborted);
+        let index = self.later.partition_point(|c| c.at <= now);
+        self.later.insert(index, aborted);
         self.next = self.later.pop_front();
         true
     }
@@ -328,9 +328,9 @@ impl Drive {
 
     /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
     ///
-    /// No published parameter set covers it. The model assumes a read that is not in the buffer and
-    /// ends when the head has settled: its command overhead, the movement before a read with
-    /// everything the arm must do first, and a read's completion.
+    /// No published parameter set covers it. It is modelled as a buffer miss that ends when the
+    /// head has settled: the command overhead of a read, everything the arm must do first, the arm
+    /// movement, and the completion of a read.
     ///
     /// # Panics
     /// If a request is outstanding, the block does not exist, or time runs backwards.
@@ -349,7 +349,7 @@ impl Drive {
     }
 
     /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
-    /// the media as scheduled, or first if the cache was `deferred`; new segments are empty.
+    /// the media as scheduled, those of a `deferred` cache first. New segments are empty.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         self.set_now(now);
         self.begin(now);
@@ -368,7 +368,7 @@ impl Drive {
         assert!(
             (old.cylinders(), old.surfaces(), old.sectors())
                 == (layout.cylinders(), layout.surfaces(), layout.sectors()),
-            "the layout of another drive"
+            "the layout belongs to another drive"
         );
         self.set_now(now);
         self.begin(now);
@@ -379,18 +379,18 @@ impl Drive {
 
 impl Core {
     fn seek(&mut self, command: &Command) -> Instant {
-        let go = self.ready(command, self.costs.read_miss.after(self.last.op));
-        let from = self.call(go);
+        let start = self.ready(command, self.costs.read_miss.after(self.last.op));
+        let from = self.call(start);
         let to = self.mechanism.layout.extent(command.request.start);
-        let there = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
+        let arrival = from.since + (self.mechanism).movement(Op::Read, from, to.cylinder, to.head);
         self.arm = Arm::Free(Position {
             cylinder: to.cylinder,
             head: to.head,
-            since: there,
+            since: arrival,
         });
         self.dirty.destaged = Lbn(u64::MAX);
         self.last = Last::NONE;
-        let end = there.max(self.bus_free) + self.overheads.read_completion;
+        let end = arrival.max(self.bus_free) + self.overheads.read_completion;
         self.bus_free = end;
         end
     }

@@ -42,7 +42,7 @@ impl<L: Load + ?Sized> Load for Box<L> {
 pub struct RejectedRequest {
     /// The request, as it was submitted.
     pub request: Request,
-    /// The reason of the rejection.
+    /// The reason for the rejection.
     pub why: SubmitError,
 }
 
@@ -94,7 +94,7 @@ pub fn run(
         match (device.next_event(), arrival) {
             (_, None) if outstanding == 0 => break,
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
-                // Borrowed, because a move would copy all of it.
+                // Borrowed, because a move would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
                     assert!(outstanding > 0, "completed twice: {completion:?}");
                     outstanding -= 1;
@@ -124,8 +124,8 @@ pub fn run(
     Ok(())
 }
 
-/// A known number of requests with their arrival times. It needs half the instructions of an
-/// [`OpenLoop`] over an iterator of both: a request is generated when it is taken and never stored.
+/// A known number of requests with their arrival times. It takes half the instructions of an
+/// [`OpenLoop`] over pairs of both: a request is generated when it is taken and never stored.
 #[derive(Clone, Debug)]
 pub struct ArrivalStream {
     times: Times,
@@ -137,7 +137,7 @@ pub struct ArrivalStream {
 }
 
 impl ArrivalStream {
-    /// Creates the first `count` of `requests`, each at the next of `times`.
+    /// Creates a load of the first `count` of `requests`, which arrive at successive `times`.
     pub fn new(mut times: Times, requests: Requests, count: u64) -> Self {
         let at = times.next_instant();
         Self {
@@ -157,7 +157,7 @@ impl Load for ArrivalStream {
 
     #[inline]
     fn take(&mut self) -> Request {
-        assert!(self.left > 0, "taken beyond the last arrival");
+        assert!(self.left > 0, "no request left to take");
         self.left -= 1;
         self.at = self.times.next_instant();
         self.requests.next_request()
@@ -170,29 +170,29 @@ impl Load for ArrivalStream {
 /// A closed system: clients that each wait for their request, think, and issue the next.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
-    rest: I,
+    remaining: I,
     next: Option<Request>,
     think: T,
     /// Instants of the next requests of the thinking clients, ascending.
-    asking: VecDeque<Instant>,
+    wakeups: VecDeque<Instant>,
 }
 
 impl<I: Iterator<Item = Request>> ClosedLoop<I> {
-    /// Creates `clients` clients that issue one of `requests` at the start and after each `think`.
+    /// Creates `clients` clients that issue a request at the start and after each think time.
     pub fn new(requests: I, clients: usize, think: Span) -> Self {
         Self::with_think_times(requests, clients, repeat(think))
     }
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], with the think times of `think`; when it ends, clients stop.
+    /// Like [`Self::new`], but takes the think times from `think`; when it ends, the clients stop.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
-            rest: requests,
+            remaining: requests,
             next,
             think,
-            asking: vec![Instant::START; clients].into(),
+            wakeups: vec![Instant::START; clients].into(),
         }
     }
 }
@@ -200,15 +200,15 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<I, T> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
-        self.next.and(self.asking.front().copied())
+        self.next.and(self.wakeups.front().copied())
     }
 
     #[inline]
     fn take(&mut self) -> Request {
-        self.asking.pop_front();
-        match std::mem::replace(&mut self.next, self.rest.next()) {
+        self.wakeups.pop_front();
+        match std::mem::replace(&mut self.next, self.remaining.next()) {
             Some(request) => request,
-            None => panic!("taken beyond the last request"),
+            None => panic!("no request left to take"),
         }
     }
 
@@ -218,11 +218,11 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<
             return;
         };
         let at = completion.at + think;
-        if self.asking.back().is_some_and(|last| *last > at) {
-            let place = self.asking.partition_point(|asks| *asks <= at);
-            self.asking.insert(place, at);
+        if self.wakeups.back().is_some_and(|last| *last > at) {
+            let index = self.wakeups.partition_point(|wakeup| *wakeup <= at);
+            self.wakeups.insert(index, at);
         } else {
-            self.asking.push_back(at);
+            self.wakeups.push_back(at);
         }
     }
 }
@@ -230,16 +230,16 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<
 /// Open arrivals, independent of the device, from an iterator of (instant, request) in order.
 #[derive(Clone, Debug)]
 pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
-    rest: Fuse<I>,
+    remaining: Fuse<I>,
     /// The next arrival, once requested.
     next: Option<(Instant, Request)>,
 }
 
 impl<I: Iterator<Item = (Instant, Request)>> OpenLoop<I> {
-    /// Creates all that `arrivals` yields.
+    /// Creates a load of all `arrivals`.
     pub fn new(arrivals: I) -> Self {
         Self {
-            rest: arrivals.fuse(),
+            remaining: arrivals.fuse(),
             next: None,
         }
     }
@@ -249,7 +249,7 @@ impl<I: Iterator<Item = (Instant, Request)>> Load for OpenLoop<I> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         if self.next.is_none() {
-            self.next = self.rest.next();
+            self.next = self.remaining.next();
         }
         self.next.as_ref().map(|&(at, _)| at)
     }
@@ -258,7 +258,7 @@ impl<I: Iterator<Item = (Instant, Request)>> Load for OpenLoop<I> {
     fn take(&mut self) -> Request {
         match self.next.take() {
             Some((_, request)) => request,
-            None => panic!("taken beyond the last arrival"),
+            None => panic!("no request left to take"),
         }
     }
 
@@ -275,11 +275,11 @@ pub struct ReplayStep {
     pub think: Span,
 }
 
-/// Replay of a measured trace as the measurement was made: one request at a time, each issued the
-/// measured pause after the device's own completion of the previous one.
+/// Replays a measured trace in the way it was measured: one request at a time, each issued after
+/// the measured pause, which begins when this device completes the previous request.
 #[derive(Clone, Debug)]
 pub struct Replay<I: Iterator<Item = ReplayStep>> {
-    rest: I,
+    remaining: I,
     next: Option<ReplayStep>,
     /// Pause after the outstanding request.
     think: Span,
@@ -292,7 +292,7 @@ impl<I: Iterator<Item = ReplayStep>> Replay<I> {
     pub fn new(mut steps: I, start: Instant) -> Self {
         let next = steps.next();
         Self {
-            rest: steps,
+            remaining: steps,
             next,
             think: Span::ZERO,
             at: Some(start),
@@ -309,12 +309,12 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     #[inline]
     fn take(&mut self) -> Request {
         self.at = None;
-        match std::mem::replace(&mut self.next, self.rest.next()) {
+        match std::mem::replace(&mut self.next, self.remaining.next()) {
             Some(ReplayStep { request, think }) => {
                 self.think = think;
                 request
             }
-            None => panic!("taken beyond the last step"),
+            None => panic!("no request left to take"),
         }
     }
 
@@ -324,7 +324,7 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged in order of time and then of the list, up to a total number.
+/// The streams of a workload, merged by time (ties in list order), up to a total number.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,
@@ -335,10 +335,10 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Creates `count` requests of `workload` on `disk`, generated from `seed`, with their streams.
+    /// Creates a load of `count` requests of `workload` on `disk`, generated from `seed`.
     ///
     /// # Panics
-    /// If the disk has no room for a request, or a share is not within 0 and 1.
+    /// If a request does not fit on the disk, or a share is not between 0 and 1.
     pub fn new(workload: &Workload, disk: Disk, seed: u64, count: u64) -> Self {
         let streams = workload.requests(disk, seed).enumerate();
         let source = |(number, (stream, requests))| Source::new(stream, requests, seed, number);
@@ -371,7 +371,7 @@ impl Load for Streams {
     #[inline]
     fn take(&mut self) -> Request {
         let Some((_, number)) = self.next.take() else {
-            panic!("taken before an arrival was asked for");
+            panic!("`take` called before `next_arrival`");
         };
         self.left -= 1;
         self.streams[number].take()
@@ -426,7 +426,7 @@ impl Source {
         }
     }
 
-    /// Returns true if this may have changed when its next request arrives.
+    /// Returns true if this may have changed its next arrival.
     #[inline]
     fn completed(&mut self, completion: &Completion) -> bool {
         match self {
@@ -448,7 +448,7 @@ mod tests {
     use crate::request::Op;
     use crate::units::Bytes;
 
-    /// Serves each request in 1 ms, and has an event of its own at 10 ms.
+    /// Serves each request in 1 ms, and has an internal event at 10 ms.
     #[derive(Default)]
     struct Busy {
         now: Instant,
@@ -507,50 +507,50 @@ mod tests {
 
     /// The events in order.
     #[derive(Default)]
-    struct Heard {
-        all: Vec<String>,
+    struct EventLog {
+        events: Vec<String>,
         /// The event that ends the run.
         last: Option<usize>,
     }
 
-    impl Observer for Heard {
+    impl Observer for EventLog {
         fn arrived(&mut self, now: Instant, _: &Request) {
-            self.all.push(format!("arrived {}", now.as_ns()));
+            self.events.push(format!("arrived {}", now.as_ns()));
         }
 
         fn completed(&mut self, completion: &Completion) {
-            self.all
+            self.events
                 .push(format!("completed {}", completion.at.as_ns()));
         }
 
         fn all_completed(&mut self, device: &dyn Device) {
             let next = device.next_event().map(Instant::as_ns);
-            self.all.push(format!("all completed, next {next:?}"));
+            self.events.push(format!("all completed, next {next:?}"));
         }
 
         fn is_over(&self) -> bool {
-            self.last.is_some_and(|last| self.all.len() >= last)
+            self.last.is_some_and(|last| self.events.len() >= last)
         }
     }
 
-    /// Returns the events of requests at 0 and 3 ms, and the final time of the device.
-    fn heard(last: Option<usize>) -> (Vec<String>, Instant) {
+    /// Runs requests at 0 and 3 ms; returns the events and the final time of the device.
+    fn watch(last: Option<usize>) -> (Vec<String>, Instant) {
         let request = |id| Request::new(id, Op::Read, Lbn(0), SectorCount(1));
         let mut load = OpenLoop::new((0..2).map(|id| (ms(3 * id), request(id as u64))));
-        let heard = Heard {
+        let log = EventLog {
             last,
-            ..Heard::default()
+            ..EventLog::default()
         };
-        let mut observer = Arc::new(Mutex::new(heard));
+        let mut observer = Arc::new(Mutex::new(log));
         let mut device = Busy::default();
-        run(&mut device, &mut load, &mut observer).expect("accepted requests");
-        let heard = observer.lock().expect("no panic").all.clone();
-        (heard, device.now)
+        run(&mut device, &mut load, &mut observer).expect("the device accepts all requests");
+        let events = observer.lock().expect("not poisoned").events.clone();
+        (events, device.now)
     }
 
     /// The run does not end in the pause between the two requests.
     #[test]
-    fn the_end_of_the_last_request_is_heard_once_and_before_what_the_device_goes_on_with() {
+    fn observers_are_notified_once_when_all_requests_have_completed() {
         let expected = [
             "arrived 0",
             "completed 1000000",
@@ -558,9 +558,9 @@ mod tests {
             "completed 4000000",
             "all completed, next Some(10000000)",
         ];
-        assert_eq!(heard(None), (expected.map(str::to_owned).into(), ms(10)));
+        assert_eq!(watch(None), (expected.map(str::to_owned).into(), ms(10)));
         // After an observer ends the run it receives no more events.
-        let (all, end) = heard(Some(4));
+        let (all, end) = watch(Some(4));
         assert_eq!((&all[..], end), (&expected.map(str::to_owned)[..4], ms(4)));
     }
 }

@@ -8,7 +8,7 @@ use crate::units::{Angle, Cylinder, Head, SectorCount};
 /// begin or end, even if these happen to be adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Blocks from the requested one to the end of the run; at least 1.
+    /// Number of blocks from the requested one to the end of the run; at least 1.
     pub sectors: SectorCount,
     /// Cylinder of the run.
     pub cylinder: Cylinder,

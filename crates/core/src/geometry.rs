@@ -4,12 +4,12 @@
 //!
 //! # How places are counted
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
-//! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects count
-//! places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved and
-//! spare ones included. Where a physical sector has several blocks ([`Geometry::physical_sector`]),
-//! they and spares count physical sectors. Only the spare places of defects under
-//! [`Sparing::SectorsPerDisk`] count from the front of the disk, because the spare space belongs to
-//! the disk.
+//! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects are given
+//! as places (tracks for [`Sparing::TracksPerZone`]) from the front of their zone, including
+//! reserved and spare ones. Where a physical sector has several blocks
+//! ([`Geometry::physical_sector`]), slips, defects and spares are in physical sectors. Only the
+//! spare places of defects under [`Sparing::SectorsPerDisk`] are counted from the front of the
+//! disk, because the spare space belongs to the whole disk.
 //!
 //! # What holds data
 //! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these
@@ -22,13 +22,13 @@
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
-//! to the sector. Drives sold at round or common sizes export less than they map
+//! to the sector. Drives sold with round or common capacities export less than they map
 //! ([`Layout::mapped`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
 //! The first place of a zone is at [`Zone::first_offset_sectors`]; each following track, in track
 //! order and including those without data, starts later by the track skew, or by the cylinder skew
-//! if it begins a cylinder. All are in sectors of the zone.
+//! if it begins a cylinder. All of these are in sectors of the zone.
 //!
 //! [`spec::Geometry`]: crate::spec::Geometry
 //! [`Geometry::physical_sector`]: crate::spec::Geometry::physical_sector
@@ -69,7 +69,7 @@ pub struct Layout {
     cylinders: u32,
     surfaces: u32,
     physical: Physical,
-    /// Two per zone: of its data, and of its places.
+    /// Two per zone: one of its data, one of its places.
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,
@@ -97,12 +97,12 @@ impl Layout {
             reallocations: Reallocations::default(),
         };
         layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
-        let moved = layout.reallocations.pieces(&layout.plan);
-        layout.pieces = layout.pieces.overlaid(&moved);
+        let reallocated = layout.reallocations.pieces(&layout.plan);
+        layout.pieces = layout.pieces.overlaid(&reallocated);
         Ok(layout)
     }
 
-    /// Returns the physical sectors that its blocks are in.
+    /// Returns the size of a physical sector.
     #[inline]
     pub fn physical(&self) -> Physical {
         self.physical
@@ -119,7 +119,7 @@ impl Layout {
         self.plan.mapped
     }
 
-    /// Physical cylinders, including those without data.
+    /// Returns the number of physical cylinders, including those without data.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -192,32 +192,32 @@ impl Layout {
     }
 }
 
-/// Separate, so that the message costs the hot path nothing.
+/// Separate, so that the message does not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn no_such_block(at: Lbn) -> ! {
     panic!("no such block: {at:?}")
 }
 
-/// The number of blocks in a physical sector: a power of two. Block 0 begins one.
+/// The size of a physical sector in blocks, a power of two. Block 0 begins a physical sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Physical {
-    /// The number of blocks less one.
+    /// The number of blocks minus one.
     mask: u64,
 }
 
 impl Physical {
-    /// Physical sectors of `blocks` blocks.
+    /// Creates physical sectors of `blocks` blocks.
     ///
     /// # Panics
-    /// If that is not a power of two.
+    /// If `blocks` is not a power of two.
     pub fn new(blocks: SectorCount) -> Self {
         let is_power = blocks.0.is_power_of_two();
         assert!(is_power, "{blocks:?} is not a power of two");
         Self { mask: blocks.0 - 1 }
     }
 
-    /// Returns the blocks of one.
+    /// Returns the number of blocks in a physical sector.
     #[inline]
     pub fn blocks(self) -> SectorCount {
         SectorCount(self.mask + 1)
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_of_terabytes_takes_less_than_a_mebibyte() {
+    fn layout_of_a_20_tb_drive_takes_less_than_a_mebibyte() {
         let layout = Layout::new(&huge()).unwrap();
         let slips: usize = layout.plan.zones.iter().map(|z| 8 * z.slips.len()).sum();
         let grids = size_of_val(layout.grids.as_slice());

@@ -2,8 +2,7 @@
 //!
 //! Above a drive that takes one command at a time, this is the device driver of the classic
 //! studies. The policy chooses when the device takes the next command, knowing the state at that
-//! instant.
-//! [`Host::merging`] submits sequential requests as one command.
+//! instant. [`Host::merging`] submits sequential requests as one command.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,9 +19,9 @@ pub struct Host<D: Device + Estimate> {
     queue: CommandQueue<D>,
     /// Requests inside the device.
     children: Children<Parent>,
-    /// The child that is an ordered request: until it completes, nothing else is submitted.
+    /// The child id of an ordered request; until it completes, nothing else is submitted.
     fence: Option<u64>,
-    /// Completions that are due, in their order.
+    /// Completions that are due, in order.
     due: VecDeque<Completion>,
     /// Boxed and usually absent: a queue that does not merge pays one check per step.
     merger: Option<Box<Merger>>,
@@ -39,7 +38,7 @@ struct Parent {
 }
 
 impl<D: Device + Estimate> Host<D> {
-    /// Creates a queue in the order of `policy` above `device`.
+    /// Creates a queue above `device`, ordered by `policy`.
     pub fn new(device: D, policy: Box<dyn Policy<D>>) -> Self {
         Self {
             device,
@@ -71,15 +70,15 @@ impl<D: Device + Estimate> Host<D> {
     /// turn, one by one in the order of their blocks.
     ///
     /// Cost: one tree lookup for each request, and for each merged one a search in the policy. When
-    /// it is bad: the chosen request waits for the transfer of all, while the policy estimated its
-    /// own transfer only; no request is held back in expectation of others.
+    /// it is bad: the chosen request waits for the transfer of all, while the policy estimated only
+    /// its own transfer; no request is held back to wait for others.
     ///
     /// # Panics
     /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
     pub fn merging(self, max: SectorCount) -> Self {
-        let is_sound = (1..=Request::MAX_SECTORS.0).contains(&max.0);
-        assert!(is_sound, "commands of at most {max:?}");
-        assert!(self.queue.is_empty(), "requests wait unmerged");
+        let is_in_range = (1..=Request::MAX_SECTORS.0).contains(&max.0);
+        assert!(is_in_range, "commands of at most {max:?}");
+        assert!(self.queue.is_empty(), "requests already wait");
         Self {
             merger: Some(Box::new(Merger {
                 max,
@@ -138,9 +137,9 @@ impl<D: Device + Estimate> Host<D> {
         let Some(merger) = &mut self.merger else {
             return;
         };
-        let (whole, parts) = merger.gather(pending, self.queue.policy(), &self.device);
+        let (command, parts) = merger.gather(pending, self.queue.policy(), &self.device);
         self.queue.deduct(parts.len() - 1);
-        let child = self.submit_child(now, &whole, pending.arrived);
+        let child = self.submit_child(now, &command, pending.arrived);
         if parts.len() > 1 {
             self.children[child].merged = Some(parts.into());
         }
@@ -148,7 +147,7 @@ impl<D: Device + Estimate> Host<D> {
 
     /// Queues a request; one with an ordering constraint may be submitted immediately.
     #[inline(always)]
-    fn submit_later(&mut self, now: Instant, request: Request) {
+    fn enqueue(&mut self, now: Instant, request: Request) {
         let pending = Pending {
             request,
             arrived: now,
@@ -174,14 +173,14 @@ impl<D: Device + Estimate> Host<D> {
         let id = self.children.insert(parent);
         let mut child = *request;
         child.id = id;
-        let taken = self.device.submit(now, child);
-        assert_eq!(taken, Ok(()), "a device that accepts refused {request:?}");
+        let result = self.device.submit(now, child);
+        assert_eq!(result, Ok(()), "`accepts` was wrong about {request:?}");
         id
     }
 
-    /// Converts a completion of the device into one of this queue: adds the wait here.
+    /// Converts a completion of the device into one of this queue, adding the wait in the queue.
     #[inline]
-    fn lift(&mut self, completion: &mut Completion) {
+    fn own_completion(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
         let Parent {
             id,
@@ -220,7 +219,7 @@ impl<D: Device + Estimate> Device for Host<D> {
             self.submit_child(now, &request, now);
             return Ok(());
         }
-        self.submit_later(now, request);
+        self.enqueue(now, request);
         Ok(())
     }
 
@@ -240,7 +239,7 @@ impl<D: Device + Estimate> Device for Host<D> {
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             let mut done = self.device.advance(at);
             if let Some(completion) = &mut done {
-                self.lift(completion);
+                self.own_completion(completion);
             }
             self.feed(at);
             if done.is_some() {
@@ -279,8 +278,8 @@ pub(super) struct Merger {
 impl Merger {
     #[cold]
     pub fn add(&mut self, request: Request) {
-        let begins = self.begins(request.op).entry(request.start);
-        begins.or_default().push_back(request);
+        let requests = self.by_start(request.op).entry(request.start);
+        requests.or_default().push_back(request);
     }
 
     /// Merges the policy's choice with the requests that continue it, and removes these from the
@@ -293,33 +292,34 @@ impl Merger {
         drive: &E,
     ) -> (Request, Vec<Pending>) {
         self.forget(&chosen.request);
-        let mut whole = chosen.request;
+        let mut command = chosen.request;
         let mut parts = vec![chosen];
-        while let Some(next) = self.behind(&whole) {
+        while let Some(next) = self.next_in_sequence(&command) {
             let Some(taken) = policy.take(next.id) else {
                 // It arrived after an ordered request that still waits.
                 break;
             };
             policy.note_bypass(&taken.request, drive);
             self.forget(&taken.request);
-            whole.sectors = SectorCount(whole.sectors.0 + taken.request.sectors.0);
+            command.sectors = SectorCount(command.sectors.0 + taken.request.sectors.0);
             parts.push(taken);
         }
-        (whole, parts)
+        (command, parts)
     }
 
-    /// Returns the waiting request that continues `whole` and leaves it small enough.
-    fn behind(&mut self, whole: &Request) -> Option<Request> {
+    /// Returns the waiting request that continues `command`, if the two are small enough to merge.
+    fn next_in_sequence(&mut self, command: &Request) -> Option<Request> {
         let max = self.max.0;
-        let first = self.begins(whole.op).get(&whole.end())?.front().copied();
-        let is_alike = |next: &Request| {
+        let by_start = self.by_start(command.op);
+        let first = by_start.get(&command.end())?.front().copied();
+        let is_mergeable = |next: &Request| {
             (next.force_unit_access, next.priority, next.unit)
-                == (whole.force_unit_access, whole.priority, whole.unit)
+                == (command.force_unit_access, command.priority, command.unit)
         };
-        first.filter(|next| is_alike(next) && whole.sectors.0 + next.sectors.0 <= max)
+        first.filter(|next| is_mergeable(next) && command.sectors.0 + next.sectors.0 <= max)
     }
 
-    fn begins(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {
+    fn by_start(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {
         match op {
             Op::Read => &mut self.reads,
             Op::Write | Op::Flush => &mut self.writes,
@@ -327,11 +327,11 @@ impl Merger {
     }
 
     pub fn forget(&mut self, request: &Request) {
-        let begins = self.begins(request.op);
-        if let Some(same) = begins.get_mut(&request.start) {
+        let by_start = self.by_start(request.op);
+        if let Some(same) = by_start.get_mut(&request.start) {
             same.retain(|waiting| waiting.id != request.id);
             if same.is_empty() {
-                begins.remove(&request.start);
+                by_start.remove(&request.start);
             }
         }
     }
@@ -349,14 +349,14 @@ pub(super) fn split(
     completion.request = parts[0].request;
     completion.status = status_of(&parts[0].request, &command);
     for &Pending { request, arrived } in &parts[1..] {
-        let mut own = Completion {
+        let mut other = Completion {
             request,
             arrived,
             status: status_of(&request, &command),
             ..*completion
         };
-        own.breakdown.queue += completion.arrived - arrived;
-        due.push_back(own);
+        other.breakdown.queue += completion.arrived - arrived;
+        due.push_back(other);
     }
 }
 

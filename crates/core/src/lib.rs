@@ -9,7 +9,7 @@
 //! ```
 
 #![warn(missing_docs)]
-// The model reaches nothing outside: see `clippy.toml` next to the manifest.
+// The model does no I/O: see `clippy.toml` next to the manifest.
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod array;

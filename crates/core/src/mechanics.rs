@@ -65,8 +65,8 @@ impl Approach {
     }
 
     /// Delays the arrival of the arm by `late`, or advances it if that is negative: the seek
-    /// changes, or the settle if no seek is needed or it cannot become shorter.
-    pub fn late(self, late: Span) -> Self {
+    /// changes, or the settle if there is no seek or it cannot become shorter.
+    pub fn delayed_by(self, late: Span) -> Self {
         let seek = if self.seek == Span::ZERO {
             Span::ZERO
         } else {
@@ -108,9 +108,9 @@ impl Mechanism {
     /// Returns only the total of the approach, as schedulers need it for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
-        let moved = self.movement(op, from, extent.cylinder, extent.head);
-        let there = (from.since + moved).max(ready);
-        there + self.rotation.wait(there, extent.start) - from.since
+        let movement = self.movement(op, from, extent.cylinder, extent.head);
+        let arrival = (from.since + movement).max(ready);
+        arrival + self.rotation.wait(arrival, extent.start) - from.since
     }
 
     /// Returns the approach of a head from `from` to the start of `extent`, where the transfer may
@@ -124,21 +124,21 @@ impl Mechanism {
         extent: &Extent,
         ready: Instant,
     ) -> Approach {
-        let way = (from.cylinder, extent.cylinder);
+        let cylinders = (from.cylinder, extent.cylinder);
         let head_changes = from.head != extent.head;
-        let (seek, settle) = self.seek.parts(continues, op, way, head_changes);
-        let there = from.since + (seek + settle);
-        let hold = ready.since_or_zero(there);
+        let (seek, settle) = self.seek.parts(continues, op, cylinders, head_changes);
+        let arrival = from.since + (seek + settle);
+        let hold = ready.since_or_zero(arrival);
         Approach {
             seek,
             settle,
             hold,
-            wait: self.rotation.wait(there + hold, extent.start),
+            wait: self.rotation.wait(arrival + hold, extent.start),
         }
     }
 }
 
-/// A run of blocks on one track without a gap, and when it passes under the head.
+/// A gap-free run of blocks on one track, and the time when it passes under the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// First block of the run.
@@ -168,19 +168,19 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, passed)
     }
 
-    /// Returns when its sector `index` begins to pass, or the physical sector that it is in.
+    /// Returns when the physical sector that contains sector `index` begins to pass.
     #[inline]
     pub fn begins(&self, index: SectorCount) -> Instant {
         self.after(SectorCount(self.physical.down(index.0)))
     }
 
-    /// Returns when all of it is done.
+    /// Returns when the whole piece is done.
     #[inline]
     pub fn end(&self) -> Instant {
         self.begin + sectors_span(self.sector_time, self.through)
     }
 
-    /// Returns the number of sectors from its first on that are done by `at`, without a gap.
+    /// Returns how many of its first sectors are done by `at`.
     #[inline]
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
@@ -198,7 +198,7 @@ impl Piece {
         }
     }
 
-    /// Returns the number of sectors that pass within `span`, in whole physical ones.
+    /// Returns the number of sectors that pass within `span`, rounded down to physical sectors.
     #[inline]
     pub fn sectors_in(&self, span: Span) -> SectorCount {
         SectorCount(self.physical.down(sectors_within(self.sector_time, span)))
@@ -244,12 +244,12 @@ impl Piece {
         }
     }
 
-    /// Returns the same run with zero latency, if the head is in place `early` before the run's
-    /// first sector passes, over the run itself: all of the first `wanted` sectors are done when
-    /// the sector at which the head landed comes round again.
+    /// Applies zero latency if the head lands on the run itself, `early` before the run's first
+    /// sector passes: then all of the first `wanted` sectors are done when the sector on which the
+    /// head landed comes round again.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        // A sector that a head in place would still catch counts.
+        // A sector that a head in place would still catch is included.
         let late = (since_first - grace(period)).or_zero();
         let landed = self.physical.up(sectors_within(self.sector_time, late) + 1);
         if landed < wanted.0 && since_first > Span::ZERO {
@@ -266,12 +266,12 @@ impl Piece {
         }
         // The head landed on this sector; at `through` it comes round again.
         let begin = self.begin + sectors_span(self.sector_time, self.through);
-        let rest = self.sectors.0 - self.through;
+        let remaining = self.sectors.0 - self.through;
         let landed = Self {
             first: self.first + SectorCount(self.through),
-            sectors: SectorCount(rest),
+            sectors: SectorCount(remaining),
             begin: begin.shifted(-period),
-            through: rest,
+            through: remaining,
             ..self
         };
         [Some(landed), Some(self.before(SectorCount(self.through)))]
@@ -281,7 +281,7 @@ impl Piece {
 impl Mechanism {
     /// Returns the first of `blocks`, up to a gap or the track's end, transferred by a head that
     /// starts at `from`, but not before `ready`, and the head's approach. A transfer that
-    /// `continues` from its run on another track does without the settle before a request.
+    /// `continues` from another track skips the settle that begins a request.
     #[inline(always)]
     pub fn piece(
         &self,
@@ -332,7 +332,7 @@ const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant is one multiplication that wraps as the platter does, so the phase is
+/// The angle at an instant is one multiplication that wraps like the platter, so the phase is
 /// valid for all instants: rounding the rate changes the period by less than one part in 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
@@ -344,7 +344,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the tolerance of times: angles are exact to 2^-20 of a revolution, times to 1 ns.
+    /// Returns the error of times: angles are exact to 2^-20 revolutions, times to 1 ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }
@@ -369,12 +369,12 @@ impl Rotation {
     /// Returns the platter corrected at `at`: delayed by `late`, with a new period from then on.
     ///
     /// # Panics
-    /// As [`Rotation::new`].
+    /// If the period is out of range; see [`Rotation::new`].
     pub fn corrected(&self, at: Instant, late: Span, period_ns: f64) -> Self {
-        let there = self.angle(at) - Angle::from_raw(self.rate.wrapping_mul(late.as_ns() as u64));
+        let angle = self.angle(at) - Angle::from_raw(self.rate.wrapping_mul(late.as_ns() as u64));
         let new = Self::new(period_ns, Angle::ZERO);
         Self {
-            origin: there - new.angle(at),
+            origin: angle - new.angle(at),
             ..new
         }
     }
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_holds_over_a_hundred_hours() {
+    fn the_phase_is_exact_after_a_hundred_hours() {
         // 5400 rpm is 90 revolutions per second, so whole seconds do not change the angle.
         let rotation = Rotation::new(PERIOD_NS, Angle::from_fraction(1, 3));
         let later = rotation.angle(Instant::from_ns(360_000_000_000_000));
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_brings_the_angle() {
+    fn waiting_reaches_the_target_angle() {
         let rotation = Rotation::new(5_985_037.4, Angle::from_fraction(1, 7));
         for i in 0..1000 {
             let at = Instant::from_ns(i * 1_234_567);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_sectors_are_counted_at_their_ends() {
+    fn a_sector_is_counted_when_it_ends() {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
         let sector = rotation.sector_time(Angle::from_fraction(1, 96));
         for k in 0..=96 {

@@ -1,49 +1,48 @@
 //! A mirrored pair: two devices with the same data (RAID 1).
 //!
 //! # What it does
-//! A write goes to both members, and completes with the later copy or, as an option, with the
-//! first. A read goes to one member: to the one that a [`Routing`] chooses on its arrival, where it
-//! waits in that member's queue ([`ReadDispatch::Routed`]), or to the first that becomes free and
-//! chooses it ([`ReadDispatch::Shared`]). Each member orders its queue by a policy of its own. A
-//! flush goes to both members and completes with the later.
+//! A write goes to both members, and completes with the later copy or, optionally, with the first.
+//! A read goes to one member: to the one that a [`Routing`] chooses, where it waits in that
+//! member's queue ([`ReadDispatch::Routed`]), or to the first that becomes free and chooses it
+//! ([`ReadDispatch::Shared`]). Each member orders its queue by its own policy. A flush goes to both
+//! members and completes with the later.
 //!
-//! Under a shared queue each member sees all waiting reads and its own copies of the writes. Once
+//! With a shared queue, each member sees all waiting reads and its own copies of the writes. Once
 //! one member has taken a read, it disappears from the other's queue; the copies of a write are not
 //! synchronised. If both members are free when a read arrives, the one that would complete it
 //! sooner takes it, or the first if they report no positions. A shared queue can be divided by
 //! address ([`ReadDispatch::Divided`]): each member takes reads of its own half, and of the other's
 //! only if it would be idle.
 //!
-//! A read that fails at one member is read in full at the other, and fails only if that fails too:
-//! then with the later of the two blocks that could not be read. If the other succeeds, the read is
-//! recovered by one more retry. The time of the first attempt is part of the breakdown, under the
-//! same names. A write fails if a copy fails (with completion by the first copy, if both do): an
-//! error does not take a member out of use.
+//! A read that fails at one member is repeated in full at the other, and fails only if that fails
+//! too, with the later of the two bad blocks. If the other succeeds, the read counts as recovered,
+//! with one more retry. The time of the first attempt is part of the breakdown, under the same
+//! names. A write fails if a copy fails (with completion by the first copy, if both do): an error
+//! does not take a member out of service.
 //!
 //! Requests that overlap a write which completed with its first copy wait until the second is
 //! written: the other member has old data until then.
 //!
-//! With a [`DestageConfig`] writes wait until the members have time for them, for a non-volatile
-//! cache that already holds their data: see [`NvCache`](crate::nvcache::NvCache). Flushes do not
-//! wait for them. While a member is missing or being rebuilt, members do not take turns; writes
-//! that block a step of the rebuild do not wait for a full batch; and the commands of the rebuild
-//! are taken as reads are.
+//! With a [`DestageConfig`] writes wait until the members have time: a non-volatile cache already
+//! holds their data (see [`NvCache`](crate::nvcache::NvCache)). Flushes do not wait for them. While
+//! a member is missing or being rebuilt, members do not take turns; writes that block a step of the
+//! rebuild do not wait for a full batch; and the commands of the rebuild are treated like reads.
 //!
 //! # Failures
-//! All commands of a failed member, those in service included, are lost at once: reads move to the
-//! other member, after the commands that wait there, and copies of writes no longer count. If the
-//! second member fails before the first has been rebuilt, all blocks that are not rebuilt are lost.
-//! The rebuild reads runs of blocks at the other member, from the first block of the pair on, and
-//! writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the blocks that
-//! it has, and writes that begin there.
+//! All commands of a failed member, including those in service, are lost immediately: reads move to
+//! the other member, after the commands that wait there, and copies of writes no longer count. If
+//! the second member fails before the first has been rebuilt, all blocks that have not been rebuilt
+//! are lost. The rebuild reads runs of blocks at the other member, from the first block of the pair
+//! on, and writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the
+//! blocks that it has, and writes that begin there.
 //!
 //! # Layout
 //! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in
-//! units of some blocks, so that sequential access remains sequential within a unit. A request
-//! across units becomes a command for each.
+//! units of several blocks, so that sequential access remains sequential within a unit. A request
+//! across units becomes a command for each unit.
 //!
 //! # Cost
-//! A request costs one command at each member that serves it. Under a shared queue each waiting
+//! A request costs one command at each member that serves it. With a shared queue, each waiting
 //! read is in the queues of both members. A routing that rehearses requests serves, for each read,
 //! all waiting commands on a copy of each member.
 //!
@@ -101,8 +100,8 @@ pub struct Pair {
     destaging: Option<DestageConfig>,
     /// The member that processes the next batch of writes, if both have one.
     turn: usize,
-    /// Writes do not wait for a full batch.
-    hurries: bool,
+    /// True if writes do not wait for a full batch.
+    is_hurrying: bool,
     /// The slot of a member that has failed, until a spare has all its blocks.
     missing: Option<usize>,
     /// The blocks of a member.
@@ -118,7 +117,7 @@ pub struct Pair {
 struct MemberSide {
     /// Reads of the other member that it may take when it has no other commands.
     reserve: Option<CommandQueue<BoxedDevice>>,
-    /// Copies that wait or are inside, with those in a shared queue that the other may take.
+    /// Copies that wait or are inside, including shared ones that the other member may take.
     load: usize,
     /// Writes that a destage scheme holds back.
     writes: WriteQueue,
@@ -172,15 +171,15 @@ impl Mirror {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for device in members.iter().chain(&spare) {
-            assert_eq!(sectors, device.capacity(), "members of unequal capacity");
+            assert_eq!(sectors, device.capacity(), "unequal member capacities");
         }
         check_knowledge(&members, config)?;
         let has_rebuild = config.rebuild.is_some();
-        assert_eq!(spare.is_some(), has_rebuild, "a spare is for a rebuild");
+        assert_eq!(spare.is_some(), has_rebuild, "a spare needs a rebuild");
         assert!(config.failures.iter().all(|failure| failure.member < 2));
         let share = config.rebuild.map(|rebuild| rebuild.share_fraction);
         let unit = config.rebuild.map_or(1, |rebuild| rebuild.unit.0);
-        assert!(unit > 0, "steps of no blocks");
+        assert!(unit > 0, "a rebuild step must have blocks");
         let (router, divided) = match config.reads {
             ReadDispatch::Shared => (None, None),
             ReadDispatch::Divided { pivot, relaxed } => (None, Some(Divided { pivot, relaxed })),
@@ -199,7 +198,7 @@ impl Mirror {
             writes: config.writes,
             destaging: config.destaging,
             turn: 0,
-            hurries: false,
+            is_hurrying: false,
             missing: None,
             sectors: sectors.0,
             rebuilt: 0,
@@ -210,8 +209,8 @@ impl Mirror {
     }
 
     /// Sets whether writes skip the wait for a full batch, from `now` on.
-    pub fn hurry(&mut self, now: Instant, hurries: bool) {
-        self.placement.hurries = hurries;
+    pub fn hurry(&mut self, now: Instant, is_hurrying: bool) {
+        self.placement.is_hurrying = is_hurrying;
         self.feed_pair(now);
     }
 
@@ -228,7 +227,7 @@ impl Mirror {
             }
     }
 
-    /// Returns true if a member would take `command` at once.
+    /// Returns true if a member would take `command` immediately.
     fn is_free(&self, member: usize, command: &Request) -> bool {
         let own = &self.members[member];
         let is_idle = || own.inside == 0 && !self.placement.sides[member].writes.is_in_batch();
@@ -322,7 +321,7 @@ impl Mirror {
         }
     }
 
-    /// Does what [`Self::feed_pair`] does where a member accepts some.
+    /// [`Self::feed_pair`] for a pair in which a member has room.
     #[inline(never)]
     fn feed_free(&mut self, now: Instant) -> [bool; 2] {
         let mut have_taken = [false; 2];
@@ -333,11 +332,12 @@ impl Mirror {
                     (has_taken, have_taken[member]) = (true, true);
                 }
             }
-            // A read that one takes leaves the queue of the other, which may make way for another
-            // request; and a batch may pass the turn on.
+            // A read that one takes leaves the queue of the other, which may unblock another
+            // request; and a batch may pass the turn to the other member.
             let withholds = |own: &Member| !own.queue.is_empty() && own.device.has_room();
-            let again = || self.placement.destaging.is_some() || self.members.iter().any(withholds);
-            if !has_taken || !again() {
+            let may_continue =
+                || self.placement.destaging.is_some() || self.members.iter().any(withholds);
+            if !has_taken || !may_continue() {
                 return have_taken;
             }
         }
@@ -367,7 +367,7 @@ impl Mirror {
         own.or_else(|| self.next_of_other(member, now))
     }
 
-    /// Removes the command that a member serves next, where writes wait for time.
+    /// Removes the command that a member serves next, if writes are destaged.
     #[inline(never)]
     fn next_destaged(
         &mut self,
@@ -378,7 +378,7 @@ impl Mirror {
         let Pair {
             sides,
             turn,
-            hurries,
+            is_hurrying,
             missing,
             ..
         } = &self.placement;
@@ -386,7 +386,7 @@ impl Mirror {
             reads: self.members[member].queue.len(),
             sides: [0, 1].map(|member: usize| sides[member].writes.state()),
             turn: *turn,
-            hurries: *hurries || self.is_step_waiting(),
+            is_hurrying: *is_hurrying || self.is_step_waiting(),
             is_degraded: missing.is_some(),
         };
         let own = &mut self.members[member];
@@ -427,7 +427,7 @@ impl Mirror {
         self.parts.discard(id);
         for index in 0..waiting {
             let is_taken = self.take_waiting(member, child_id(id, index));
-            assert!(is_taken, "a command of copy {id} is lost");
+            assert!(is_taken, "copy {id} lost a command");
         }
         self.placement.sides[member].load -= 1;
         self.count_waiting(member, now);
@@ -486,10 +486,10 @@ impl Mirror {
         }
     }
 
-    /// A request loses its copy in a slot whose member has just failed.
+    /// Handles the loss of a request's copy in a slot whose member has just failed.
     fn lose_copy(&mut self, request: u64, slot: usize, now: Instant) {
         let parent = &mut self.parents[request];
-        // The status of a copy that has ended is gone with the member.
+        // The status of a copy that has ended is lost with the member.
         parent.state.ended[slot] = Status::Good;
         let Some(id) = parent.state.parts[slot].take() else {
             return;
@@ -601,7 +601,7 @@ impl Placement for Pair {
         }
     }
 
-    /// Only a read at its first member.
+    /// Only a read at its first member can be aborted.
     fn abortable(array: &Mirror, request: u64) -> Option<u64> {
         let parent = &array.parents[request];
         let id = match parent.state.parts {
@@ -630,7 +630,7 @@ impl Placement for Pair {
         }
         (pair.missing, pair.rebuilt) = (Some(slot), 0);
         let steps = pair.sectors.div_ceil(pair.unit);
-        if array.take_out(slot, at) {
+        if array.remove_member(slot, at) {
             array.failures.begin_rebuild(at, steps);
         }
         array.placement.sides[slot] = array.placement.spare_side.take().unwrap_or_default();
@@ -659,7 +659,7 @@ impl Placement for Pair {
         array.enter(Part::new(None, now, plan), now);
     }
 
-    fn rebuilt(array: &mut Mirror, blocks: Range<u64>) {
+    fn record_rebuilt(array: &mut Mirror, blocks: Range<u64>) {
         let pair = &mut array.placement;
         pair.rebuilt = blocks.end;
         if pair.rebuilt == pair.sectors {

@@ -1,24 +1,24 @@
 //! A non-volatile write cache in front of a device.
 //!
 //! # What it does
-//! A write completes once its data are in the cache, and is then destaged to the backing device,
-//! which orders destages by the policy of a queue, which may prefer reads, or in batches, if it is
-//! a mirrored pair with a [`DestageConfig`]. A read of blocks that are all in the cache completes
-//! at once; any other goes to the device, and the cache adds the blocks that it has. A block leaves
-//! the cache when the device has written it.
+//! A write completes once its data are in the cache, and is then destaged to the backing device.
+//! That device orders destages by the policy of its queue, which may prefer reads; a mirrored pair
+//! with a [`DestageConfig`] writes them in batches. A read of blocks that are all in the cache
+//! completes immediately; any other goes to the device, and the cache adds the blocks that it has.
+//! A block leaves the cache when the device has written it.
 //!
-//! A write of blocks whose destage still waits replaces it: they are written once. If their destage
-//! has begun, they are destaged again after it ends, so that the newest data are written last.
-//! Adjacent destages are written as one up to the size [`NvCacheConfig::merge`].
+//! A write to blocks whose destage still waits replaces that destage: they are written once. If
+//! their destage has begun, they are destaged again after it ends, so that the newest data are
+//! written last. Adjacent destages are merged up to the size [`NvCacheConfig::merge`].
 //!
-//! When the cache is full, writes wait for room in their order of arrival; the wait is part of
+//! When the cache is full, writes wait for room in order of arrival; the wait is part of
 //! their queue time. A write larger than the cache bypasses it, and completes when the device has
 //! written it.
 //!
-//! Data in the cache are safe, so a flush completes at once, and so does a write with force unit
-//! access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when
-//! the device has written it, a flush when all earlier data in the cache have been written, and
-//! writes do not wait for full batches.
+//! Data in the cache are safe, so a flush completes immediately, and so does a write with force
+//! unit access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes
+//! when the device has written it, a flush when all earlier data in the cache have been written,
+//! and writes do not wait for full batches.
 //!
 //! An ordered request waits here until all others have completed, and those that arrive meanwhile
 //! wait for it.
@@ -27,9 +27,9 @@
 //! Logarithmic in the number of extents in the cache for each request.
 //!
 //! # When it is bad
-//! Data of a destage that fails are lost: the device has retried where it can, and the cache only
-//! counts it. A block that is overwritten again and again, each time before its destage begins,
-//! stays in the cache.
+//! If a destage fails, its data are lost: the device has already retried where it can, and the
+//! cache only counts the failure. A block that is overwritten again and again, each time before its
+//! destage begins, stays in the cache.
 //!
 //! # Origin
 //! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
@@ -90,7 +90,7 @@ pub struct NvCache {
     /// Writes that wait for room.
     full: VecDeque<Pending>,
     /// The number of writes that complete when the device has written them.
-    through: usize,
+    write_through: usize,
     /// Flushes that wait until the cache is empty.
     flushes: Vec<Pending>,
     gate: Gate,
@@ -113,7 +113,7 @@ impl NvCache {
             children: Children::default(),
             queued: VecDeque::new(),
             full: VecDeque::new(),
-            through: 0,
+            write_through: 0,
             flushes: Vec::new(),
             gate: Gate::default(),
             outstanding: 0,
@@ -134,7 +134,7 @@ impl NvCache {
         self.config.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Starts the requests that no ordered request holds back any longer.
+    /// Starts the requests that are no longer held back by an ordered request.
     fn release(&mut self, now: Instant) {
         while let Some(pending) = self.gate.release(self.outstanding == 0) {
             self.begin(now, pending);
@@ -167,7 +167,7 @@ impl NvCache {
         let mut request = pending.request;
         request.id = id;
         if request.ordering == Ordering::Ordered {
-            // It is alone: the order is kept here.
+            // No other request is outstanding, so the device need not order it.
             request.ordering = Ordering::default();
         }
         self.submit(now, request);
@@ -181,7 +181,7 @@ impl NvCache {
         }
         let blocks = blocks_of(&pending.request);
         if sectors > size || self.has_failed(now) {
-            self.through += 1;
+            self.write_through += 1;
             self.destage(now, blocks, vec![pending]);
             return self.hurry(now);
         }
@@ -214,26 +214,26 @@ impl NvCache {
 
     /// Sends `blocks` to the device; `parents` complete when it has written them.
     fn destage(&mut self, now: Instant, blocks: Range<u64>, mut parents: Vec<Pending>) {
-        let mut united = blocks.clone();
+        let mut merged = blocks.clone();
         let mut near = self.dirty.sent_near(&blocks);
         near.retain(|(sent, _)| overlaps(sent, &blocks) || self.is_merged(sent, &blocks));
         let mut is_free = true;
         for (sent, child) in near {
-            let both = united.start.min(sent.start)..united.end.max(sent.end);
+            let both = merged.start.min(sent.start)..merged.end.max(sent.end);
             let fits = both.end - both.start <= Request::MAX_SECTORS.0;
             if fits && self.take_back(now, child) {
-                let taken = self.dirty.sent(sent.start);
+                let taken = self.dirty.remove_sent(sent.start);
                 parents.splice(0..0, taken.into_iter().flat_map(|sent| sent.parents));
-                self.work.overwritten += common(&sent, &blocks);
-                united = both;
-            } else if overlaps(&sent, &united) {
+                self.work.overwritten += overlap_len(&sent, &blocks);
+                merged = both;
+            } else if overlaps(&sent, &merged) {
                 is_free = false;
             }
         }
         if is_free {
-            self.send(now, &united, parents);
+            self.send(now, &merged, parents);
         } else {
-            self.work.overwritten += self.dirty.postpone(united, parents);
+            self.work.overwritten += self.dirty.postpone(merged, parents);
         }
         self.count(now);
     }
@@ -248,7 +248,7 @@ impl NvCache {
     fn take_back(&mut self, now: Instant, child: u64) -> bool {
         let queued = self.queued.iter().position(|request| request.id == child);
         let Some(index) = queued else {
-            // If it is aborted, its completion follows and finds nothing left of it.
+            // If it is aborted, its completion still arrives, and is ignored.
             return self.backing.device_mut().abort(now, child);
         };
         self.queued.remove(index);
@@ -256,7 +256,7 @@ impl NvCache {
         true
     }
 
-    /// Sends a destage to the device: the first part of it if it is too large for a command.
+    /// Sends a destage to the device, or its first part if it is too large for one command.
     fn send(&mut self, now: Instant, blocks: &Range<u64>, mut parents: Vec<Pending>) {
         let end = blocks.end.min(blocks.start + Request::MAX_SECTORS.0);
         if end < blocks.end {
@@ -288,21 +288,21 @@ impl NvCache {
                 self.queued.push_front(child);
                 return;
             }
-            let taken = device.submit(now, child);
-            assert_eq!(taken, Ok(()), "a device that accepts refused {child:?}");
+            let result = device.submit(now, child);
+            assert_eq!(result, Ok(()), "`accepts` was wrong about {child:?}");
         }
     }
 
-    fn note(&mut self, done: &Completion) {
+    fn child_completed(&mut self, done: &Completion) {
         match self.children.remove(done.request.id) {
-            Child::Passed(parent) => self.lift(parent, done, done.status),
+            Child::Passed(parent) => self.complete_parent(parent, done, done.status),
             Child::Destage(start) => self.end_destage(start, done),
         }
     }
 
-    /// Ends a destage; nothing is left of one that was taken back.
+    /// Ends a destage, unless it was taken back.
     fn end_destage(&mut self, start: u64, done: &Completion) {
-        let Some(sent) = self.dirty.ended(start, done.request.id) else {
+        let Some(sent) = self.dirty.remove_ended(start, done.request.id) else {
             return;
         };
         let now = done.at;
@@ -310,18 +310,18 @@ impl NvCache {
         self.work.failed += u64::from(!done.status.is_success());
         for parent in sent.parents {
             let status = status_in_destage(done.status, start, &parent.request);
-            let ended = if status.is_success() {
+            let attached = if status.is_success() {
                 self.dirty.attach(parent)
             } else {
                 Err(parent)
             };
-            if let Err(parent) = ended {
-                self.through -= 1;
-                self.lift(parent, done, status);
+            if let Err(parent) = attached {
+                self.write_through -= 1;
+                self.complete_parent(parent, done, status);
             }
         }
         let blocks = start..sent.end;
-        while let Some((later, parents)) = self.dirty.ready(&blocks) {
+        while let Some((later, parents)) = self.dirty.take_ready(&blocks) {
             self.send(now, &later, parents);
         }
         self.count(now);
@@ -345,13 +345,13 @@ impl NvCache {
 
     /// Asks a pair not to wait for full batches while the cache has to be emptied.
     fn hurry(&mut self, now: Instant) {
-        let hurries = !self.full.is_empty() || self.through > 0 || self.has_failed(now);
-        if hurries != self.is_hurrying
+        let is_hurrying = !self.full.is_empty() || self.write_through > 0 || self.has_failed(now);
+        if is_hurrying != self.is_hurrying
             && let CacheBacking::Pair(pair) = &mut self.backing
         {
-            pair.hurry(now, hurries);
+            pair.hurry(now, is_hurrying);
         }
-        self.is_hurrying = hurries;
+        self.is_hurrying = is_hurrying;
     }
 
     fn complete(&mut self, now: Instant, pending: Pending, outcome: Outcome, status: Status) {
@@ -363,11 +363,11 @@ impl NvCache {
         });
     }
 
-    /// Completes a request with a child of it, or a destage of its blocks.
-    fn lift(&mut self, parent: Pending, done: &Completion, status: Status) {
+    /// Completes a request after its child, or after a destage of its blocks.
+    fn complete_parent(&mut self, parent: Pending, done: &Completion, status: Status) {
         let Pending { request, arrived } = parent;
         if done.arrived < arrived {
-            // The destage had begun before.
+            // The destage had begun before the request arrived.
             return self.complete(done.at, parent, Outcome::Miss, status);
         }
         let mut breakdown = done.breakdown;
@@ -451,7 +451,7 @@ impl Device for NvCache {
                 self.hurry(at);
             }
             if let Some(done) = self.backing.device_mut().advance(at) {
-                self.note(&done);
+                self.child_completed(&done);
                 self.release(at);
             }
             self.feed(at);
@@ -521,23 +521,23 @@ fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     Status::MediumError { offset }
 }
 
-fn common(one: &Range<u64>, other: &Range<u64>) -> u64 {
+fn overlap_len(one: &Range<u64>, other: &Range<u64>) -> u64 {
     let end = one.end.min(other.end);
     end.saturating_sub(one.start.max(other.start))
 }
 
-/// Blocks on their way to the device, and blocks that follow once a destage that overlaps them has
-/// ended. The extents of each are disjoint.
+/// Blocks in flight to the device, and blocks postponed until a destage that overlaps them has
+/// ended. The extents of each map are disjoint.
 #[derive(Default)]
 struct Dirty {
     /// Keyed by the first block.
-    sent: BTreeMap<u64, Sent>,
-    later: BTreeMap<u64, Later>,
+    sent: BTreeMap<u64, Destage>,
+    later: BTreeMap<u64, PostponedDestage>,
     blocks: u64,
 }
 
 /// The blocks of a destage.
-struct Sent {
+struct Destage {
     end: u64,
     child: u64,
     /// Requests that complete with it.
@@ -546,7 +546,7 @@ struct Sent {
 
 /// Blocks whose destage has to wait for another.
 #[derive(Default)]
-struct Later {
+struct PostponedDestage {
     end: u64,
     /// Requests that complete with it.
     parents: Vec<Pending>,
@@ -580,7 +580,7 @@ impl Dirty {
         true
     }
 
-    /// Returns the extents on their way that overlap or touch `blocks`, with their destages.
+    /// Returns the extents in flight that overlap or touch `blocks`, with their destages.
     fn sent_near(&self, blocks: &Range<u64>) -> Vec<(Range<u64>, u64)> {
         let before = self
             .sent
@@ -593,11 +593,11 @@ impl Dirty {
             .collect()
     }
 
-    /// Adds blocks on their way; none of them may be on its way already.
+    /// Adds blocks in flight; none of them may be in flight already.
     fn send(&mut self, blocks: &Range<u64>, child: u64, parents: Vec<Pending>) {
         self.blocks += blocks.end - blocks.start;
         let end = blocks.end;
-        let sent = Sent {
+        let sent = Destage {
             end,
             child,
             parents,
@@ -605,21 +605,21 @@ impl Dirty {
         self.sent.insert(blocks.start, sent);
     }
 
-    /// Removes the extent on its way that begins at `start`.
-    fn sent(&mut self, start: u64) -> Option<Sent> {
+    /// Removes the extent in flight that begins at `start`.
+    fn remove_sent(&mut self, start: u64) -> Option<Destage> {
         let sent = self.sent.remove(&start)?;
         self.blocks -= sent.end - start;
         Some(sent)
     }
 
-    /// Removes the extent on its way that begins at `start` if it is in the destage `child`.
-    fn ended(&mut self, start: u64, child: u64) -> Option<Sent> {
+    /// Removes the extent in flight that begins at `start` if it belongs to the destage `child`.
+    fn remove_ended(&mut self, start: u64, child: u64) -> Option<Destage> {
         let sent = self.sent.get(&start);
         sent.filter(|sent| sent.child == child)?;
-        self.sent(start)
+        self.remove_sent(start)
     }
 
-    /// Attaches a request to blocks of its own that are not written yet; returns it without any.
+    /// Attaches a request to its blocks that are not written yet; returns it if there are none.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -636,18 +636,18 @@ impl Dirty {
         Err(parent)
     }
 
-    /// Adds blocks for later, merged with those that they overlap or are adjacent to. Returns how
-    /// many of them were already there.
+    /// Adds postponed blocks, merged with those that they overlap or touch. Returns how many of
+    /// them were already postponed.
     fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
-        let near = |start: u64, end: u64, later: &BTreeMap<u64, Later>| {
+        let near = |start: u64, end: u64, later: &BTreeMap<u64, PostponedDestage>| {
             let (&first, near) = later.range(..=end).next_back()?;
             (near.end >= start).then_some(first)
         };
         let added = start..end;
         while let Some(first) = near(start, end, &self.later) {
-            let Later {
+            let PostponedDestage {
                 end: last,
                 parents: older,
             } = self.later.remove(&first).unwrap_or_default();
@@ -657,16 +657,16 @@ impl Dirty {
             parents.splice(0..0, older);
         }
         self.blocks += end - start;
-        self.later.insert(start, Later { end, parents });
+        self.later.insert(start, PostponedDestage { end, parents });
         repeated
     }
 
-    /// Removes an extent for later that overlaps or touches `blocks` and overlaps none on its way.
-    fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
+    /// Removes a postponed extent that overlaps or touches `blocks` and overlaps none in flight.
+    fn take_ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);
         let near = before.into_iter().chain(others);
-        let free = |(start, later): (&u64, &Later)| {
+        let free = |(start, later): (&u64, &PostponedDestage)| {
             let own = *start..later.end;
             let near = self.sent_near(&own);
             let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &own));

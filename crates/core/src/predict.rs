@@ -22,15 +22,15 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions, about 0.5 ms, for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for a lost or gained one; common, as the arm is barely late or early.
+/// Penalty in revolutions for a lost or gained one: often the arm is barely late or early.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     /// The drive after the most recent completion.
-    seen: Core,
-    /// Instant at which it could begin with the next request.
+    completed: Core,
+    /// Instant at which it could begin the next request.
     open: Instant,
     /// Requests that have not completed, in the order in which the drive got them.
     outstanding: VecDeque<Expected>,
@@ -43,14 +43,14 @@ struct Expected {
     completion: Completion,
     /// The drive after it.
     after: Core,
-    /// Instant at which the drive may begin with the next request.
+    /// Instant at which the drive may begin the next request.
     open: Instant,
 }
 
 /// The result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// Completion as it was predicted.
+    /// The predicted completion.
     pub predicted: Completion,
     /// Measured minus predicted response.
     pub error: Span,
@@ -61,16 +61,16 @@ pub struct Observation {
 }
 
 impl Predictor {
-    /// Follows a drive like `spec`, with the angle of its platter unknown.
+    /// Creates a predictor for a drive like `spec`, whose platter is at an unknown angle.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Follows a drive in the state of `core`, with its platter as estimated by `clock`.
+    /// Creates a predictor for a drive in the state of `core`, whose platter `clock` estimates.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
-            seen: core,
+            completed: core,
             open: Instant::START,
             outstanding: VecDeque::new(),
             clock,
@@ -90,15 +90,15 @@ impl Predictor {
     /// Returns the drive after all outstanding requests.
     pub fn core(&self) -> &Core {
         let last = self.outstanding.back();
-        last.map_or(&self.seen, |expected| &expected.after)
+        last.map_or(&self.completed, |expected| &expected.after)
     }
 
     /// Returns the drive after the most recent completion.
     pub fn completed(&self) -> &Core {
-        &self.seen
+        &self.completed
     }
 
-    /// Returns when the drive may begin with the next request.
+    /// Returns when the drive may begin the next request.
     pub fn open(&self) -> Instant {
         let last = self.outstanding.back();
         last.map_or(self.open, |expected| expected.open)
@@ -135,28 +135,28 @@ impl Predictor {
             after,
             open,
         } = self.explain(expected, at);
-        (self.seen, self.open) = (after, open.shifted(at.after(explained.at)));
+        (self.completed, self.open) = (after, open.shifted(at.after(explained.at)));
         let mut is_corrected = at != predicted.at;
         let mut angle = None;
         if Core::reveals_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
             let by = self.clock.period().as_ns() * revolutions;
-            self.seen.delay_media(Span::from_ns(by));
-            let seen = self.clock.observe(at, off);
-            angle = Some(seen);
-            let late = match seen {
+            self.completed.delay_media(Span::from_ns(by));
+            let update = self.clock.observe(at, off);
+            angle = Some(update);
+            let late = match update {
                 AngleUpdate::Late(late) | AngleUpdate::Found(late) => late,
                 // The platter is where it was expected, but the arm was not.
                 AngleUpdate::Surprise => {
-                    self.seen.delay_media(off);
+                    self.completed.delay_media(off);
                     Span::ZERO
                 }
             };
             let period_ns = self.clock.period_ns();
-            self.seen.correct_rotation(at, late, period_ns);
+            self.completed.correct_rotation(at, late, period_ns);
             is_corrected |= late != Span::ZERO;
         }
-        self.seen.completed_at(at, explained.outcome);
+        self.completed.completed_at(at, explained.outcome);
         if is_corrected {
             self.predict_anew();
         }
@@ -176,12 +176,12 @@ impl Predictor {
         let Some(expected) = self.outstanding.pop_front() else {
             panic!("nothing is outstanding");
         };
-        (self.seen, self.open) = (expected.after, at);
+        (self.completed, self.open) = (expected.after, at);
         let late = at.after(expected.completion.at);
         if late > Span::ZERO {
-            self.seen.delay_media(late);
+            self.completed.delay_media(late);
         }
-        self.seen.completed_at(at, Outcome::Miss);
+        self.completed.completed_at(at, Outcome::Miss);
         self.predict_anew();
     }
 
@@ -189,17 +189,17 @@ impl Predictor {
     /// order: the predictions of outstanding requests are dropped, and the angle is unknown.
     pub fn lose(&mut self, at: Instant) {
         if let Some(last) = self.outstanding.pop_back() {
-            self.seen = last.after;
+            self.completed = last.after;
         }
         self.outstanding.clear();
         self.open = at;
-        self.seen.completed_at(at, Outcome::Miss);
+        self.completed.completed_at(at, Outcome::Miss);
         self.clock.lose();
     }
 
     /// Predicts the outstanding requests from the state after the latest completion.
     fn predict_anew(&mut self) {
-        let (mut core, mut open) = (&self.seen, self.open);
+        let (mut core, mut open) = (&self.completed, self.open);
         for expected in &mut self.outstanding {
             let Completion {
                 request, arrived, ..
@@ -219,16 +219,16 @@ impl Predictor {
         }
         let request = predicted.request;
         let arrived = predicted.arrived;
-        let mut other = self.seen.clone();
+        let mut other = self.completed.clone();
         match predicted.outcome {
             Outcome::Hit | Outcome::PartialHit => other.forget(&request, arrived),
             Outcome::Miss if request.op.is_read() => other.remember(&request, arrived),
             Outcome::Miss | Outcome::Absorbed => return expected,
         }
-        let instead = Expected::after(&other, self.open, arrived, request);
-        let cost = self.cost(&instead.completion, at) + SURPRISE;
+        let alternative = Expected::after(&other, self.open, arrived, request);
+        let cost = self.cost(&alternative.completion, at) + SURPRISE;
         let is_likelier = cost < unexplained;
-        if is_likelier { instead } else { expected }
+        if is_likelier { alternative } else { expected }
     }
 
     /// Returns the unexplained time in revolutions, where a lost or gained one counts as [`SLIP`].
@@ -239,7 +239,7 @@ impl Predictor {
             return off.abs() / period;
         }
         if !self.clock.is_locked(at) {
-            // Any phase is possible, as long as the rest of its time fits.
+            // Any phase is possible, as long as the remaining time fits.
             let min = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
             let wait = (at.as_ns() as f64 - min) / period;
             return (wait - 1.0).max(-wait).max(0.0);
@@ -248,13 +248,13 @@ impl Predictor {
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
     }
 
-    /// Returns `at` less the explained instant: whole revolutions, and a rest below half of one.
+    /// Returns `at` minus the explained instant, as whole revolutions and less than half of one.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
         let revolutions = (off / period).round();
-        let rest = off - revolutions * period;
-        (revolutions as i64, Span::from_ns(rest.round() as i64))
+        let remainder = off - revolutions * period;
+        (revolutions as i64, Span::from_ns(remainder.round() as i64))
     }
 }
 
@@ -303,7 +303,7 @@ const GATE: f64 = 4.0;
 /// The angle counts as known when its standard deviation is below this, in revolutions.
 const KNOWN: f64 = 0.1;
 
-/// After this many such observations in a row the angle counts as lost.
+/// After this many observations beyond the gate in a row, the angle counts as lost.
 const LOST_AFTER: u32 = 8;
 
 /// Deviation of a spindle from its nominal period, as a fraction (standard deviation).
@@ -320,7 +320,7 @@ const DRIFT: f64 = 1e-16;
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
     Unbroken,
-    /// Not measured: each completion determines the angle only while the drive stays busy.
+    /// The times are not measured: a completion gives the angle only while the drive stays busy.
     Unknown,
 }
 
@@ -334,7 +334,7 @@ pub struct Clock {
     /// Variance of the lateness, ns squared.
     late: f64,
     /// Covariance of lateness and rate, ns.
-    both: f64,
+    covariance: f64,
     /// Variance of the rate.
     rate: f64,
     updated: Instant,
@@ -342,7 +342,7 @@ pub struct Clock {
     beyond: u32,
 }
 
-/// The information of a completion about the platter.
+/// An update of the platter's angle from a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AngleUpdate {
     /// The platter is this much later than expected.
@@ -354,14 +354,14 @@ pub enum AngleUpdate {
 }
 
 impl Clock {
-    /// Creates a platter with a period of about `period_ns` nanoseconds, at an unknown angle.
+    /// Creates a clock for a platter with a period of about `period_ns`, at an unknown angle.
     pub fn new(period_ns: f64, continuity: Continuity) -> Self {
         let mut clock = Self {
             continuity,
             nominal_ns: period_ns,
             period_ns,
             late: 0.0,
-            both: 0.0,
+            covariance: 0.0,
             rate: 0.0,
             updated: Instant::START,
             beyond: 0,
@@ -375,7 +375,7 @@ impl Clock {
         let noise = SCATTER * self.nominal_ns;
         Self {
             late: noise * noise,
-            both: 0.0,
+            covariance: 0.0,
             ..self
         }
     }
@@ -395,12 +395,12 @@ impl Clock {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
 
-    /// Variance of the lateness and covariance with the rate, grown until `at`.
+    /// Returns the variance of the lateness and its covariance with the rate, grown until `at`.
     fn grown(&self, at: Instant) -> (f64, f64) {
         let dt = at.since_or_zero(self.updated).as_ns() as f64;
         let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
-        let late = self.late + dt * (2.0 * self.both + dt * self.rate) + wander;
-        (late, self.both + dt * self.rate)
+        let late = self.late + dt * (2.0 * self.covariance + dt * self.rate) + wander;
+        (late, self.covariance + dt * self.rate)
     }
 
     /// Observes a completion `off` (under half a revolution) later than the model's platter allows.
@@ -408,18 +408,18 @@ impl Clock {
         if self.continuity == Continuity::Unknown {
             return AngleUpdate::Found(off);
         }
-        let known = self.is_locked(at);
-        (self.late, self.both) = self.grown(at);
+        let is_known = self.is_locked(at);
+        (self.late, self.covariance) = self.grown(at);
         self.rate += DRIFT * at.since_or_zero(self.updated).as_s();
         self.updated = at;
         let noise = SCATTER * self.nominal_ns;
         let variance = self.late + noise * noise;
         let off_ns = off.as_ns() as f64;
-        if !known {
-            // Known only modulo a revolution, the lateness reveals nothing about the rate.
+        if !is_known {
+            // The lateness is known only modulo a revolution, so it reveals nothing about the rate.
             self.beyond = 0;
             self.late = noise * noise;
-            self.both = 0.0;
+            self.covariance = 0.0;
             return AngleUpdate::Found(off);
         }
         if off_ns.abs() > GATE * variance.sqrt() {
@@ -430,9 +430,9 @@ impl Clock {
             return AngleUpdate::Surprise;
         }
         self.beyond = 0;
-        let gain = [self.late / variance, self.both / variance];
-        self.rate -= gain[1] * self.both;
-        self.both -= gain[0] * self.both;
+        let gain = [self.late / variance, self.covariance / variance];
+        self.rate -= gain[1] * self.covariance;
+        self.covariance -= gain[0] * self.covariance;
         self.late -= gain[0] * self.late;
         self.period_ns *= 1.0 + gain[1] * off_ns;
         AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
@@ -442,7 +442,7 @@ impl Clock {
     pub fn lose(&mut self) {
         self.beyond = 0;
         self.late = self.nominal_ns * self.nominal_ns / 12.0;
-        self.both = 0.0;
+        self.covariance = 0.0;
         self.rate = PERIOD_OFF * PERIOD_OFF;
     }
 }
@@ -453,9 +453,9 @@ mod tests {
 
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
-    /// Completions every 30 ms of a platter that is initially `phase` late and slower by `slower`,
-    /// with `noise` added to the observations. Returns the remaining lateness after each.
-    fn followed(
+    /// Observes completions every 30 ms of a platter that is initially `phase` late and slower by
+    /// `slower`, with `noise` added to each. Returns the remaining lateness after each.
+    fn follow(
         clock: &mut Clock,
         phase: f64,
         slower: f64,
@@ -466,8 +466,8 @@ mod tests {
         let step = |(n, noise): (u64, &f64)| {
             let at = Instant::from_ns(30_000_000 * (n + 1));
             // The platter lags the clock's estimate.
-            let believed = clock.period_ns() / PERIOD_NS - 1.0;
-            late += (at - before).as_ns() as f64 * (slower - believed);
+            let estimated = clock.period_ns() / PERIOD_NS - 1.0;
+            late += (at - before).as_ns() as f64 * (slower - estimated);
             before = at;
             let seen = clock.observe(at, Span::from_ns((late + noise).round() as i64));
             if let AngleUpdate::Late(by) | AngleUpdate::Found(by) = seen {
@@ -481,12 +481,12 @@ mod tests {
     #[test]
     fn a_slow_spindle_is_followed_to_a_thousandth_of_a_revolution() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
-        let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
-        assert!(matches!(left[0].0, AngleUpdate::Found(_)));
-        for (seen, _) in &left[1..] {
+        let lateness = follow(&mut clock, 3e6, 4e-4, &[0.0; 400]);
+        assert!(matches!(lateness[0].0, AngleUpdate::Found(_)));
+        for (seen, _) in &lateness[1..] {
             assert!(matches!(seen, AngleUpdate::Late(_)));
         }
-        let (_, last) = left[399];
+        let (_, last) = lateness[399];
         assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
         let rate = clock.period_ns() / PERIOD_NS - 1.0;
         assert!((rate - 4e-4).abs() < 1e-6, "{rate}");
@@ -497,8 +497,8 @@ mod tests {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         // Alternately early and late by one percent of a revolution.
         let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
-        let left = followed(&mut clock, 0.0, 0.0, &noise);
-        for (_, late) in &left[200..] {
+        let lateness = follow(&mut clock, 0.0, 0.0, &noise);
+        for (_, late) in &lateness[200..] {
             assert!(late.abs() < 0.1e5, "{late} ns");
         }
     }
@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn eight_surprises_in_a_row_lose_the_lock() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
-        followed(&mut clock, 0.0, 0.0, &[0.0; 50]);
+        follow(&mut clock, 0.0, 0.0, &[0.0; 50]);
         let now = Instant::from_ns(1_500_000_000);
         assert!(clock.is_locked(now));
         let period = clock.period_ns();
@@ -528,7 +528,7 @@ mod tests {
     #[test]
     fn after_a_long_pause_the_angle_is_unknown() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
-        followed(&mut clock, 0.0, 0.0, &[0.0; 3]);
+        follow(&mut clock, 0.0, 0.0, &[0.0; 3]);
         let soon = Instant::from_ns(120_000_000);
         // A period off by 5e-4 turns the platter by a tenth of a revolution in two seconds.
         let late = Instant::from_ns(600_000_000_000);

@@ -19,7 +19,7 @@ pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
     /// Number of waiting requests, here and in the policy.
     waiting: usize,
-    /// Absent if only simple transfers wait, so that they pay for a single test.
+    /// Absent if only simple transfers wait, so that these cost only one check.
     special: Option<Box<Special>>,
 }
 
@@ -41,7 +41,7 @@ impl Special {
 }
 
 impl<E: Estimate> CommandQueue<E> {
-    /// Creates an empty queue in the order of `policy`, which must be empty.
+    /// Creates an empty queue ordered by `policy`, which must be empty.
     pub fn new(policy: Box<dyn Policy<E>>) -> Self {
         Self {
             policy,
@@ -170,7 +170,7 @@ impl<E: Estimate> CommandQueue<E> {
         Some(next)
     }
 
-    /// Puts back a request from [`Self::next`] that the device refuses for now: it stays first.
+    /// Puts back a request from [`Self::next`] that the device does not accept yet; it stays first.
     #[cold]
     pub fn put_back(&mut self, pending: Pending) {
         self.waiting += 1;
@@ -178,7 +178,7 @@ impl<E: Estimate> CommandQueue<E> {
         special.first.push_front(pending);
     }
 
-    /// Releases requests that no ordered request holds back any longer.
+    /// Releases requests that are no longer held back by an ordered request.
     fn release(&mut self, drive: &E) {
         let Some(special) = &mut self.special else {
             return;
@@ -231,14 +231,14 @@ impl<E: Estimate> CommandQueue<E> {
 pub(crate) struct Gate {
     /// An ordered request, and all requests that arrived after it.
     held: VecDeque<Pending>,
-    alone: Option<u64>,
+    exclusive: Option<u64>,
 }
 
 impl Gate {
     /// Returns an arriving request if it may enter; otherwise holds it.
     pub fn admit(&mut self, pending: Pending, is_idle: bool) -> Option<Pending> {
         let ordering = pending.request.ordering;
-        let waits = self.alone.is_some()
+        let waits = self.exclusive.is_some()
             || !self.held.is_empty()
             || (ordering == Ordering::Ordered && !is_idle);
         if waits && ordering != Ordering::HeadOfQueue {
@@ -250,7 +250,7 @@ impl Gate {
 
     /// Removes and returns the next request that may enter now.
     pub fn release(&mut self, is_idle: bool) -> Option<Pending> {
-        let next = self.held.front().filter(|_| self.alone.is_none())?;
+        let next = self.held.front().filter(|_| self.exclusive.is_none())?;
         if next.request.ordering == Ordering::Ordered && !is_idle {
             return None;
         }
@@ -259,13 +259,13 @@ impl Gate {
 
     /// Records that the ordered request `id` has entered.
     pub fn enter(&mut self, id: u64) {
-        self.alone = Some(id);
+        self.exclusive = Some(id);
     }
 
     /// Records that the request `id` has left.
     pub fn leave(&mut self, id: u64) {
-        if self.alone == Some(id) {
-            self.alone = None;
+        if self.exclusive == Some(id) {
+            self.exclusive = None;
         }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! # What it does
 //! The blocks of the array are divided into stripe units. Consecutive units are at consecutive
-//! members, and the units at the same position of all members are a row. A request makes one
-//! command for each run of consecutive blocks at a member and completes with the last of them. Each
-//! member orders its queue by a policy of its own. A flush goes to all members.
+//! members, and the units at the same position of all members are a row. A request becomes one
+//! command for each run of consecutive blocks at a member, and completes with the last of them.
+//! Each member orders its queue by its own policy. A flush goes to all members.
 //!
 //! With [`Level::Five`] each row has a unit of parity, left-symmetric: in row 0 at the last member,
-//! in each next row one member further left, and the data begin at the member after it.
+//! in each following row one member further left, and the data begin after the parity.
 //! * A write of full rows writes all their units and reads nothing. Consecutive full rows are
 //!   written with one command for each member.
 //! * A write of a part of a row first reads what it needs to compute the new parity: the old data
@@ -19,34 +19,34 @@
 //!   last write. A write across rows has a part for each, and the parts do not wait for each other.
 //!   Reads do not wait for writes.
 //! * If a member has failed, its blocks are computed from the same position of all other members;
-//!   such a read of a row waits for writes to it and they wait for it. A write keeps the parity
-//!   valid for this, or writes the data alone where the failed member had the parity.
+//!   such a read waits for writes to the same row, and they wait for it. A write keeps the parity
+//!   valid for this, or writes only the data where the failed member had the parity.
 //!
 //! # Failures
 //! Commands that wait for a failed member are lost immediately ([`RaidConfig::failures`]), and
-//! those in service when they would have ended. A read then starts again from the other members, as
-//! does a write that can no longer compute the parity; the failed member's data follow from the
-//! rest of the row. If a second member fails before the first has been rebuilt, the blocks that
-//! both had in the rows that are not rebuilt are lost.
+//! those in service when they would have ended. A read then starts again from the other
+//! members, as does a write that can no longer compute the parity; the failed member's data follow
+//! from the rest of the row. If a second member fails before the first has been rebuilt, the blocks
+//! that both had in the rows that are not rebuilt are lost.
 //!
 //! The rebuild ([`RaidConfig::rebuild_share`]) takes the rows one by one, in order: it reads all
 //! other units of the row and writes the missing unit to the spare. Writes to the row wait
-//! meanwhile, and the rebuild waits for writes that came before. From then on the row is whole
+//! meanwhile, and the rebuild waits for writes that came before. After that the row is intact
 //! again. To policies that ignore priorities its commands are like any others.
 //!
 //! A response has the breakdown of the command that ended last, and of the read that ended
 //! last before it; the time that it waited for a row or a member is queueing.
 //!
 //! A request fails if one of its commands fails, with the most severe status; with RAID 5, a write
-//! that could not read what it needs writes nothing. A block that a member of a whole RAID 5 cannot
-//! read is computed from all others: the read is begun again without that member.
+//! that could not read what it needs writes nothing. A block that a member of an intact RAID 5
+//! cannot read is computed from all others: the read is started again without that member.
 //!
 //! # Cost
 //! One command for each run of blocks at a member. The member with the next event is found in a
 //! tournament: time grows with the logarithm of the number of members.
 //!
 //! # When it is bad
-//! Small stripe units divide requests among members, all of which seek. RAID 5 turns a small write
+//! Small stripe units divide requests among members that all seek. RAID 5 turns a small write
 //! into four accesses.
 //!
 //! # Origin
@@ -74,8 +74,8 @@ use crate::units::{Instant, Lbn, SectorCount};
 pub struct RaidConfig {
     /// The contents of a row.
     pub level: Level,
-    /// The blocks of a stripe unit; at least one. The units of the last row are shorter if the
-    /// members are not a whole number of units long.
+    /// The number of blocks in a stripe unit; at least one. The units of the last row are shorter
+    /// if the members are not a whole number of units long.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
@@ -89,9 +89,9 @@ pub struct RaidConfig {
 /// The contents of the rows of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Data alone, at one member or more. Over mirrored pairs this is RAID 1+0.
+    /// Only data, on one or more members. Over mirrored pairs this is RAID 1+0.
     Zero,
-    /// A unit of parity, left-symmetric; three members or more.
+    /// A unit of parity, left-symmetric; on three or more members.
     Five,
 }
 
@@ -120,7 +120,7 @@ pub type Raid = Array<Stripes>;
 pub struct Stripes {
     layout: Layout,
     health: Health,
-    /// The member whose slot the spare has for good.
+    /// The member whose slot the spare has permanently.
     replaced: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl Stripes {
         }
     }
 
-    /// Returns the blocks that `members` alone held, in the rows that are not rebuilt.
+    /// Returns the blocks that only `members` held, in the rows that have not been rebuilt.
     fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> DataLoss {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
@@ -165,7 +165,7 @@ impl Raid {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "members of unequal capacity");
+            assert_eq!(sectors, member.capacity(), "unequal member capacities");
         }
         let redundancy = match config.level {
             Level::Zero => Redundancy::None,
@@ -185,8 +185,8 @@ impl Raid {
         Ok(Self::assemble(stripes, members, None, failures))
     }
 
-    /// Takes from a failed member the commands that it has not begun, in the order in which the
-    /// requests arrived. Those that it serves now end when they would have, and count as lost too.
+    /// Removes the commands that a failed member has not begun, in order of arrival of their
+    /// requests. Those in service end when they would have, and count as lost too.
     fn lose_commands(&mut self, member: usize, now: Instant) {
         let parts = self.parts.iter().filter(|(_, part)| part.blocked == 0);
         let commands = parts.flat_map(|(id, part)| {
@@ -214,7 +214,7 @@ impl Raid {
     /// Returns the status of a command that must not count against its part: a read that failed
     /// where the rest of the row replaces it, or a write to a failed member.
     fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
-        let is_down = self.failures.has(device);
+        let is_down = self.failures.has_failed(device);
         if self.has_lost_data() {
             return is_down.then_some(Status::NotReady);
         }
@@ -227,16 +227,16 @@ impl Raid {
             Op::Write | Op::Flush => is_down.then_some(Status::Good),
             Op::Read if is_down => part.lose(member).then_some(Status::Good),
             Op::Read => {
-                let is_whole = health.failed.is_none();
+                let is_intact = health.failed.is_none();
                 let is_bad = matches!(done.status, Status::MediumError { .. });
-                let may_retry = is_whole && layout.has_parity() && part.without.is_none();
+                let may_retry = is_intact && layout.has_parity() && part.without.is_none();
                 let is_read = parent.request.op.is_read();
                 (is_bad && may_retry && is_read && part.lose(member)).then_some(Status::Good)
             }
         }
     }
 
-    /// Serves again from all other members what a part could not read from `member`.
+    /// Serves a part again from all other members, because it could not be read from `member`.
     fn do_without(&mut self, id: u64, member: usize, now: Instant) {
         let Some(parent) = self.parts[id].parent else {
             return;
@@ -253,14 +253,14 @@ impl Raid {
             return Stripes::start(self, id, now);
         }
         let part = self.parts.remove(id);
-        let mut again: Vec<Part> = Vec::new();
+        let mut new_parts: Vec<Part> = Vec::new();
         plan::plan(&layout, health, &part.sub_request(&request), &mut |plan| {
-            again.push(part.without_member(plan, member));
+            new_parts.push(part.without_member(plan, member));
         });
-        parent.left = parent.left + again.len() - 1;
+        parent.left = parent.left + new_parts.len() - 1;
         parent.has_begun = true;
         self.leave_rows(id, part.rows, now);
-        for part in again {
+        for part in new_parts {
             self.enter(part, now);
         }
     }
@@ -325,14 +325,14 @@ impl Placement for Stripes {
 
     fn status(array: &mut Raid, id: u64, device: usize, done: &Completion) -> Status {
         let part = &array.parts[id];
-        let (first, rebuilds) = (part.first(), part.parent.is_none());
-        let own = if rebuilds {
+        let (first, is_rebuild) = (part.first(), part.parent.is_none());
+        let own = if is_rebuild {
             done.status
         } else {
-            array.translated(id, device, done)
+            array.translate_status(id, device, done)
         };
         let status = array.excused_status(id, device, done).unwrap_or(own);
-        if rebuilds && !status.is_success() {
+        if is_rebuild && !status.is_success() {
             let bad = done.bad_block();
             let block = bad.and_then(|bad| Self::block_at(array, device, bad));
             if let Some(rebuild) = &mut array.failures.rebuild {
@@ -417,7 +417,7 @@ impl Placement for Stripes {
         array.enter(Part::new(None, now, plan), now);
     }
 
-    fn rebuilt(array: &mut Raid, _: Range<u64>) {
+    fn record_rebuilt(array: &mut Raid, _: Range<u64>) {
         array.placement.health.rebuilt += 1;
     }
 }

@@ -11,7 +11,7 @@ pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
 pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
-    // An odd factor: no two streams share a seed. The generator's seeding scatters the bits.
+    // The factor is odd, so no two streams share a seed. The generator's seeding scatters the bits.
     let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(own ^ purpose as u64)
 }
@@ -83,7 +83,7 @@ pub struct Share<T> {
     /// The share, from 0 to 1.
     pub share: f64,
     /// Value that has this share.
-    pub of: T,
+    pub value: T,
 }
 
 /// A random choice among a few values with fixed shares.
@@ -97,11 +97,11 @@ pub struct WeightedChoice<T> {
 impl<T> WeightedChoice<T> {
     /// Creates a choice among `parts`, whose shares add up to one; `None` if there are none.
     pub fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
-        let last = parts.pop()?.of;
+        let last = parts.pop()?.value;
         let mut sum = 0.0;
         let first = parts.into_iter().map(|part| {
             sum += part.share;
-            ((sum * 2f64.powi(64)) as u64, part.of)
+            ((sum * 2f64.powi(64)) as u64, part.value)
         });
         Some(Self {
             first: first.collect(),
@@ -114,7 +114,7 @@ impl<T> WeightedChoice<T> {
         self.first.is_empty().then_some(&self.last)
     }
 
-    /// Selects a value. A single value takes no random number.
+    /// Selects a value. A single value consumes no random number.
     #[inline]
     pub fn take(&mut self, generator: &mut Generator) -> &mut T {
         if self.first.is_empty() {
@@ -144,7 +144,7 @@ struct Entry<T> {
 }
 
 impl<T: Copy> Alias<T> {
-    /// Creates a table of `value` by index for these weights, at least one, none negative.
+    /// Creates a table of `value(index)` for these weights: at least one, none negative.
     pub fn new(weights: &[f64], value: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
@@ -168,7 +168,7 @@ impl<T: Copy> Alias<T> {
             };
             next.push(rich);
         }
-        // The rest have a share of one except for rounding.
+        // The remaining entries have a share of one, except for rounding.
         Self { entries }
     }
 

@@ -18,8 +18,8 @@ use crate::units::{Instant, Span};
 /// The measured period runs from the first arrival, or from the completion that ends the warm-up,
 /// to the last completion. A request counts if it is completed within it.
 ///
-/// All requests inside the device but one are waiting: a drive's mechanism serves one at a time.
-/// (With [`PreSeek`], the later of two requests still counts as waiting.)
+/// All but one of the requests inside the device are waiting: a drive's mechanism serves one at a
+/// time. (With [`PreSeek`], the later of two requests still counts as waiting.)
 ///
 /// [`PreSeek`]: crate::spec::PreSeek
 #[derive(Clone, Debug, Default)]
@@ -50,9 +50,9 @@ impl Report {
         }
     }
 
-    /// Totals of all counted reads and writes.
+    /// Returns the totals of all counted reads and writes.
     pub fn all(&self) -> RequestTotals {
-        RequestTotals::together(&self.reads, &self.writes, &self.series)
+        RequestTotals::combine(&self.reads, &self.writes, &self.series)
     }
 
     /// Returns the totals of requests of one kind. Flushes are counted only here.
@@ -96,13 +96,13 @@ impl Report {
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
-    /// Returns the share of the period with some request inside; `None` when it has no length.
+    /// Returns the share of the period with a request inside; `None` if the period is empty.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
         self.occupancy.busy.average_count(self.end)
     }
 
-    /// Returns the average over time of the number of requests waiting; `None` as above.
+    /// Returns the time average of the number of waiting requests; `None` if the period is empty.
     pub fn waiting_mean_count(&self) -> Option<f64> {
         self.start?;
         self.occupancy.waiting.average_count(self.end)
@@ -113,7 +113,7 @@ impl Report {
         self.occupancy.waiting.max()
     }
 
-    /// Returns the requests counted per second of the period; `None` as above.
+    /// Returns the requests counted per second; `None` if the period is empty.
     pub fn throughput_per_s(&self) -> Option<f64> {
         let elapsed = self.elapsed();
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
@@ -121,7 +121,7 @@ impl Report {
 
     /// Counts a flush, or a request that did not succeed at the first attempt.
     #[cold]
-    fn completed_otherwise(&mut self, completion: &Completion) {
+    fn count_exception(&mut self, completion: &Completion) {
         let served = match completion.request.op {
             _ if !completion.status.is_success() => {
                 self.failed += 1;
@@ -165,21 +165,21 @@ impl Observer for Report {
             }
             return;
         }
-        // One piece of code for both directions.
+        // Reads and writes share the code below.
         let served = match completion.request.op {
             Op::Read if completion.status == Status::Good => &mut self.reads,
             Op::Write if completion.status == Status::Good => &mut self.writes,
-            _ => return self.completed_otherwise(completion),
+            _ => return self.count_exception(completion),
         };
         self.series.record(completion.response());
         served.record(completion);
     }
 }
 
-/// An observer that reports the disks of [`SideBySide`] one by one, over the same period: from the
-/// first arrival, or the completion that ends the warm-up, to the last completion at any disk.
+/// An observer that reports each of [`IndependentDisks`] over the same period: from the first
+/// arrival, or the completion that ends the warm-up, to the last completion at any disk.
 ///
-/// [`SideBySide`]: crate::array::SideBySide
+/// [`IndependentDisks`]: crate::array::IndependentDisks
 #[derive(Clone, Debug)]
 pub struct Disks {
     /// Number of completions that remain in the warm-up.
@@ -209,7 +209,7 @@ impl Disks {
         }
     }
 
-    /// Returns a report for each disk up to the last that got a request.
+    /// Returns a report for each disk up to the last that received a request.
     pub fn finish(mut self) -> Vec<Report> {
         for report in &mut self.reports {
             report.end = self.end;
@@ -258,8 +258,8 @@ impl Observer for Disks {
 ///
 /// Their requests are pooled; shares, rates and queue lengths are means over the runs. Confidence
 /// intervals are Student's over the values of the runs, which are independent even if the requests
-/// within a run are not: they also hold near saturation, where those by batch means are too narrow.
-/// With fewer than two runs there are none.
+/// within a run are not, so they are valid near saturation, where intervals from batch means are
+/// too narrow. There are none with fewer than two runs.
 #[derive(Clone, Debug)]
 pub struct Replications<'r> {
     runs: Vec<&'r Report>,
@@ -328,11 +328,11 @@ impl ReplicatedTotals {
         all
     }
 
-    /// Response times of all requests: for a single run with its interval by batch means, for
-    /// several with the interval over the runs. `None` when nothing was counted.
-    pub fn figures(&self) -> Option<ResponseStats> {
+    /// Returns the response times of all requests; `None` when nothing was counted. The interval of
+    /// a single run comes from batch means, that of several runs from their means.
+    pub fn stats(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
-            [only] => only.responses().figures(),
+            [only] => only.responses().stats(),
             runs => ResponseStats::from_replications(runs.iter().map(RequestTotals::responses)),
         }
     }
@@ -344,7 +344,7 @@ impl ReplicatedTotals {
     }
 }
 
-/// Parts of a breakdown without the queue wait.
+/// Number of parts of a breakdown except the queue wait.
 const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 
 /// Response times, parts of service and hits of some requests of a run, in constant memory.
@@ -368,11 +368,11 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Combines two kinds of one run, which are dependent: `series` has all responses in order.
-    fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
+    /// Combines two kinds of requests of one run; `series` has all responses of both in order.
+    fn combine(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
-        both.responses = ResponseSummary::together(&a.responses, &b.responses, series);
+        both.responses = ResponseSummary::combine(&a.responses, &b.responses, series);
         both
     }
 
@@ -385,7 +385,7 @@ impl RequestTotals {
         self.hits += other.hits;
     }
 
-    /// Returns the number of reads that were served entirely from the buffer, not in part.
+    /// Returns the number of reads that were served entirely from the buffer.
     pub fn hits_count(&self) -> u64 {
         self.hits
     }
@@ -428,7 +428,7 @@ impl RequestTotals {
 
     fn mean_of(&self, sum_ns: i128) -> Option<Span> {
         let count = i128::from(self.requests_count());
-        // The floor of twice the mean plus one, halved: rounds to nearest, also for negative sums.
+        // Rounds to nearest, also for negative sums: half the floor of twice the mean plus one.
         (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
     }
 }
@@ -442,7 +442,7 @@ pub struct Window {
     pub arrived_count: u64,
     /// Response times of the reads and writes that succeeded within it; `None` if there were none.
     pub responses: Option<ResponseStats>,
-    /// The share of it with some request inside.
+    /// The share of the window with a request inside.
     pub utilisation_fraction: f64,
     /// The average number of requests waiting.
     pub waiting_mean_count: f64,
@@ -471,7 +471,7 @@ impl Windows {
     /// # Panics
     /// If the length is not positive.
     pub fn new(length: Span, max: usize) -> Self {
-        assert!(length > Span::ZERO, "windows of {length}");
+        assert!(length > Span::ZERO, "invalid window length {length}");
         Self {
             length,
             max,
@@ -513,7 +513,7 @@ impl Windows {
         let busy = self.occupancy.busy.average_count(end);
         let waiting = self.occupancy.waiting.average_count(end);
         let (Some(utilisation_fraction), Some(waiting_mean_count)) = (busy, waiting) else {
-            panic!("a window of no time at {end:?}");
+            panic!("the window that ends at {end:?} has no length");
         };
         self.is_cut |= self.done.len() == self.max;
         if self.is_cut {
@@ -522,7 +522,7 @@ impl Windows {
         self.done.push(Window {
             start: self.start,
             arrived_count: std::mem::take(&mut self.arrived),
-            responses: self.responses.figures(),
+            responses: self.responses.stats(),
             utilisation_fraction,
             waiting_mean_count,
         });
@@ -574,7 +574,7 @@ impl Occupancy {
         }
     }
 
-    /// Continues with the same device, but averages from `now` on.
+    /// Returns the occupancy of the same device, averaged from `now` on.
     fn from(&self, now: Instant) -> Self {
         Self::new(now, self.inside)
     }

@@ -25,7 +25,7 @@ impl Op {
 /// The order of a request relative to others (SAM-5 section 8.6, task attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
-    /// In any order and with any path of the arm that a policy chooses.
+    /// In any order, and over any path of the arm, that a policy chooses.
     Simple(Stroke),
     /// After all requests that arrived before it, before later ones not at the head of the queue.
     Ordered,
@@ -85,7 +85,7 @@ pub struct Request {
     pub priority: Priority,
     /// Number of its stream in a workload, from 0.
     pub stream: u16,
-    /// Number of its disk among several side by side, from 0 (SCSI: logical unit).
+    /// Number of its disk among several independent ones, from 0 (SCSI: logical unit).
     pub unit: u16,
 }
 

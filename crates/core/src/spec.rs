@@ -4,11 +4,11 @@
 //! reads and validates it as a whole, and its errors name file, line, field, value and what was
 //! expected. Without the feature `toml`, a [`Spec`] is built by hand or through its [`Key`]s.
 //!
-//! Keys are the names of the fields below; [`Key::all`] lists them. A quantity is a string with
-//! its unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is a count of what
-//! its key names (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word
-//! (`"until-full"`). `name`, `summary`, `source.origin`, geometry, rotation and seek times must be
-//! given; anything else that is left out is off or zero.
+//! Keys are the names of the fields below; [`Key::all`] lists them. A quantity is a string with its
+//! unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is in the unit that its
+//! key names (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word (`"until-full"`).
+//! `name`, `summary`, `source.origin`, geometry, rotation and seek times must be given; anything
+//! else that is left out is off or zero.
 
 #[macro_use]
 mod key;
@@ -112,24 +112,25 @@ section! {
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// A read that has begun to send keeps the bus even when the buffer runs empty.
         hold_read: bool = false => FLAG.switched(22).cited(A1);
-        /// Pause of a read that keeps the bus, each time the buffer has run empty, after the next
-        /// sector is available.
+        /// How long a read that keeps the bus pauses after the buffer runs empty, counted from when
+        /// the next sector is available.
         ///
         /// On the RZ26 it is about 0.6 ms: reads of up to 22 sectors, whose bus transfer does not
-        /// catch up with the media, end sooner by this time after their last sector.
+        /// catch up with the media, end this much sooner after their last sector.
         read_restart: Span = Span::ZERO => TIME.fitted(1, 0.3);
         /// A write keeps the bus even when the buffer is full.
         hold_write: bool = false => FLAG.switched(22).cited(DISKSIM);
         /// The drive keeps the bus from command to completion.
         never_disconnect: bool = false => FLAG.switched(22).cited(DISKSIM);
-        /// A write disconnects when its data have arrived; or only if the arm is still moving then.
+        /// A write disconnects when its data have arrived: always, or only if the arm is still
+        /// moving.
         write_leaves: WriteLeaves = WriteLeaves::AfterData
             => word(WriteLeaves::WORDS).switched(32);
     }
 }
 
 words! {
-    /// The condition for a disconnect of a write between its data and its completion.
+    /// When a write disconnects between its data and its completion.
     pub enum WriteLeaves {
         /// After its data have arrived.
         AfterData = "after-data",
@@ -142,7 +143,7 @@ section! {
     /// The on-board command queue.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Queue at "queue." |spec| (Some(&spec.queue), &mut spec.queue) {
-        /// Commands that the drive accepts at one time, including the one in service.
+        /// Number of commands that the drive accepts at a time, including the one in service.
         depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
         /// The policy that orders them.
         policy: PolicyConfig = PolicyConfig::default() => Key::new(KeyKind::Policy);
@@ -171,64 +172,63 @@ section! {
     /// data preparation are not fitted: the overheads and completions next to them compensate.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
-        /// Before data of a buffered read are sent; previous command a read.
+        /// Overhead before data of a buffered read are sent, if the previous command was a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
-        /// Like the previous key, but the previous command is a write.
+        /// Like the previous key, if the previous command was a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
-        /// Before the seek of an unbuffered read; previous command a read.
+        /// Overhead before the seek of an unbuffered read, if the previous command was a read.
         read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// Like the previous key, but the previous command is a write.
+        /// Like the previous key, if the previous command was a write.
         read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// Before the data of a write that the write cache will absorb; previous command a read.
+        /// Overhead before the data of a write that the write cache will absorb, if the previous
+        /// command was a read.
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// Like the previous key, but the previous command is a write.
+        /// Like the previous key, if the previous command was a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// Added to a read that continues the previous command, another read, and is a miss all the
-        /// same.
+        /// Added to a read miss that continues the previous command, which was also a read.
         read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
-        /// Standard deviation of the time that such a read takes before its seek, at random from
+        /// Standard deviation of the overhead of such a sequential read miss, drawn at random from
         /// the run's seed.
         read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Variation::Jointly);
         /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
         /// drive starts the seek before it takes the data. Has no effect on a cache that is
         /// `deferred`, as absorbing does not move the arm.
         ///
-        /// On the Barracuda 0.16 ms.
+        /// It is 0.16 ms on the Barracuda.
         write_hit_seek: Span = Span::ZERO => TIME.fitted(2, 0.3);
-        /// Added to that if the cylinder is in another zone.
+        /// Added to `write_hit_seek` if the cylinder is in another zone.
         ///
-        /// On the Barracuda 0.10 ms.
+        /// It is 0.10 ms on the Barracuda.
         write_hit_zone: Span = Span::ZERO => TIME.fitted(2, 0.3);
-        /// Before data and seek of a write that completes when it is on the media; previous command
-        /// a read.
+        /// Overhead before the data and the seek of a write that completes when it is on the media,
+        /// if the previous command was a read.
         write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// Like the previous key, but the previous command is a write.
+        /// Like the previous key, if the previous command was a write.
         write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// Before the completion message of a read.
+        /// Overhead before the completion message of a read.
         read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
-        /// Before the completion message of a write.
+        /// Overhead before the completion message of a write.
         write_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
-        /// After each bus acquisition, before the data transfer.
+        /// Overhead after each bus acquisition, before the data transfer.
         data_preparation: Span = Span::ZERO => TIME.cited(A4);
-        /// First reconnection of a request.
+        /// Time of the first reconnection of a request.
         first_reselect: Span = Span::ZERO => TIME.cited(A4);
-        /// Later reconnections.
+        /// Time of each later reconnection.
         other_reselect: Span = Span::ZERO => TIME.cited(A4);
-        /// Before a read disconnects; previous command a read.
+        /// Overhead before a read disconnects, if the previous command was a read.
         read_disconnect_after_read: Span = Span::ZERO => TIME.cited(A4);
-        /// Like the previous key, but the previous command is a write.
+        /// Like the previous key, if the previous command was a write.
         read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
-        /// Before a write disconnects.
+        /// Overhead before a write disconnects.
         write_disconnect: Span = Span::ZERO => TIME.cited(A4);
-        /// The extra disconnect of a write that follows a non-sequential write, if the drive
-        /// has it.
+        /// The extra disconnect of a write that follows a non-sequential write, if any.
         extra_write_disconnect: Option<ExtraWriteDisconnect> = None
             => table(ExtraWriteDisconnect::KEYS).cited(A4);
         /// Minimum time from the arrival of a write's last block over the bus to the start of its
         /// media write, if that waits for all blocks (`write_start`).
         ///
-        /// worthington94 table A.5 gives the time (0.6 ms) but not what it begins with; the trace
-        /// of the HP C2247 does.
+        /// worthington94 table A.5 gives the time (0.6 ms) but not what it is measured from; the
+        /// trace of the HP C2247 shows that.
         write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).cited(A5);
         /// The number of sectors for which a media write waits.
         write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).cited(A5);
@@ -248,19 +248,19 @@ section! {
         /// Cost of the disconnect itself, in parallel with the mechanism.
         disconnect: Span = Span::ZERO
             => TIME.required().shown(SheetEntry::As("extra_write_disconnect_ms")).cited(A4);
-        /// From the disconnect to the attempt to reconnect.
+        /// Time from the disconnect to the attempt to reconnect.
         duration: Span = Span::ZERO => TIME.required().cited(A4);
         /// Replaces the write's later disconnect overhead.
         second_disconnect: Span = Span::ZERO
             => TIME.required().shown(SheetEntry::As("extra_write_disconnect_second_ms")).cited(A4);
-        /// Between the command overhead and the start of the seek.
+        /// Time between the command overhead and the start of the seek.
         seek_delay: Span = Span::ZERO => TIME.required().cited(A4);
     }
 }
 
 section! {
-    /// Sectors that must have arrived over the bus before a media write begins (worthington94
-    /// table A.5): `small` for a request of fewer than `large_from` sectors, else `large`; never
+    /// Sectors that must have arrived over the bus before a media write begins (worthington94 table
+    /// A.5): `small` for a request of fewer than `large_from` sectors, otherwise `large`; never
     /// more than the request has. One sector by default, regardless of the size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteStart at "overheads.write_start." |spec| (

@@ -25,10 +25,10 @@ use crate::units::{Span, elapsed_ns, gcd};
 /// for ms in [2.0, 4.0, 9.0] {
 ///     summary.record(Span::from_ms(ms));
 /// }
-/// let figures = summary.figures().unwrap();
-/// assert_eq!(figures.mean_ms, 5.0);
-/// assert_eq!(figures.max_ms, 9.0);
-/// assert_eq!(figures.ci95_ms, None); // Too few.
+/// let stats = summary.stats().unwrap();
+/// assert_eq!(stats.mean_ms, 5.0);
+/// assert_eq!(stats.max_ms, 9.0);
+/// assert_eq!(stats.ci95_ms, None); // Too few.
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSummary {
@@ -50,7 +50,7 @@ pub struct ResponseStats {
     pub std_ms: Option<f64>,
     /// Squared coefficient of variation; `None` below two responses or with a mean of zero.
     pub cv2: Option<f64>,
-    /// Median; this and the next four to within 0.1 % or 64 ns.
+    /// Median; like the next four, accurate to 0.1 % or 64 ns.
     pub p50_ms: f64,
     /// 90th percentile of the responses.
     pub p90_ms: f64,
@@ -76,7 +76,7 @@ impl ResponseStats {
         }
         Some(Self {
             ci95_ms: half_width_95_of_numbers(&means_ms),
-            ..all.figures()?
+            ..all.stats()?
         })
     }
 }
@@ -98,9 +98,9 @@ impl ResponseSummary {
         self.batches.merge(&other.batches);
     }
 
-    /// Creates the summary of a series of which two parts were recorded separately. They depend on
-    /// each other, so the confidence interval comes from the whole `series`.
-    pub fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
+    /// Creates the summary of a series whose two parts were recorded separately. The parts are
+    /// dependent, so the confidence interval comes from the whole `series`.
+    pub fn combine(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.moments.merge(&b.moments);
         both.histogram.merge(&b.histogram);
@@ -119,7 +119,7 @@ impl ResponseSummary {
     }
 
     /// Returns all statistics; `None` when nothing was recorded.
-    pub fn figures(&self) -> Option<ResponseStats> {
+    pub fn stats(&self) -> Option<ResponseStats> {
         let quantile_ms = |p| self.histogram.quantile(p).map(Span::as_ms);
         Some(ResponseStats {
             count: self.moments.count(),
@@ -197,25 +197,25 @@ impl Moments {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
 
-    /// Squared coefficient of variation, variance over squared mean: the measure of starvation
-    /// of worthington94 section 4.4. `None` below two spans or when all are zero.
+    /// Returns the squared coefficient of variation, variance over squared mean: the measure of
+    /// starvation in worthington94 section 4.4. `None` below two spans or when all are zero.
     pub fn cv2(&self) -> Option<f64> {
         let variance = self.variance_ns2()?;
         let mean = self.sum as f64 / self.count as f64;
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// The textbook `squares - sum² / count` loses all digits when the spread is small compared to
-    /// the mean, and its integer form overflows. Around the mean rounded down, `floor = (sum -
-    /// rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer, and no
-    /// term exceeds `squares`. The rounding adds exactly `rest² / count`.
+    /// The textbook formula `squares - sum² / count` loses all digits when the spread is small
+    /// compared to the mean, and its integer form overflows. Around the mean rounded down, `floor =
+    /// (sum - rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer,
+    /// and no term exceeds `squares`. The rounding adds exactly `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
         if self.carries > 0 {
-            // Such squares (10^12 spans of five hours each have none) come from a queue that
-            // grows: the spread is as large as the mean, and few digits cancel.
+            // Such large sums (10^12 spans of five hours stay below) come from a queue that grows
+            // without limit: the spread is as large as the mean, and few digits cancel.
             let squares = self.carries as f64 * 2f64.powi(128) + self.squares as f64;
             let sum = self.sum as f64;
             let count = self.count as f64;
@@ -301,20 +301,20 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
-    let (mut left_a, mut left_b) = (width_a, width_b);
+    let (mut remaining_a, mut remaining_b) = (width_a, width_b);
     while i < a.len() && j < b.len() {
-        let width = left_a.min(left_b);
+        let width = remaining_a.min(remaining_b);
         let distance = u128::from(a[i].as_ns().abs_diff(b[j].as_ns()));
         let square = distance * distance;
         high += (square >> 64) * u128::from(width);
         low += (square & u128::from(u64::MAX)) * u128::from(width);
-        left_a -= width;
-        left_b -= width;
-        if left_a == 0 {
-            (i, left_a) = (i + 1, width_a);
+        remaining_a -= width;
+        remaining_b -= width;
+        if remaining_a == 0 {
+            (i, remaining_a) = (i + 1, width_a);
         }
-        if left_b == 0 {
-            (j, left_b) = (j + 1, width_b);
+        if remaining_b == 0 {
+            (j, remaining_b) = (j + 1, width_b);
         }
     }
     let mean = (high as f64 * 2f64.powi(64) + low as f64) / range as f64;
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_samples_have_no_figures() {
+    fn too_small_samples_have_no_statistics() {
         assert_eq!(moments_of([]).mean(), None);
         assert_eq!(moments_of([7]).mean(), Some(Span::from_ns(7)));
         assert_eq!(moments_of([7]).variance_ms2(), None);
@@ -385,8 +385,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "took a negative time")]
-    fn a_negative_span_is_refused() {
+    #[should_panic(expected = "the time is negative")]
+    fn a_negative_span_panics() {
         moments_of([-1]);
     }
 

@@ -7,7 +7,7 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::random::{self, Generator};
 
-/// Random numbers from the generator of simulations, and choices by them.
+/// Random numbers and choices, from the generator that simulations use.
 #[derive(Clone, Debug)]
 pub struct Random(pub Generator);
 
@@ -42,7 +42,7 @@ impl Random {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// Returns true once in `count` times on average.
+    /// Returns true with probability `1 / count`.
     pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }

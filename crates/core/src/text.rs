@@ -1,7 +1,7 @@
-//! The text syntax of quantities with their units, names, and calls with parameters.
+//! The syntax of quantities with units, names, and calls with parameters.
 //!
-//! Specifications, workloads and policies are written in it: in words, and in calls such as
-//! `poisson(rate=60/s)`. This module knows the punctuation; its readers define the meaning.
+//! Specifications, workloads and policies consist of words, and of calls such as
+//! `poisson(rate=60/s)`. This module parses the punctuation; its callers define the meaning.
 
 mod error;
 pub mod quantity;
@@ -23,34 +23,34 @@ pub struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    /// Returns the name of a call, whatever follows it.
+    /// Returns the name of a call, without parameters.
     pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
 
-    /// Parses `name` or `name(key=value, ...)`; errors call it `field`.
+    /// Parses `name` or `name(key=value, ...)`; errors name the field `field`.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// Like [`Self::read`], but the first parameters may be bare values, for `keys` in their order.
+    /// Like [`Self::read`], but the first parameters may be bare values for `keys`, in order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let written = text.trim();
         let Some((before_parenthesis, rest)) = written.split_once('(') else {
             if written.contains('=') {
-                return Err(InputError::new(field, written, WRITTEN));
+                return Err(InputError::new(field, written, CALL_SYNTAX));
             }
             let (name, given) = (written, Vec::new());
             return Ok(Self { name, given });
         };
-        let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
-            return Err(InputError::new(field, written, balanced(written)));
+        let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
+            return Err(InputError::new(field, written, expected_call(written)));
         };
         let name = before_parenthesis.trim();
         let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
-        let parts = list(inside).into_iter();
+        let parts = list(arguments).into_iter();
         for part in parts.filter(|part| !part.is_empty()) {
-            // A value alone may be a call with parameters of its own.
+            // A bare value may be a call with its own parameters.
             let keyed = part.split_once('=').filter(|(key, _)| !key.contains('('));
             let (key, value) = match keyed {
                 Some(keyed) => {
@@ -77,19 +77,19 @@ impl<'t> Call<'t> {
     }
 }
 
-const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+const CALL_SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// Returns the expectation in the error about `text`, whose parentheses do not match.
-fn balanced(text: &str) -> String {
+/// Returns what the error about `text`, whose parentheses do not match, expects.
+fn expected_call(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
-        0 => WRITTEN.to_owned(),
+        0 => CALL_SYNTAX.to_owned(),
         missing if opened > closed => format!("{missing} more \")\""),
         surplus => format!("{surplus} fewer \")\""),
     }
 }
 
-/// Returns a parameter of the call `name`, unless another follows without a comma.
+/// Returns a parameter of the call `name`; fails if another follows without a comma.
 fn parameter<'t>(
     name: &str,
     key: &'t str,
@@ -105,25 +105,25 @@ fn parameter<'t>(
 
 /// Returns the entries of `text`, separated by commas outside parentheses.
 pub fn list(text: &str) -> Vec<&str> {
-    let entries = outside(text, |c| c == ',').into_iter();
+    let entries = split_outside(text, |c| c == ',').into_iter();
     entries.map(str::trim).collect()
 }
 
 pub(crate) fn words(text: &str) -> Vec<&str> {
-    let mut words = outside(text, char::is_whitespace);
+    let mut words = split_outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
     words
 }
 
 /// Returns the pieces of `text` between separators outside parentheses.
-fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
+fn split_outside(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (at, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            _ if depth == 0 && is_mark(c) => {
+            _ if depth == 0 && is_separator(c) => {
                 pieces.push(&text[start..at]);
                 start = at + c.len_utf8();
             }
@@ -151,7 +151,7 @@ fn is_balanced(text: &str) -> bool {
 
 /// The parameters of one call and the keys read so far. All errors name the parameter.
 pub struct Args<'t, C = ()> {
-    /// Further input of the reader.
+    /// Additional input for the reader.
     pub context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
@@ -188,7 +188,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes value and field; it has its own errors.
+    /// Returns the value of `key`, if any. `read` takes value and field, and has its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -213,8 +213,8 @@ impl<'t, C> Args<'t, C> {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, InputError> {
-        let meant = self.maybe(key, expected, read)?;
-        meant.ok_or_else(|| match self.misspelt(key) {
+        let value = self.maybe(key, expected, read)?;
+        value.ok_or_else(|| match self.misspelt(key) {
             Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
             None => InputError::missing(self.field(key), expected),
         })
@@ -255,8 +255,8 @@ impl<'t, C> Args<'t, C> {
         self.need(key, SHARE, share)
     }
 
-    /// Returns a share that is neither nothing nor all.
-    pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
+    /// Returns a share strictly between 0 and 1.
+    pub(crate) fn partial_share(&mut self, key: &'static str) -> Result<f64, InputError> {
         let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
         self.need(key, "a share above 0 % and below 100 %", part)
     }
@@ -273,7 +273,7 @@ impl<'t, C> Args<'t, C> {
         range: RangeInclusive<u64>,
     ) -> Result<u64, InputError> {
         let expected = expected_range("a whole number", &range);
-        self.need(key, &expected, |text| whole(text, &range))
+        self.need(key, &expected, |text| whole_number(text, &range))
     }
 
     /// Like [`Self::count`], for an optional key.
@@ -283,7 +283,7 @@ impl<'t, C> Args<'t, C> {
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, InputError> {
         let expected = expected_range("a whole number", &range);
-        self.maybe(key, &expected, |text| whole(text, &range))
+        self.maybe(key, &expected, |text| whole_number(text, &range))
     }
 
     pub(crate) fn number(
@@ -345,21 +345,21 @@ impl<'t, C> Args<'t, C> {
         format!("{}.{key}", self.name)
     }
 
-    /// Ends reading: a key that was not read is an error.
+    /// Checks that every key was read.
     pub fn finish(&self) -> Result<(), InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
-        let Some(strange) = keys.find(|key| !self.known.contains(key)) else {
+        let Some(unknown) = keys.find(|key| !self.known.contains(key)) else {
             return Ok(());
         };
-        let expected = match (nearest(strange, &self.known), self.known.join(", ")) {
+        let expected = match (nearest(unknown, &self.known), self.known.join(", ")) {
             (_, known) if known.is_empty() => NO_PARAMETERS.to_owned(),
             (Some(near), known) => format!("a known parameter: \"{near}\" or one of {known}"),
             (None, known) => format!("a known parameter: {known}"),
         };
-        Err(InputError::new(self.name, strange, expected))
+        Err(InputError::new(self.name, unknown, expected))
     }
 
-    /// Returns a given key that is probably a misspelt `key`, which then is not just missing.
+    /// Returns a given key that is probably a misspelling of `key`.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.given.iter().map(|(given, _)| *given);
         keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
@@ -378,7 +378,7 @@ fn number(text: &str, range: &RangeInclusive<f64>) -> Option<f64> {
     text.parse().ok().filter(|number| range.contains(number))
 }
 
-fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+fn whole_number(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     quantity::count(text).filter(|number| range.contains(number))
 }
 
@@ -391,7 +391,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-pub(crate) fn no_share(field: &str, found: &str) -> InputError {
+pub(crate) fn invalid_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }
 
@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_part_words_outside_parentheses_only() {
+    fn words_are_split_at_spaces_outside_parentheses() {
         let text = " poisson( rate = 60/s )  local(share=30%, deviation=10 sectors) reads=5% ";
         let expected = [
             "poisson( rate = 60/s )",
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn values_alone_are_of_the_first_keys() {
+    fn bare_values_are_assigned_to_the_first_keys() {
         let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
         let given = |text| read(text).expect(text).given;
         assert_eq!(given("f(1)"), [("a", "1")]);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn half_written_calls_are_faults() {
+    fn malformed_calls_are_errors() {
         for text in [
             "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)", "f a=1",
         ] {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_which_mark_is_missing() {
+    fn errors_name_the_missing_punctuation() {
         let keyed = "parameters as key=value";
         let comma = "one value, and a comma before the next parameter";
         for (text, found, expected) in [

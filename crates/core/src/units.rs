@@ -1,7 +1,7 @@
 //! Quantities as types: times, angles, addresses and sizes.
 //!
-//! All public signatures use these types for times, addresses and sizes, never bare numbers. They
-//! are plain integers inside, so that equal inputs give equal bits.
+//! All public signatures use these types for times, addresses and sizes, never bare numbers.
+//! Internally they are plain integers, so that equal inputs give identical results.
 
 use std::fmt;
 use std::iter::Sum;
@@ -73,7 +73,7 @@ impl Sub for Instant {
     }
 }
 
-// This and others of its kind are separate, so that the message costs the hot path nothing.
+// This and similar functions are separate, so that the messages do not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
@@ -205,7 +205,7 @@ impl fmt::Display for Span {
 }
 
 /// A position on the platter, or a difference of positions: a fraction of a revolution in units of
-/// 2^-64, so that arithmetic wraps as the platter does.
+/// 2^-64, so that arithmetic wraps like the platter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Angle(u64);
 
@@ -213,7 +213,7 @@ impl Angle {
     /// The angle of the index mark.
     pub const ZERO: Self = Self(0);
 
-    /// Creates the angle of `numerator / denominator` revolutions without whole ones, rounded down.
+    /// Creates the angle of `numerator / denominator` revolutions, modulo one, rounded down.
     #[inline]
     pub const fn from_fraction(numerator: u64, denominator: u64) -> Self {
         Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
@@ -283,7 +283,7 @@ impl Sub for Lbn {
 #[cold]
 #[inline(never)]
 fn blocks_run_backwards(at: Lbn, lower: Lbn) -> ! {
-    panic!("blocks run backwards: {at:?} - {lower:?}")
+    panic!("block numbers run backwards: {at:?} - {lower:?}")
 }
 
 impl Cylinder {
@@ -298,15 +298,15 @@ impl Cylinder {
 #[inline]
 pub(crate) fn elapsed_ns(span: Span) -> u64 {
     if span < Span::ZERO {
-        took_negative_time(span);
+        negative_time(span);
     }
     span.as_ns() as u64
 }
 
 #[cold]
 #[inline(never)]
-fn took_negative_time(span: Span) -> ! {
-    panic!("took a negative time: {span:?}")
+fn negative_time(span: Span) -> ! {
+    panic!("the time is negative: {span:?}")
 }
 
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn angles_wrap_as_the_platter_does() {
+    fn angles_wrap_after_a_revolution() {
         // A quarter revolution minus three quarters is half a revolution forward.
         let quarters = |n| Angle::from_fraction(n, 4);
         assert_eq!(quarters(1) - quarters(3), Angle::from_fraction(1, 2));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_keep_the_nanosecond() {
+    fn spans_are_exact_to_the_nanosecond() {
         assert_eq!(Span::from_ms(0.95343).as_ns(), 953_430);
         assert_eq!(Span::from_ms(-0.483).as_ns(), -483_000);
         assert_eq!(Instant::from_ns(5) + Span::from_ns(-2), Instant::from_ns(3));

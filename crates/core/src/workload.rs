@@ -38,17 +38,17 @@ use crate::units::{Bytes, SectorCount, Span};
 pub struct GeneratorInfo {
     /// Its name in workloads.
     pub name: &'static str,
-    /// One line for lists.
+    /// A one-line description for lists.
     pub summary: &'static str,
-    /// Its parameters as they are written, such as `rate=60/s`, and what each means.
+    /// Its parameters as written, such as `rate=60/s`, each with its meaning.
     pub parameters: &'static [(&'static str, &'static str)],
     /// Publication that defines it, or its use.
     pub origin: &'static str,
 }
 
 /// Generates the enumeration of a family's members, the table of their documentation, the parser
-/// that finds one by name, and functions that call the member's: each with its call arguments in
-/// braces, because a macro cannot repeat them for each member. `samplers` adds the enumeration of
+/// that finds one by name, and functions that call the member's, each with its call arguments in
+/// braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
 /// the members' samplers, so that a request costs predictable branches instead of indirect calls.
 macro_rules! family {
     (
@@ -112,9 +112,9 @@ macro_rules! family {
         }
 
         impl $family {
-            pub(in crate::workload) fn ready(&self, bounds: $bounds) -> $samplers {
+            pub(in crate::workload) fn sampler(&self, bounds: $bounds) -> $samplers {
                 match self {
-                    $(Self::$member(member) => $samplers::$member(member.ready(bounds))),+
+                    $(Self::$member(member) => $samplers::$member(member.sampler(bounds))),+
                 }
             }
         }
@@ -149,7 +149,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Returns the largest request that the disk can hold and a command can name.
+    /// Returns the size of the largest request that fits on the disk and in a command.
     pub fn max_sectors(self) -> SectorCount {
         self.sectors.min(Request::MAX_SECTORS)
     }
@@ -213,24 +213,24 @@ impl Stream {
     /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
     ///
     /// # Panics
-    /// If the disk has no room for a request, or a share is not between 0 and 1.
+    /// If a request does not fit on the disk, or a share is not between 0 and 1.
     pub fn requests(&self, disk: Disk, seed: u64) -> Requests {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `of`; the `k`-th has the id `number + k * of`.
-    fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
+    /// Returns the requests of stream `number` of `count`; request `k` has id `number + k * count`.
+    fn requests_of(&self, disk: Disk, seed: u64, number: usize, count: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
-            "share of reads: {self:?}"
+            "the share of reads is out of range: {self:?}"
         );
         if let Some(error) = self.error(disk) {
             panic!("{error}: {self:?} on {disk:?}");
         }
-        Requests::new(self, disk, seed, number, of)
+        Requests::new(self, disk, seed, number, count)
     }
 
-    /// Returns the first inconsistency, or value that does not fit on the disk.
+    /// Returns the first value that is inconsistent or does not fit on the disk.
     fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
@@ -292,7 +292,7 @@ impl Workload {
     /// Parses a workload from the text of a TOML file, for `disk`. Errors name the file `file`.
     ///
     /// # Errors
-    /// As [`Self::parse`], with file and line; also if the text is not TOML.
+    /// Like those of [`Self::parse`], with file and line; also if the text is not TOML.
     #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
         document::read(text, file, disk)
@@ -301,11 +301,11 @@ impl Workload {
     /// Returns the requests of each stream, generated from `seed`.
     ///
     /// # Panics
-    /// As [`Stream::requests`].
+    /// Like [`Stream::requests`].
     pub fn requests(&self, disk: Disk, seed: u64) -> impl Iterator<Item = (&Stream, Requests)> {
-        let of = self.streams.len();
+        let count = self.streams.len();
         let streams = self.streams.iter().enumerate();
-        streams.map(move |(number, stream)| (stream, stream.requests_of(disk, seed, number, of)))
+        streams.map(move |(number, stream)| (stream, stream.requests_of(disk, seed, number, count)))
     }
 }
 
@@ -315,7 +315,7 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
         let expected = "arrivals, such as poisson(rate=60/s)";
         return Err(InputError::missing("arrivals", expected));
     };
-    if is_no_arrivals(first) {
+    if belongs_after_arrivals(first) {
         let expected = "arrivals first, such as poisson(rate=60/s)";
         return Err(InputError::new("arrivals", first, expected));
     }
@@ -348,14 +348,14 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
         stream.sizes = Sizes::of_text(text, disk, "size")?;
     }
     if let Some(text) = reads {
-        stream.read_share = read_reads(text, "reads")?;
+        stream.read_share = parse_read_share(text, "reads")?;
     }
     stream.error(disk).map_or(Ok(stream), Err)
 }
 
 /// Returns true if a word belongs after the arrivals: a size, a share of reads, or a placement.
 /// Arrivals with the name of a placement are recognized by their parameters.
-fn is_no_arrivals(word: &str) -> bool {
+fn belongs_after_arrivals(word: &str) -> bool {
     let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
     let is_setting = rest.starts_with('=');
     let is_placement = names(Places::INFOS).contains(&name);
@@ -363,6 +363,6 @@ fn is_no_arrivals(word: &str) -> bool {
     is_setting || is_placement && !(is_arrivals && rest.starts_with('('))
 }
 
-fn read_reads(text: &str, field: &str) -> Result<f64, InputError> {
-    text::share(text).ok_or_else(|| text::no_share(field, text))
+fn parse_read_share(text: &str, field: &str) -> Result<f64, InputError> {
+    text::share(text).ok_or_else(|| text::invalid_share(field, text))
 }

@@ -9,7 +9,7 @@
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
 //!
 //! Each is generic over the wrapped device and is itself a device, so wrappers stack in any order.
-//! Around a device that a policy can query ([`Estimate`]) a wrapper forwards the queries, so a host
+//! A wrapper around a device that a policy can query ([`Estimate`]) forwards the queries, so a host
 //! queue can wrap it:
 //!
 //! ```
@@ -31,13 +31,13 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Implements the named methods of a device, or of its estimates, by those of a field, of the
-/// expression that follows `self`, or of one for shared and one for exclusive access.
+/// Implements the named methods of a device, or of its estimates, by forwarding them to a field, to
+/// the expression that follows `self`, or to one for shared and one for exclusive access.
 ///
 /// ```ignore
 /// impl Device for Wrapper {
 ///     diskarm_core::forward!(inner: capacity sector_size check);
-///     // The methods in which the wrapper differs follow.
+///     // The methods that the wrapper changes follow.
 /// }
 /// ```
 #[macro_export]

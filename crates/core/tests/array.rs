@@ -1,8 +1,8 @@
-//! Disks side by side.
+//! Several independent disks.
 
 use std::collections::VecDeque;
 
-use diskarm_core::array::SideBySide;
+use diskarm_core::array::IndependentDisks;
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError, check};
 use diskarm_core::engine::{self, Observer, OpenLoop};
 use diskarm_core::host::Host;
@@ -12,16 +12,16 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Limits, Throttle};
 
-/// Serves one request after another, a microsecond per block.
-struct Belt {
+/// A disk that serves one request after another, one microsecond per block.
+struct SerialDisk {
     inside: VecDeque<(Request, Instant, Instant)>,
-    /// Number of requests that it accepts at once.
+    /// Number of requests that it holds at a time.
     room: usize,
 }
 
 const SIZE: SectorCount = SectorCount(100);
 
-impl Device for Belt {
+impl Device for SerialDisk {
     fn capacity(&self) -> SectorCount {
         SIZE
     }
@@ -42,7 +42,7 @@ impl Device for Belt {
             .is_some_and(|(request, ..)| request.id == id);
         let waits = self.inside.len() > 1;
         if is_newest && waits {
-            let (request, arrived, _) = self.inside.pop_back().expect("the newest");
+            let (request, arrived, _) = self.inside.pop_back().expect("a command");
             self.inside.push_front((request, arrived, now));
         }
         is_newest && waits
@@ -54,8 +54,8 @@ impl Device for Belt {
             return Err(SubmitError::Full);
         }
         let free = self.inside.back().map_or(now, |(_, _, end)| *end);
-        let takes = Span::from_us(request.sectors.0 as f64);
-        self.inside.push_back((request, now, free + takes));
+        let duration = Span::from_us(request.sectors.0 as f64);
+        self.inside.push_back((request, now, free + duration));
         Ok(())
     }
 
@@ -84,21 +84,24 @@ impl Device for Belt {
     }
 }
 
-fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
-    belts_for(usize::MAX, max)
+fn serial_disks(max: u16) -> IndependentDisks<SerialDisk, impl FnMut() -> SerialDisk + Send> {
+    serial_disks_with_room(usize::MAX, max)
 }
 
-/// Returns disks that each accept this many requests.
-fn belts_for(room: usize, max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
-    SideBySide::new(max, move || Belt {
+/// Returns disks that each accept `room` requests.
+fn serial_disks_with_room(
+    room: usize,
+    max: u16,
+) -> IndependentDisks<SerialDisk, impl FnMut() -> SerialDisk + Send> {
+    IndependentDisks::new(max, move || SerialDisk {
         inside: Default::default(),
         room,
     })
 }
 
-/// One queue in order of arrival for three disks that take one request each.
+/// Returns one FCFS queue above three disks that take one request each.
 fn common_queue() -> Host<BoxedDevice> {
-    let disks = BoxedDevice::opaque(belts_for(1, 3));
+    let disks = BoxedDevice::opaque(serial_disks_with_room(1, 3));
     let policy = PolicyConfig::default().policy(&disks);
     Host::new(disks, policy)
 }
@@ -128,16 +131,16 @@ fn request(id: u64, unit: u16, start: u64, sectors: u64) -> Request {
     }
 }
 
-/// All at time 0: disk 0 is busy for 10 and 20 us more, disk 2 for 5 and 25 us more. At 30 us
-/// both complete one, the lower disk first.
+/// All arrive at time 0: disk 0 is busy for 10 us and another 20 us, disk 2 for 5 us and another 25
+/// us. At 30 us both complete one, the lower disk first.
 #[test]
-fn each_disk_has_a_queue_of_its_own() {
-    let asked = [(0, 3, 10), (2, 3, 5), (0, 80, 20), (2, 99, 1), (2, 0, 24)];
+fn each_disk_has_its_own_queue() {
+    let requests = [(0, 3, 10), (2, 3, 5), (0, 80, 20), (2, 99, 1), (2, 0, 24)];
     let arrivals = (0..)
-        .zip(asked)
+        .zip(requests)
         .map(|(id, (unit, start, sectors))| (Instant::START, request(id, unit, start, sectors)));
     let mut seen = SeenRequests::default();
-    let mut disks = belts(3);
+    let mut disks = serial_disks(3);
     engine::run(&mut disks, &mut OpenLoop::new(arrivals), &mut seen).unwrap();
     let expected = [
         (1, 2, 3, 5),
@@ -150,8 +153,8 @@ fn each_disk_has_a_queue_of_its_own() {
 }
 
 #[test]
-fn a_request_beyond_the_end_of_a_disk_or_for_no_disk_is_refused() {
-    let mut disks = belts(2);
+fn requests_beyond_the_end_or_for_a_missing_disk_are_rejected() {
+    let mut disks = serial_disks(2);
     let beyond = disks.submit(Instant::START, request(0, 0, 95, 6));
     assert_eq!(beyond, Err(SubmitError::BeyondEnd { sectors: SIZE }));
     let no_disk = disks.submit(Instant::START, request(0, 2, 0, 1));
@@ -162,7 +165,7 @@ fn a_request_beyond_the_end_of_a_disk_or_for_no_disk_is_refused() {
 /// The second request of disk 1 waits; the first is in service, and disk 0 has none with that id.
 #[test]
 fn an_abort_reaches_the_disk_of_its_request() {
-    let mut disks = belts(2);
+    let mut disks = serial_disks(2);
     for (id, unit) in [(0, 0), (1, 1), (2, 1)] {
         let submitted = disks.submit(Instant::START, request(id, unit, 0, 10));
         assert_eq!(submitted, Ok(()));
@@ -177,7 +180,7 @@ fn an_abort_reaches_the_disk_of_its_request() {
 /// The third disk always has room. At 10 us requests 1 and 2 go to their disks; request 3 remains
 /// the next, before request 4, until disk 1 is free. Request 5 goes to the head of the queue.
 #[test]
-fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() {
+fn a_request_for_a_busy_disk_stays_first_in_a_common_queue() {
     let at_start = (0..)
         .zip(FOR_TWO_DISKS)
         .map(|(id, (unit, start, sectors))| request(id, unit, start, sectors));
@@ -197,9 +200,9 @@ fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() 
     );
 }
 
-/// As above, where request 3 is aborted at 11 us.
+/// As above, but request 3 is aborted at 11 us.
 #[test]
-fn a_request_that_its_disk_does_not_take_yet_can_be_aborted() {
+fn a_request_for_a_busy_disk_can_be_aborted() {
     let mut queue = common_queue();
     for (id, (unit, start, sectors)) in (0..).zip(FOR_TWO_DISKS) {
         let submitted = queue.submit(Instant::START, request(id, unit, start, sectors));
@@ -228,12 +231,12 @@ fn a_request_that_its_disk_does_not_take_yet_can_be_aborted() {
 
 /// The second request is held for a second; the third can never be served.
 #[test]
-fn a_throttle_refuses_what_its_disks_would_refuse_later() {
+fn a_throttle_rejects_requests_that_its_disks_would_reject_later() {
     let limits = Limits {
         requests_per_s: Some(1.0),
         ..Limits::default()
     };
-    let mut disks = Throttle::new(belts(2), limits);
+    let mut disks = Throttle::new(serial_disks(2), limits);
     assert_eq!(disks.submit(Instant::START, request(0, 0, 0, 1)), Ok(()));
     assert_eq!(disks.submit(Instant::START, request(1, 1, 0, 1)), Ok(()));
     let no_disk = disks.submit(Instant::START, request(2, 2, 0, 1));

@@ -29,9 +29,9 @@ const RUNS: u64 = 4_000;
 #[derive(Default)]
 struct Data {
     newest: Vec<u64>,
-    /// Held by each disk; the last is a spare.
+    /// The numbers on each disk; the last disk is a spare.
     disks: Vec<Vec<u64>>,
-    /// Read by the rebuild.
+    /// The numbers that the rebuild has read.
     read: Vec<u64>,
 }
 
@@ -105,8 +105,8 @@ impl Device for Disk {
         let inside = self.busy.iter().map(|busy| busy.request);
         let others = inside.chain(self.waiting.iter().map(|(_, request)| *request));
         for other in others.filter(|other| other.op == Op::Write && request.op == Op::Write) {
-            let apart = request.end() <= other.start || other.end() <= request.start;
-            assert!(apart, "{request:?} while {other:?} is under way");
+            let is_disjoint = request.end() <= other.start || other.end() <= request.start;
+            assert!(is_disjoint, "{request:?} while {other:?} is under way");
         }
         self.waiting.push((now, request));
         self.begin(now);
@@ -163,15 +163,16 @@ struct Run {
     mirroring: Option<MirrorConfig>,
     /// The numbers of the last writes of each block that were acknowledged.
     acknowledged: Vec<u64>,
-    /// The number of each write by its id, and for a flush what was acknowledged before.
+    /// The arrival and the write number of each request, by id.
     writes: Vec<(Instant, u64)>,
+    /// The acknowledged numbers before each request, by id.
     flushed: Vec<Vec<u64>>,
-    met: Met,
+    counts: Counts,
 }
 
 /// Counts over all runs.
 #[derive(Debug, Default)]
-struct Met {
+struct Counts {
     /// Reads of data in the cache.
     hits: u64,
     rebuilt: u64,
@@ -236,7 +237,7 @@ impl Run {
                 due: Vec::new(),
             })
         };
-        let behind = if let Some(mirroring) = &mirroring {
+        let backing = if let Some(mirroring) = &mirroring {
             let members = [disk(0, 1, below(1 << 40)), disk(1, 1, below(1 << 40))];
             let spare = mirroring.rebuild.map(|_| disk(2, 1, below(1 << 40)));
             let pair = Mirror::with_spare(members, spare, mirroring);
@@ -244,22 +245,23 @@ impl Run {
         } else {
             CacheBacking::Device(disk(0, 1 + below(8) as usize, below(1 << 40)))
         };
-        let fails = below(2) == 0;
-        let fails = fails.then(|| Instant::START + Span::from_ns(below(300_000) as i64));
+        let has_battery_failure = below(2) == 0;
+        let battery_fails =
+            has_battery_failure.then(|| Instant::START + Span::from_ns(below(300_000) as i64));
         let caching = NvCacheConfig {
             size: SectorCount(1 + below(BLOCKS)),
             merge: (below(2) == 0).then(|| SectorCount(1 + below(20))),
-            battery_fails: fails,
+            battery_fails,
         };
         Self {
-            cache: NvCache::new(behind, caching),
+            cache: NvCache::new(backing, caching),
             caching,
             mirroring,
             data,
             acknowledged: vec![0; BLOCKS as usize],
             writes: Vec::new(),
             flushed: Vec::new(),
-            met: Met::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -284,7 +286,8 @@ impl Run {
         failures.sort_by_key(|failure| (failure.at, failure.member));
         failures.truncate(work.as_ref().map_or(0, |work| work.failed as usize));
         let is_left = |disk: &usize| failures.iter().all(|failure| failure.member != *disk);
-        let mut disks: Vec<(usize, usize)> = (0..2).filter(is_left).map(|it| (it, all)).collect();
+        let mut disks: Vec<(usize, usize)> =
+            (0..2).filter(is_left).map(|disk| (disk, all)).collect();
         let rebuilt = work.and_then(|work| work.rebuilt_fraction);
         if let (Some(rebuilt), Some(rebuild)) = (rebuilt, mirroring.rebuild) {
             let steps = BLOCKS.div_ceil(rebuild.unit.0) as f64;
@@ -298,7 +301,7 @@ impl Run {
         self.redundancy().is_some_and(|work| work.lost.is_some())
     }
 
-    /// Takes completions up to `until`.
+    /// Handles the events up to `until`.
     fn advance(&mut self, until: Instant) {
         while let Some(at) = self.cache.next_event().filter(|at| *at <= until) {
             if let Some(done) = self.cache.advance(at) {
@@ -319,7 +322,7 @@ impl Run {
         let has_failed = self.caching.battery_fails.is_some_and(|at| at <= arrived);
         let data = self.data.lock().expect("one thread");
         match done.request.op {
-            Op::Read => self.met.hits += u64::from(done.outcome == Outcome::Hit),
+            Op::Read => self.counts.hits += u64::from(done.outcome == Outcome::Hit),
             Op::Write => {
                 for block in blocks(&done.request) {
                     let newest = &mut self.acknowledged[block];
@@ -370,7 +373,7 @@ impl Run {
 }
 
 /// Runs random requests until the last has completed and the rebuild has ended.
-fn run(seed: u64) -> Met {
+fn run(seed: u64) -> Counts {
     let random = &mut Pcg64Mcg::seed_from_u64(seed);
     let mut run = Run::new(random);
     let mut below = |bound: u64| random.next_u64() % bound;
@@ -393,15 +396,19 @@ fn run(seed: u64) -> Met {
     }
     run.advance(Instant::NEVER);
     if run.has_lost_data() {
-        return Met { lost: 1, ..run.met };
+        return Counts {
+            lost: 1,
+            ..run.counts
+        };
     }
     let redundancy = run.redundancy().filter(|work| work.failed > 0);
     if let Some(rebuilt) = redundancy.and_then(|work| work.rebuilt_fraction) {
-        // It begins with the first request that the pair gets, and all writes are among these.
+        // The rebuild begins with the first request that the pair gets, and the pair gets all
+        // writes.
         let has_begun = rebuilt > 0.0;
         let is_untouched = run.data.lock().expect("one thread").newest == [0; BLOCKS as usize];
         assert!(rebuilt == 1.0 || is_untouched && !has_begun, "{rebuilt}");
-        run.met.rebuilt += u64::from(has_begun);
+        run.counts.rebuilt += u64::from(has_begun);
     }
     let is_emptied = run.caching.battery_fails.is_some();
     if is_emptied {
@@ -415,20 +422,20 @@ fn run(seed: u64) -> Met {
             );
         }
     }
-    run.met
+    run.counts
 }
 
 #[test]
-fn nothing_that_was_acknowledged_is_lost() {
-    let mut all = Met::default();
+fn acknowledged_data_are_never_lost() {
+    let mut all = Counts::default();
     for seed in 0..RUNS {
-        let met = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
+        let counts = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(panic)
         });
-        all.hits += met.hits;
-        all.rebuilt += met.rebuilt;
-        all.lost += met.lost;
+        all.hits += counts.hits;
+        all.rebuilt += counts.rebuilt;
+        all.lost += counts.lost;
     }
     assert!(all.hits > RUNS / 4, "{all:?}");
     assert!(all.rebuilt > RUNS / 20 && all.lost > RUNS / 50, "{all:?}");

@@ -171,8 +171,8 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         let min = quantity::span(bound).expect("a time");
         let less = (min - Span::from_us(1.0)).to_string();
         let expected = format!(
-            "x.toml:12: mechanics.write_settle: found \"{less}\", expected {bound} or more: the \
-             shortest movement before a write is no longer"
+            "x.toml:12: mechanics.write_settle: found \"{less}\", expected {bound} or more, so \
+             that no movement before a write takes a negative time"
         );
         assert_eq!(message(&curve, &less), expected, "{curve}");
     }

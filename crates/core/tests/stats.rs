@@ -120,7 +120,7 @@ proptest! {
         turned.merge(&summary_of(&a));
         prop_assert_eq!(turned.moments(), whole.moments());
         prop_assert_eq!(turned.histogram(), whole.histogram());
-        prop_assert_eq!(turned.figures(), whole.figures());
+        prop_assert_eq!(turned.stats(), whole.stats());
     }
 
     #[test]
@@ -155,21 +155,21 @@ fn summaries_match_an_independent_implementation() {
             5_000_000 + i * 7919 % 1009 * 1000 + wave + i * i % 97 * 10_000
         })
         .collect();
-    let figures = summary_of(&series).figures().unwrap();
+    let stats = summary_of(&series).stats().unwrap();
     let near = |got: f64, wanted: f64, error: f64| {
         assert!((got - wanted).abs() <= error * wanted, "{got} {wanted}");
     };
-    assert_eq!(figures.count, 10_000);
-    near(figures.mean_ms, 6.983_873_8, 1e-7);
-    near(figures.ci95_ms.unwrap(), 0.035_888_059, 1e-4);
-    near(figures.std_ms.unwrap(), 1.083_124_736_5, 1e-6);
-    near(figures.cv2.unwrap(), 0.024_052_719_290_712, 1e-12);
-    near(figures.p50_ms, 6.967, 1.0 / 1024.0);
-    near(figures.p95_ms, 8.554, 1.0 / 1024.0);
-    near(figures.p99_ms, 8.808, 1.0 / 1024.0);
-    near(figures.p999_ms, 8.931, 1.0 / 1024.0);
-    near(figures.max_ms, 8.964, 1e-15);
-    assert_eq!(ResponseSummary::default().figures(), None);
+    assert_eq!(stats.count, 10_000);
+    near(stats.mean_ms, 6.983_873_8, 1e-7);
+    near(stats.ci95_ms.unwrap(), 0.035_888_059, 1e-4);
+    near(stats.std_ms.unwrap(), 1.083_124_736_5, 1e-6);
+    near(stats.cv2.unwrap(), 0.024_052_719_290_712, 1e-12);
+    near(stats.p50_ms, 6.967, 1.0 / 1024.0);
+    near(stats.p95_ms, 8.554, 1.0 / 1024.0);
+    near(stats.p99_ms, 8.808, 1.0 / 1024.0);
+    near(stats.p999_ms, 8.931, 1.0 / 1024.0);
+    near(stats.max_ms, 8.964, 1e-15);
+    assert_eq!(ResponseSummary::default().stats(), None);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Sends random command blocks, ten million by default, to units over drives of the catalogue, and
-//! then the same number of reads and writes; prints how many this machine executes per second.
+//! then the same number of reads and writes. Prints how many are executed per second.
 //!
 //! `cargo run --release -p diskarm-emulate --example commands [COUNT]`
 
@@ -15,7 +15,7 @@ use diskarm_emulate::{Attribute, Realism, Single, Status, Task, Unit};
 use diskarm_wire::Command;
 use diskarm_wire::command::{Blocks, Caching, Size};
 
-/// The drives for random command blocks, with true if they are disturbed.
+/// The drives for random command blocks, and whether they are disturbed.
 const DRIVES: [(&str, bool); 4] = [
     ("hp-c2247", false),
     ("seagate-st41601n", true),
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn unit(name: &str) -> Unit<Single> {
-    let entry = diskarm_drives::find(name).expect("a drive of the catalogue");
+    let entry = diskarm_drives::find(name).expect("the drive is in the catalogue");
     let spec: Spec = spec::parse(entry.text, name).expect("a valid specification");
     Unit::new(Single::new(&spec, Angle::ZERO, 0).expect("a valid layout"))
 }
@@ -52,13 +52,13 @@ fn random(count: u64) {
         } else {
             Realism::default()
         };
-        for deep in [1, 20] {
-            let mut unit = unit(name).realistic(realism);
-            let some = blocks::ended(&mut unit, count / 8, deep, seed as u64);
+        for depth in [1, 20] {
+            let mut unit = unit(name).with_realism(realism);
+            let counts = blocks::count_statuses(&mut unit, count / 8, depth, seed as u64);
             statuses
                 .iter_mut()
-                .zip(some)
-                .for_each(|(all, one)| *all += one);
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
         }
     }
     let sent: u64 = statuses.iter().sum();

@@ -34,7 +34,7 @@ pub trait Backing: Device {
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
     /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
-    /// Fails if the geometry contradicts itself, or the device has no geometry of its own.
+    /// Fails if the geometry is inconsistent, or the device has no geometry of its own.
     fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         let given = geometry.zones.len();
         let expected = "nothing: the device has no geometry of its own";
@@ -51,9 +51,8 @@ pub struct Single {
 }
 
 impl Single {
-    /// Creates the drive of `spec`, with its platter at angle `origin` when the clock begins and a
-    /// seed for its random behaviour.
-    /// Fails if the specification contradicts itself.
+    /// Creates the drive that `spec` describes. At time zero its platter is at angle `origin`;
+    /// `seed` determines its random behaviour. Fails if the specification is inconsistent.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
             drive: Drive::new(spec, origin)?.seeded(seed),
@@ -94,35 +93,35 @@ impl Backing for Single {
     }
 }
 
-/// Holds the data of blocks. Blocks that were never written are zeros.
+/// Stores the data of blocks. Blocks that were never written read as zeros.
 pub trait Store: Send {
-    /// Fills `data`, which is zeros, with whole blocks from `at` on.
+    /// Reads whole blocks, starting at `at`, into `data`, which is initially zeros.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
-    /// Stores `data`, whole blocks, at `at`.
+    /// Writes `data`, a whole number of blocks, at `at`.
     fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable>;
 
-    /// Makes all blocks zeros.
+    /// Sets all blocks to zeros.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
-    /// Returns true if the store wants the notifications below.
-    fn follows(&self) -> bool {
+    /// Returns true if the store wants to be notified of the events below.
+    fn wants_events(&self) -> bool {
         false
     }
 
-    /// The device has received a write or a flush. `data` are what [`Self::write`] will store once
-    /// the device has completed the write; empty if they are already stored.
+    /// Called when the device has received a write or a flush. `data` will be stored with
+    /// [`Self::write`] once the device has completed the write; it is empty if already stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
-    /// The device has completed a write or a flush. If it `counts`, the data of a write follow now,
-    /// unless they have been there before; otherwise it has failed or was aborted.
+    /// Called when the device has completed a write or a flush. If `counts`, it succeeded, and the
+    /// data of a write are stored next unless they already are; otherwise it failed or was aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
-    /// The write of data that were stored at `at` in advance was aborted before the device received
-    /// it. `before` earlier writes at `at` are still pending. The data stay.
-    fn left_over(&mut self, _at: Lbn, _before: usize) {}
+    /// Called when a write whose data were stored at `at` in advance is aborted before the device
+    /// receives it. `before` earlier writes at `at` are still pending. The data stay.
+    fn withdrawn(&mut self, _at: Lbn, _before: usize) {}
 
-    /// These blocks have reached the media.
+    /// Called when these blocks have reached the media.
     fn persisted(&mut self, _blocks: &[Persisted]) {}
 }
 
@@ -136,7 +135,7 @@ impl From<Unavailable> for Sense {
     }
 }
 
-/// Data in memory, allocated only for chunks that do not consist of zeros.
+/// A store in memory, which allocates a chunk only when nonzero data are written to it.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     block: usize,
@@ -153,8 +152,8 @@ impl Sparse {
         }
     }
 
-    /// Splits `length` bytes from block `at` at chunk boundaries: the chunk, the offset in it, the
-    /// offset in the data, and the length.
+    /// Splits `length` bytes starting at block `at` at chunk boundaries. Returns the chunk, the
+    /// offset in it, the offset in the data, and the length of each part.
     fn parts(
         &self,
         at: Lbn,
@@ -164,11 +163,11 @@ impl Sparse {
         let blocks = (length / block) as u64;
         let mut next = 0;
         std::iter::from_fn(move || {
-            let (chunk, within) = ((at.0 + next) / Self::CHUNK, (at.0 + next) % Self::CHUNK);
-            let count = (Self::CHUNK - within).min(blocks - next);
+            let (chunk, offset) = ((at.0 + next) / Self::CHUNK, (at.0 + next) % Self::CHUNK);
+            let count = (Self::CHUNK - offset).min(blocks - next);
             let part = (
                 chunk,
-                within as usize * block,
+                offset as usize * block,
                 next as usize * block,
                 count as usize * block,
             );

@@ -1,10 +1,10 @@
 //! The table of commands. Their implementations are grouped by family.
 
-/// Binds the fields of a command. Panics if the table runs the function of another command.
+/// Binds the fields of a command. Panics if the table maps another command to this function.
 macro_rules! fields {
     ($command:ident => $name:ident { $($fields:tt)+ }) => {
         let diskarm_wire::Command::$name { $($fields)+ } = *$command else {
-            unreachable!("{:?} has another entry in the table", $command)
+            unreachable!("the table maps {:?} to the wrong function", $command)
         };
     };
 }
@@ -27,14 +27,14 @@ use diskarm_wire::{Command, Sense};
 use crate::reservation::Access;
 use crate::state::{Context, Start};
 
-/// The commands that may run at the same time as a command.
+/// The degree to which a command may run concurrently with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concurrency {
     /// Takes no time.
     Immediate,
-    /// Is one request to the device, which orders it.
+    /// One request, which the device orders.
     Transfer,
-    /// Several requests to the device, one after another.
+    /// Several requests to the device in sequence.
     Chain,
     /// Excludes all other commands.
     Alone,
@@ -42,7 +42,6 @@ pub(crate) enum Concurrency {
 
 type Run = fn(&Command, &mut Context<'_>) -> Result<Start, Sense>;
 
-/// An entry in the table of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub concurrency: Concurrency,
@@ -51,13 +50,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns true if a pending unit attention ends the command. SPC-4 excepts INQUIRY, REPORT
-    /// LUNS and REQUEST SENSE.
+    /// Returns true if a pending unit attention fails the command: not INQUIRY, REPORT LUNS or
+    /// REQUEST SENSE (SPC-4).
     pub fn reports_attention(&self) -> bool {
         self.access != Access::Always
     }
 
-    /// Returns the entry of a command in the table.
     pub fn find(command: &Command) -> Self {
         use Access::{Always, Configures, Own, Reads, Reports, Writes};
         use Concurrency::{Alone, Chain, Immediate, Transfer};
@@ -108,21 +106,21 @@ impl Entry {
     }
 }
 
-/// Returns the maximum number of bytes that an initiator sends with `command`, on a unit with
-/// blocks of `block` bytes. Lists whose length is in their own header may have any.
+/// Returns the maximum number of bytes that an initiator sends with `command` to a unit with blocks
+/// of `block` bytes: [`usize::MAX`] for lists whose length is only in their own header.
 pub(crate) fn data_out_length(command: &Command, block: usize) -> usize {
-    let whole = |count: u32| (count as usize).saturating_mul(block);
+    let byte_length = |count: u32| (count as usize).saturating_mul(block);
     match *command {
         Command::Write { blocks, .. }
         | Command::WriteAndVerify { blocks, .. }
-        | Command::OrWrite { blocks, .. } => whole(blocks.count),
+        | Command::OrWrite { blocks, .. } => byte_length(blocks.count),
         Command::Verify { blocks, check, .. } => match check {
             Check::Readable => 0,
-            Check::Data => whole(blocks.count),
+            Check::Data => byte_length(blocks.count),
             Check::OneBlock => block,
         },
         Command::WriteSame { no_data, .. } if !no_data => block,
-        Command::CompareAndWrite { count, .. } => 2 * whole(count.into()),
+        Command::CompareAndWrite { count, .. } => 2 * byte_length(count.into()),
         Command::ModeSelect { length, .. } | Command::SendDiagnostic { length, .. } => {
             length.into()
         }

@@ -1,4 +1,4 @@
-//! A SCSI logical unit over a device of the model, on the device's timeline.
+//! A SCSI logical unit on top of a simulated device, in the device's virtual time.
 //!
 //! A [`Unit`] takes tasks (command blocks with their data, from several initiators) and instants,
 //! and returns responses and the instant of its next event. Like the devices below it, it performs
@@ -6,7 +6,7 @@
 //! [`Backing`] offers: everything for a [`Single`] drive, nothing for other devices.
 //!
 //! Commands (`command`) and mode pages (`mode`) are each listed in one table. Commands that do not
-//! touch the medium take no time, because no parameter set measures them.
+//! touch the medium take no time, because no parameter set gives their durations.
 
 mod backing;
 mod command;

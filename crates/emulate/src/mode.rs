@@ -1,8 +1,8 @@
 //! The table of mode pages: their default content, changeable bits, and effects.
 //!
 //! An initiator reads the geometry (worthington96 section 4.1.3) by selecting a notch, which is a
-//! zone, with the notch page; this determines the format page and the boundaries in the notch page.
-//! The buffer ratios of the disconnect-reconnect page are the watermarks of the model.
+//! zone, in the notch page; the format page and the boundaries in the notch page then describe that
+//! notch. The buffer ratios in the disconnect-reconnect page set the watermarks of the model.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Buffer, ReadAhead, Sparing, Spec, WriteCache};
@@ -19,22 +19,26 @@ use crate::state::{Context, invalid_parameter};
 
 /// The state that a page describes.
 struct View<'a> {
-    /// The drive with its specified buffer rules but its current defects, if the unit knows it.
+    /// The original specification and the current layout of the drive, if known.
     drive: Option<(&'a Spec, &'a Layout)>,
     /// The active notch, from 1; 0 for the whole drive.
     notch: u16,
-    /// True if boundaries of notches are given as blocks.
+    /// True if notch boundaries are block addresses.
     logical: bool,
     realism: Realism,
 }
 
 impl<'a> View<'a> {
     fn new(context: &'a Context<'_>, values: Values) -> Self {
-        let page = stored(context, values, Notch::CODE);
+        let page = changed_content(context, values, Notch::CODE);
         let parsed = page.and_then(|page| Notch::parse(page).ok());
         let notch = parsed.unwrap_or_default();
         Self {
-            drive: context.state.given.as_ref().zip(context.device.layout()),
+            drive: context
+                .state
+                .original_spec
+                .as_ref()
+                .zip(context.device.layout()),
             notch: notch.active,
             logical: notch.logical,
             realism: context.state.realism,
@@ -59,10 +63,9 @@ struct PageEntry {
     code: u8,
     /// The default content; `None` if the unit does not have the page.
     values: fn(&View<'_>) -> Option<Vec<u8>>,
-    /// A one for each bit that may be changed; without it, none may.
+    /// A one for each bit that may be changed; if `None`, no bit may be.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content that differs only in changeable bits; returns the byte of an unsupported
-    /// value, counted from the start of the content.
+    /// Checks content whose other bits are unchanged; returns the offset of an unsupported value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
@@ -77,11 +80,11 @@ const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry 
 
 /// All pages, in the order of their codes.
 static PAGES: &[PageEntry] = &[
-    // Retries are the device's.
+    // Retries are up to the device.
     fixed(ErrorRecovery::CODE, |_| {
         Some(vec![0; ErrorRecovery::LENGTH])
     }),
-    // Buffer ratios, in parts of 256.
+    // Buffer ratios, in units of 1/256.
     PageEntry {
         mask: Some(|view| {
             let mask = view.drive.map_or([0; 2], |_| [u8::MAX; 2]);
@@ -133,7 +136,7 @@ static PAGES: &[PageEntry] = &[
         }),
         check: |view, page| {
             let notch = Notch::parse(page).ok()?;
-            // Byte 6 of the page, whose header has two.
+            // Byte 6 of the page, counting the two bytes of its header.
             (usize::from(notch.active) > view.notches().len()).then_some(4)
         },
         ..fixed(Notch::CODE, |view| Some(notch(view)?.emit().to_vec()))
@@ -148,8 +151,8 @@ static PAGES: &[PageEntry] = &[
     }),
 ];
 
-/// Returns the changed content of a page.
-fn stored<'a>(context: &'a Context<'_>, values: Values, code: u8) -> Option<&'a Vec<u8>> {
+/// Returns the content of a page if it was changed.
+fn changed_content<'a>(context: &'a Context<'_>, values: Values, code: u8) -> Option<&'a Vec<u8>> {
     match values {
         Values::Current => context.state.modes.current.get(&code),
         Values::Saved => context.state.modes.saved.get(&code),
@@ -169,7 +172,7 @@ impl PageEntry {
         if values == Values::Changeable {
             return Some(mask);
         }
-        let Some(changed) = stored(context, values, self.code) else {
+        let Some(changed) = changed_content(context, values, self.code) else {
             return Some(default);
         };
         let bits = default.iter().zip(changed).zip(&mask);
@@ -203,8 +206,8 @@ pub(crate) fn pages(context: &Context<'_>, which: Option<u8>, values: Values) ->
 /// Checks a page that an initiator has sent at offset `at` of its list: only changeable bits may
 /// differ, and the values must be acceptable.
 pub(crate) fn check(context: &Context<'_>, at: usize, page: &Page<'_>) -> Result<(), Sense> {
-    let known = |entry: &&PageEntry| entry.code == page.code && page.subpage.is_none();
-    let entry = PAGES.iter().find(known);
+    let is_match = |entry: &&PageEntry| entry.code == page.code && page.subpage.is_none();
+    let entry = PAGES.iter().find(is_match);
     let current = entry.and_then(|entry| Some((entry, entry.content(context, Values::Current)?)));
     let (entry, current) = current.ok_or(invalid_parameter(at, Some(5)))?;
     if page.content.len() != current.len() {
@@ -212,7 +215,7 @@ pub(crate) fn check(context: &Context<'_>, at: usize, page: &Page<'_>) -> Result
     }
     let view = View::new(context, Values::Current);
     let mask = entry.mask(&view, current.len());
-    // The content begins after page code and length.
+    // The content begins after the page code and the length.
     let begin = at + 2;
     for (byte, ((new, current), mask)) in page.content.iter().zip(&current).zip(&mask).enumerate() {
         let wrong = (new ^ current) & !mask;
@@ -227,7 +230,7 @@ pub(crate) fn check(context: &Context<'_>, at: usize, page: &Page<'_>) -> Result
     }
 }
 
-/// Stores the content of pages that were checked; returns true if any value has changed.
+/// Stores the content of checked pages; returns true if any value has changed.
 pub(crate) fn change(context: &mut Context<'_>, changes: Vec<(u8, Vec<u8>)>, save: bool) -> bool {
     let mut differs = false;
     for (code, new) in changes {
@@ -245,12 +248,12 @@ pub(crate) fn change(context: &mut Context<'_>, changes: Vec<(u8, Vec<u8>)>, sav
     differs
 }
 
-/// Applies the pages to the device.
+/// Applies the current pages to the device.
 pub(crate) fn apply(context: &mut Context<'_>) {
-    let Some(given) = context.state.given.as_ref() else {
+    let Some(original_spec) = context.state.original_spec.as_ref() else {
         return;
     };
-    let mut spec = given.clone();
+    let mut spec = original_spec.clone();
     if let Some(spec_now) = context.device.spec() {
         spec.geometry = spec_now.geometry.clone();
     }
@@ -280,7 +283,7 @@ fn geometry(view: &View<'_>) -> Option<Geometry> {
         cylinders: layout.cylinders(),
         heads: layout.surfaces() as u8,
         rotation_rate: if view.realism.nominal {
-            // To the nearest ten: 5411 is sold as 5410 revolutions per minute.
+            // To the nearest ten: 5411 revolutions per minute are advertised as 5410.
             (rotation_rate(spec) + 5) / 10 * 10
         } else {
             rotation_rate(spec)
@@ -373,7 +376,7 @@ fn notch(view: &View<'_>) -> Option<Notch> {
         let end = layout.zone_blocks(last).1;
         (short(layout.zone_blocks(first).0), short(Lbn(end.0 - 1)))
     } else {
-        // Three bytes of cylinder, one of head.
+        // Three bytes for the cylinder, one for the head.
         let zones = &spec.geometry.zones;
         let begin = zones[first].first_cylinder << 8;
         let end = zones[last].end_cylinder - 1;
@@ -419,38 +422,38 @@ fn caching(view: &View<'_>) -> Caching {
     }
 }
 
-/// Returns the bits that change the model; a drive without a cache has none.
+/// Returns the bits that affect the model; a drive without a cache has none.
 fn caching_mask(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive.filter(|(spec, _)| spec.buffer.caching) else {
         return Caching::default();
     };
     let scheme = spec.buffer.read_ahead;
     let reads_ahead = scheme != ReadAhead::None;
-    let field = if reads_ahead { u16::MAX } else { 0 };
+    let field_mask = if reads_ahead { u16::MAX } else { 0 };
     Caching {
         across_cylinders: matches!(scheme, ReadAhead::UntilFull | ReadAhead::CylinderEnd),
         write_cache: true,
         read_cache_disabled: true,
-        minimum_prefetch: field,
-        maximum_prefetch: field,
-        prefetch_ceiling: field,
+        minimum_prefetch: field_mask,
+        maximum_prefetch: field_mask,
+        prefetch_ceiling: field_mask,
         no_read_ahead: reads_ahead,
         ..Caching::default()
     }
 }
 
-/// Checks that the minimum read-ahead does not exceed the maximum, nor this a segment.
+/// Checks that the read-ahead minimum is at most the maximum, and the maximum at most a segment.
 fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     let page = Caching::parse(page).ok()?;
     let segment = view.drive.map(|(spec, _)| blocks(spec.buffer.segment));
-    // Bytes 6 and 8 of the page, whose header has two.
+    // Bytes 6 and 8 of the page, counting the two bytes of its header.
     if page.maximum_prefetch > segment.unwrap_or(0) {
         return Some(6);
     }
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. Fields with the current value leave it unchanged, since it may be finer.
+/// Changes the read-ahead. Unchanged fields keep the current values, which may not fit in them.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {
@@ -471,8 +474,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache. A drive with room for dirty data chooses when to destage them. If it
-/// was measured without write cache, absorbed writes get the overheads of media writes.
+/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If it was
+/// measured without a write cache, absorbed writes have the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {
@@ -518,7 +521,7 @@ fn disconnect([buffer_full_ratio, buffer_empty_ratio]: [u8; 2]) -> Disconnect {
     }
 }
 
-/// Changes the watermarks. A ratio equal to the rounded fraction keeps the fraction, perhaps finer.
+/// Changes the watermarks. A ratio equal to the rounded watermark leaves the exact one in place.
 fn apply_ratios(page: &Disconnect, buffer: &mut Buffer) {
     let [full, empty] = buffer_ratios(buffer);
     if page.buffer_full_ratio != full {

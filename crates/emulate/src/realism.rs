@@ -11,27 +11,28 @@ pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
     #[default]
     Translated,
-    /// As in Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
+    /// As on Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
     /// notches and READ CAPACITY per cylinder.
     Notches,
     /// No command reports them.
     Hidden,
 }
 
-/// Thermal recalibration: every so often the drive has no time for commands.
+/// Thermal recalibration: at regular intervals the drive accepts no commands for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
     pub every: Span,
     pub lasts: Span,
 }
 
-/// A drive that is slower after being idle.
+/// The slowdown of a drive after being idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
+    /// Minimum idle time.
     pub idle: Span,
     pub commands: u32,
-    /// The additional time of each.
-    pub longer: Span,
+    /// The additional time of each command.
+    pub extra: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,13 +40,13 @@ pub struct Realism {
     pub places: Places,
     /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
-    /// Standard deviation of the instants at which responses are seen to end; normally distributed,
-    /// but never before the task was sent or the response before it.
+    /// Standard deviation of the observed completion times. They are normally distributed, but
+    /// never precede the sending of the task or the previous response.
     pub noise: Span,
     pub recalibration: Option<Recalibration>,
     pub warm_up: Option<WarmUp>,
-    /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
-    /// send a read when it can continue without a pause to the end.
+    /// A buffer full ratio of zero, which is then the default, lets the drive choose: it starts to
+    /// send a read as soon as it can finish without a pause.
     pub adaptive_ratios: bool,
     pub seed: u64,
 }
@@ -56,7 +57,7 @@ pub(crate) struct Disturbance {
     due: Instant,
     /// The time from which the device accepts commands.
     pub free_at: Instant,
-    /// Number of commands that are still slower.
+    /// Number of further commands that are slowed down.
     cold: u32,
     last_end: Instant,
     last_response: Instant,
@@ -76,7 +77,7 @@ impl Disturbance {
         }
     }
 
-    /// The observed end of a task that was sent at `sent` and ended at `at`.
+    /// Returns the observed end of a task that was sent at `sent` and ended at `at`.
     pub fn response_time(&mut self, sent: Instant, at: Instant) -> Instant {
         if self.realism.noise == Span::ZERO {
             return at;
@@ -99,13 +100,13 @@ impl Disturbance {
             }
             if self.cold > 0 {
                 self.cold -= 1;
-                self.free_at = self.free_at.max(now) + warm_up.longer;
+                self.free_at = self.free_at.max(now) + warm_up.extra;
             }
         }
     }
 
     /// Returns true if the device accepts a command at `now`. A recalibration that is due waits for
-    /// the outstanding commands; without any, it started when it was due.
+    /// outstanding commands; if there were none, it started on time.
     pub fn accepts(&mut self, now: Instant, is_idle: bool) -> bool {
         if let Some(Recalibration { every, lasts }) = self.realism.recalibration
             && now >= self.due

@@ -10,7 +10,7 @@ use diskarm_wire::sense::Code;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IscsiPort {
     pub name: String,
-    /// The initiator's part of the session's name, in hexadecimal.
+    /// The initiator's part of the session identifier (ISID), in hexadecimal.
     pub session: String,
 }
 
@@ -40,7 +40,7 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity in READ FULL STATUS; without a port, the number as a SAS address.
+    /// Returns the identity for READ FULL STATUS; without iSCSI, the number as a SAS address.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),
@@ -136,8 +136,8 @@ pub(crate) struct Reservations {
     pub reserved: Option<usize>,
     /// Registered initiators, in order of registration.
     pub registered: Vec<Registrant>,
-    /// The holder of the persistent reservation, and its type. For types of all registrants it is
-    /// the initiator that took it.
+    /// The holder of the persistent reservation, and its type. For an all-registrants type, the
+    /// initiator that made the reservation.
     pub held: Option<(usize, ReservationType)>,
     /// Counts changes of registrations.
     pub generation: u32,
@@ -227,7 +227,7 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if it is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators; `None` without a match.
+    /// reservation with type `kind`. Returns the removed initiators; `None` if nothing matches.
     pub fn preempt(
         &mut self,
         nexus: usize,
@@ -261,7 +261,7 @@ impl Reservations {
         } else if let Some((holder, kind)) = held
             && removed.contains(&holder)
         {
-            // The reservation of all registrants continues with those that remain.
+            // An all-registrants reservation continues with the remaining registrants.
             self.held = Some((nexus, kind));
         }
         Some(removed)

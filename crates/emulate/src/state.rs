@@ -1,5 +1,5 @@
-//! The state of a unit apart from its tasks, the context of commands, and the work of those that
-//! take time: a sequence of device operations.
+//! The state of a unit apart from its tasks, the context in which commands run, and the work of
+//! commands that take time: a sequence of device operations.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::backing::{Backing, Store};
 use crate::realism::Realism;
 use crate::reservation::{Access, Nexus, Reservations};
 
-/// The identity of a unit; longer text is cut off.
+/// The identity of a unit; longer strings are truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// At most 8 characters.
     pub vendor: String,
     /// At most 16 characters.
     pub product: String,
-    /// The firmware: at most 4 characters.
+    /// The firmware revision, at most 4 characters.
     pub revision: String,
     pub serial: String,
 }
@@ -41,7 +41,7 @@ impl Default for Identity {
 }
 
 impl Identity {
-    /// Uses the name of the specification as the product.
+    /// Creates an identity with the name of the specification as the product.
     pub(crate) fn from_spec(spec: Option<&Spec>) -> Self {
         let product = spec.map(|spec| spec.name.to_uppercase());
         let named = product.filter(|name| !name.is_empty());
@@ -103,7 +103,7 @@ impl Counts {
     }
 }
 
-/// The content of the mode pages that were changed, by page code.
+/// The content of changed mode pages, by page code.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Modes {
     pub current: BTreeMap<u8, Vec<u8>>,
@@ -123,28 +123,27 @@ impl Modes {
 
 pub(crate) struct State {
     pub identity: Identity,
-    /// Bytes of a block.
+    /// Size of a block, in bytes.
     pub block: usize,
     pub blocks: u64,
-    /// Blocks of a physical block. The first begins one: the lowest aligned block is 0.
+    /// Logical blocks per physical block. The lowest aligned block is 0.
     pub physical: u64,
     pub store: Box<dyn Store>,
     pub modes: Modes,
     pub nexuses: Vec<Nexus>,
     /// The original specification, from which mode pages take their defaults.
-    pub given: Option<Spec>,
-    /// True if all writes are refused.
+    pub original_spec: Option<Spec>,
     pub is_read_only: bool,
     /// True if reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
     pub reservations: Reservations,
     /// Nexuses whose tasks a preemption aborts.
     pub preempted: Vec<usize>,
-    /// True if the medium does not turn (START STOP UNIT).
-    pub stopped: bool,
+    /// True if the medium does not spin (START STOP UNIT).
+    pub is_stopped: bool,
     /// Start and end of formatting.
     pub formatting: Option<(Instant, Instant)>,
-    /// Number of changes of the defects.
+    /// Number of changes to the defect lists.
     pub generation: u16,
     pub counts: Counts,
     pub realism: Realism,
@@ -163,12 +162,12 @@ impl State {
             store,
             modes: Modes::default(),
             nexuses: Vec::new(),
-            given: device.spec().cloned(),
+            original_spec: device.spec().cloned(),
             is_read_only: false,
             read_cache_disabled: false,
             reservations: Reservations::default(),
             preempted: Vec::new(),
-            stopped: false,
+            is_stopped: false,
             formatting: None,
             generation: 0,
             counts: Counts::default(),
@@ -179,14 +178,14 @@ impl State {
     pub fn reset(&mut self) {
         self.modes.current.clone_from(&self.modes.saved);
         self.reservations.reserved = None;
-        self.stopped = false;
+        self.is_stopped = false;
         for nexus in &mut self.nexuses {
             nexus.query = None;
         }
     }
 
-    /// Clears the state that a power cycle loses: all except the identity, saved mode parameters,
-    /// defects, counters and data. PERSISTENT RESERVE OUT specifies that no registration stays.
+    /// Clears the state that is lost in a power cycle: everything except the identity, saved mode
+    /// parameters, defects, counters and data. Registrations cannot be kept.
     pub fn power_on(&mut self) {
         self.reset();
         self.nexuses.clear();
@@ -195,7 +194,7 @@ impl State {
         self.formatting = None;
     }
 
-    /// Checks that the unit can execute commands: it is not formatting, stopped or reserved.
+    /// Checks that the unit is not formatting, stopped or reserved by another initiator.
     #[inline]
     pub fn admits(&self, nexus: usize, access: Access, now: Instant) -> Result<(), CommandFailure> {
         if access == Access::Always {
@@ -215,16 +214,16 @@ impl State {
 
     /// Returns the sense data of a stopped unit.
     pub fn start_required(&self) -> Option<Sense> {
-        self.stopped
+        self.is_stopped
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
     pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
         let (begin, end) = self.formatting?;
-        let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
-        let all = (end.since_or_zero(begin).as_ns() as u128).max(1);
+        let elapsed = now.since_or_zero(begin).as_ns() as u128 * 65_536;
+        let total = (end.since_or_zero(begin).as_ns() as u128).max(1);
         Some(Sense {
-            specific: Some(Specific::Progress((done / all).min(65_535) as u16)),
+            specific: Some(Specific::Progress((elapsed / total).min(65_535) as u16)),
             ..Sense::new(Key::NotReady, Code::FORMAT_IN_PROGRESS)
         })
     }
@@ -295,7 +294,7 @@ pub(crate) fn encode(sense: &Sense, descriptor: bool) -> Vec<u8> {
 pub(crate) struct Context<'a> {
     pub state: &'a mut State,
     pub device: &'a mut dyn Backing,
-    /// Index of the nexus that sent it.
+    /// Index of the nexus that sent the command.
     pub nexus: usize,
     pub now: Instant,
     /// The data from the initiator.
@@ -303,14 +302,14 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the layout and specification of the drive, or the sense data of a unit without them.
+    /// Returns the layout and specification of the drive, or sense data if the unit has none.
     pub fn layout_and_spec(&self) -> Result<(&Layout, &Spec), Sense> {
         let both = self.device.layout().zip(self.device.spec());
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }
 
     /// Checks that the initiator may write.
-    pub fn writable(&self) -> Result<(), Sense> {
+    pub fn check_writable(&self) -> Result<(), Sense> {
         if self.state.is_write_protected() {
             return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
         }
@@ -332,7 +331,7 @@ impl Context<'_> {
         self.data_out.get(..length).ok_or(too_few_data())
     }
 
-    /// Checks that blocks exist; `byte` is the position of their address in the command block.
+    /// Returns `at` if the blocks exist; `byte` is the offset of the address in the command block.
     pub fn in_range(&self, at: u64, count: u64, byte: u16) -> Result<Lbn, Sense> {
         let end = at.checked_add(count);
         if at < self.state.blocks && end.is_some_and(|end| end <= self.state.blocks) {
@@ -425,11 +424,10 @@ impl Action {
 
 /// The remaining work of a command.
 pub(crate) trait Work: Send {
-    /// Returns the next action. It is called again when the previous action has completed.
+    /// Returns the next action. Called again when the previous action has completed.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
 
-    /// Returns the data to store once the requested write completes; empty without a write, or if
-    /// they are already stored.
+    /// Returns the data to store once the requested write completes; empty if there are none.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -480,7 +478,7 @@ pub(crate) enum Start {
     Background(Box<dyn Work>, Answer),
 }
 
-/// An answer in advance of the work.
+/// An answer sent before the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Good,

@@ -43,7 +43,7 @@ impl Attribute {
 /// A command of an initiator.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// Chosen by the initiator; no two of its outstanding tasks share it.
+    /// Chosen by the initiator; unique among its outstanding tasks.
     pub id: u64,
     pub initiator: u64,
     pub attribute: Attribute,
@@ -67,12 +67,11 @@ pub enum Status {
     TaskSetFull = status::TASK_SET_FULL,
 }
 
-/// The end of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub id: u64,
     pub initiator: u64,
-    /// The end of the task; with timing noise, the observed end.
+    /// When the task ended; with timing noise, when it was observed to end.
     pub at: Instant,
     pub status: Status,
     /// Sense data; empty unless the status is CHECK CONDITION.
@@ -83,8 +82,8 @@ pub struct Response {
 
 /// A logical unit: tasks in, responses out.
 ///
-/// Instants never decrease from one call to the next. Every task that was submitted ends in one
-/// response, unless it is aborted.
+/// Instants never decrease from one call to the next. Every task gets one response unless it is
+/// aborted.
 pub struct Unit<D> {
     device: D,
     state: State,
@@ -92,9 +91,9 @@ pub struct Unit<D> {
     slots: Slab<Slot>,
     /// Tasks that have not started, in the order in which they will start.
     waiting: VecDeque<usize>,
-    /// Device operations of started tasks for which the device had no room or no time.
+    /// Device operations of started tasks that the device could not accept yet.
     stalled: VecDeque<(usize, Operation)>,
-    /// Tasks that wait for an instant.
+    /// Tasks that are waiting for an instant.
     timers: Vec<(Instant, usize)>,
     /// Responses in the order of the instants at which they are sent.
     ready: VecDeque<(Instant, Response)>,
@@ -106,8 +105,8 @@ pub struct Unit<D> {
     is_exclusive: bool,
     in_device: usize,
     /// True if the store is notified of device events.
-    store_follows: bool,
-    /// Completions of one instant; kept for its memory.
+    store_wants_events: bool,
+    /// Completions of one instant; kept to reuse its memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
     now: Instant,
@@ -127,24 +126,24 @@ struct Slot {
     work: Option<Box<dyn Work>>,
     /// True if the response was sent or none will be.
     answered: bool,
-    /// True if it was aborted but has an operation in the device.
+    /// True if it was aborted but still has an operation in the device.
     aborted: bool,
 }
 
 impl<D: Backing> Unit<D> {
     pub const TASKS: usize = 256;
 
-    /// A unit over a device whose blocks hold zeros.
+    /// Creates a unit over a device whose blocks are all zeros.
     pub fn new(device: D) -> Self {
         let store = Sparse::new(device.sector_size());
         Self::with_store(device, Box::new(store))
     }
 
-    /// A unit over a device whose data are in `store`.
+    /// Creates a unit over a device whose data are in `store`.
     pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
-        let store_follows = store.follows();
-        if store_follows {
-            // The first call begins the record.
+        let store_wants_events = store.wants_events();
+        if store_wants_events {
+            // The first call starts the record.
             device.persisted(Instant::START);
         }
         Self {
@@ -160,20 +159,20 @@ impl<D: Backing> Unit<D> {
             ordered: 0,
             is_exclusive: false,
             in_device: 0,
-            store_follows,
+            store_wants_events,
             completed: Vec::new(),
             disturbance: Disturbance::new(Realism::default()),
             now: Instant::START,
         }
     }
 
-    pub fn identified(mut self, identity: Identity) -> Self {
+    pub fn with_identity(mut self, identity: Identity) -> Self {
         self.state.identity = identity;
         self
     }
 
     /// Adds properties of real drives.
-    pub fn realistic(mut self, realism: Realism) -> Self {
+    pub fn with_realism(mut self, realism: Realism) -> Self {
         self.state.realism = realism;
         self.disturbance = Disturbance::new(realism);
         self
@@ -185,7 +184,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Sets the number of logical blocks in a physical one, for devices that do not report it.
-    /// Panics if that is not a power of two.
+    /// Panics if the number is not a power of two.
     pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
         assert!(
             blocks.0.is_power_of_two(),
@@ -195,12 +194,11 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// The device below the unit.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The device below the unit, for operations that no command offers.
+    /// Returns the device below the unit, for operations that no command offers.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -244,14 +242,14 @@ impl<D: Backing> Unit<D> {
         self.start_tasks();
     }
 
-    /// The time of the next event without further input.
+    /// Returns the time of the next event, assuming no further input.
     pub fn next_event(&self) -> Option<Instant> {
         let ready = self.ready.front().map(|(at, _)| *at);
         ready.into_iter().chain(self.next_internal_event()).min()
     }
 
-    /// Advances to `now`, or to the next response up to and including `now` and returns it. Call it
-    /// until it returns `None`. Responses come in the order of their instants.
+    /// Advances to `now`, or only to the next response if it is due by then, and returns that
+    /// response. Call it until it returns `None`. Responses are returned in order of time.
     pub fn advance(&mut self, now: Instant) -> Option<Response> {
         while self.ready.front().is_none_or(|(at, _)| *at > now) {
             let next = self.next_internal_event().filter(|next| *next <= now)?;
@@ -278,15 +276,14 @@ impl<D: Backing> Unit<D> {
         self.ready.push_back((self.now, response));
     }
 
-    /// The number of bytes that an initiator must send with this command block; none if it is
-    /// invalid. Lists whose length is in their own header may have any, which is [`usize::MAX`].
+    /// Returns the number of bytes that an initiator must send with this command block: 0 if it is
+    /// invalid, [`usize::MAX`] for a list whose length is only in its own header.
     pub fn data_out_length(&self, command: &[u8]) -> usize {
         Command::parse(command).map_or(0, |command| {
             command::data_out_length(&command, self.state.block)
         })
     }
 
-    /// Number of tasks that have not ended.
     pub fn tasks(&self) -> usize {
         self.slots.len()
     }

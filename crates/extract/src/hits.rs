@@ -290,7 +290,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     fn read_ahead_hit(&mut self, sectors: u16, after_write: bool) -> Result<CommandTimes, Error> {
         let first = self.fresh_track().first();
         self.pairs.send(Access::Read, first, 1)?;
-        self.rest(LONG);
+        self.sleep_randomly(LONG);
         if after_write {
             let middle = self.places[1].first().0;
             let room = (self.pairs.layout.sectors().0 - middle).min(10_000);
@@ -304,21 +304,21 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
         let first = self.fresh_track().first();
         self.pairs.send_buffered(Access::Read, first, sectors)?;
-        self.rest(Span::ZERO);
+        self.sleep_randomly(Span::ZERO);
         self.pairs.send_buffered(Access::Read, first, sectors)
     }
 
     fn written_hit(&mut self) -> Result<CommandTimes, Error> {
         let at = self.fresh_track().first();
         self.pairs.send(Access::Write, at, 1)?;
-        self.rest(Span::ZERO);
+        self.sleep_randomly(Span::ZERO);
         self.pairs.send_buffered(Access::Read, at, 1)
     }
 
-    /// Pauses for `min` and up to a revolution more, so that service times of misses vary.
-    fn rest(&mut self, min: Span) {
+    /// Sleeps for `min` and up to a revolution more, so that service times of misses vary.
+    fn sleep_randomly(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
-        self.pairs.rest(min + span(random));
+        self.pairs.sleep(min + span(random));
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
@@ -333,12 +333,12 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let min = 5.min(at.sectors() - 1);
         let room = (at.sectors() / 2).min(at.sectors() - min);
         let at = at.first() + SectorCount(min + self.pairs.below(room));
-        self.pairs.rest(LONG);
+        self.pairs.sleep(LONG);
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),
             Access::Write => {
                 self.pairs.send_buffered(Access::Write, from.first(), 1)?;
-                self.pairs.rest(LONG);
+                self.pairs.sleep(LONG);
             }
         }
         self.pairs.send_buffered(Access::Write, at, sectors)
@@ -469,7 +469,7 @@ impl HitMeasurement<'_, '_> {
     fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.repeat(|measurement| {
             let first = measurement.fresh_track().first();
-            measurement.rest(Span::ZERO);
+            measurement.sleep_randomly(Span::ZERO);
             let read = measurement.pairs.send(Access::Read, first, sectors)?;
             let pairs = &measurement.pairs;
             let last = first + SectorCount(u64::from(sectors - 1));

@@ -108,10 +108,10 @@ fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
 
 /// Returns true if read-ahead of `blocks` ends as early as it would if skews cover switches.
 fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
-    let rest = pairs.clock.period() * turns(place, blocks, COVERED_SWITCH);
+    let pause = pairs.clock.period() * turns(place, blocks, COVERED_SWITCH);
     for _ in 0..4 {
         let random = pairs.uniform() * pairs.clock.period() / 8.0;
-        if !hits(pairs, place, blocks, span(rest - random))? {
+        if !hits(pairs, place, blocks, span(pause - random))? {
             return Ok(false);
         }
     }
@@ -185,7 +185,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
         pairs.move_head(Access::Read, outer, 1)?;
         if is_similar {
             let random = pairs.uniform() * pairs.clock.period() * MAX_PAUSE;
-            pairs.rest(span(random));
+            pairs.sleep(span(random));
         }
         let lead = search.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
         let Some(trial) = pairs.catch(Access::Read, inner, 1, lead)? else {
@@ -233,13 +233,13 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 /// completions are noisy; two others then mean yes, because one may be late. Each read is on
 /// another cylinder, because the buffer may keep earlier data.
 fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
-    let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
+    let pause = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
         // After whole revolutions, a hit would end when a miss does.
         let random = pairs.uniform() * pairs.clock.period();
-        if hits(pairs, place, far, rest + span(random))? {
+        if hits(pairs, place, far, pause + span(random))? {
             buffered += 1;
         } else {
             tied += 1;
@@ -260,7 +260,7 @@ fn enough_tied(chance: f64) -> u32 {
 }
 
 /// Returns true if the block `far` after the first of a cylinder is buffered after a pause.
-fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
+fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
     let at = first + SectorCount(far);
@@ -268,7 +268,7 @@ fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Resul
         return Ok(false);
     }
     pairs.send(Access::Read, first, 1)?;
-    pairs.rest(rest);
+    pairs.sleep(pause);
     let read = pairs.send_buffered(Access::Read, at, 1)?;
     let end = read.ended.as_ns() as f64;
     let lateness = pairs.clock.lateness(end, &pairs.layout.extent(at));

@@ -121,8 +121,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    pub fn rest(&mut self, span: Span) {
-        self.disk.rest(span);
+    pub fn sleep(&mut self, span: Span) {
+        self.disk.sleep(span);
         self.last.paused += span.as_ns() as f64;
     }
 
@@ -194,7 +194,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let at = Lbn(first.0 + self.below(among));
         self.send(access, at, sectors)?;
         if access == Access::Read {
-            self.rest(self.idle);
+            self.sleep(self.idle);
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;
-        self.rest(span((passes - wanted).max(0.0)));
+        self.sleep(span((passes - wanted).max(0.0)));
         Some((at, passes))
     }
 
@@ -282,7 +282,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let first = self.last;
         let period = self.clock.period();
         let wanted = self.soonest(lead);
-        self.rest(span((passes - wanted).max(0.0)));
+        self.sleep(span((passes - wanted).max(0.0)));
         let paused = self.last.paused;
         let timed = self.send(access, at, sectors)?;
         let (sent, ended) = (timed.sent.as_ns() as f64, timed.ended.as_ns() as f64);

@@ -186,7 +186,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..READS_AFTER_PAUSES {
             let pause = below(generator, PAUSE_NS);
-            self.disk.rest(Span::from_ns(pause as i64));
+            self.disk.sleep(Span::from_ns(pause as i64));
             self.read(generator)?;
         }
         Ok(coherent_period(&self.ends))
@@ -233,7 +233,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 break;
             }
             let pause = so_far.min(fit.certain_for()).min(time - so_far);
-            self.disk.rest(Span::from_ns(pause as i64));
+            self.disk.sleep(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
         while left > 0 && fit.uncertainty() > narrow {
@@ -250,12 +250,12 @@ impl<'a, 'd> Reader<'a, 'd> {
             return all;
         }
         let without = |late: usize| {
-            let mut rest = self.ends.clone();
-            let end = rest.remove(late);
-            let period = coherent_period(&rest)?;
+            let mut others = self.ends.clone();
+            let end = others.remove(late);
+            let period = coherent_period(&others)?;
             let is_late = |all: f64| {
-                let turns = (end - rest[0]) / all - direction(&rest, all).1;
-                (turns - turns.round()).abs() * all > OUTLIER_DEVIATIONS * scatter(&rest, period)
+                let turns = (end - others[0]) / all - direction(&others, all).1;
+                (turns - turns.round()).abs() * all > OUTLIER_DEVIATIONS * scatter(&others, period)
             };
             (all.is_none_or(is_late)).then_some(period)
         };

@@ -33,14 +33,14 @@ impl SimulatedDrive {
     /// # Errors
     /// The specification contradicts itself.
     pub fn new(spec: &Spec, host: HostDelay, seed: u64) -> Result<Self, InputError> {
-        Self::realistic(spec, host, seed, Realism::default())
+        Self::with_realism(spec, host, seed, Realism::default())
     }
 
     /// Like [`Self::new`], but with noise and quirks, whose generator is seeded by `realism`.
     ///
     /// # Errors
     /// The specification contradicts itself.
-    pub fn realistic(
+    pub fn with_realism(
         spec: &Spec,
         host: HostDelay,
         seed: u64,
@@ -49,7 +49,7 @@ impl SimulatedDrive {
         let mut generator = Pcg64Mcg::seed_from_u64(seed);
         let origin = Angle::from_raw(generator.next_u64());
         let mut simulated = Self {
-            unit: Unit::new(Single::new(spec, origin, seed)?).realistic(realism),
+            unit: Unit::new(Single::new(spec, origin, seed)?).with_realism(realism),
             now: Instant::START,
             host,
             generator,
@@ -120,7 +120,7 @@ impl Transport for SimulatedDrive {
         })
     }
 
-    fn rest(&mut self, span: Span) {
+    fn sleep(&mut self, span: Span) {
         self.now += span;
     }
 
@@ -161,8 +161,8 @@ impl Transport for NoisyTransport<'_> {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.inner.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.inner.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -243,8 +243,8 @@ impl Transport for ObservedTransport<'_> {
         reply
     }
 
-    fn rest(&mut self, span: Span) {
-        self.transport.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.transport.sleep(span);
     }
 
     fn now(&self) -> Instant {

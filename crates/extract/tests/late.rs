@@ -44,16 +44,16 @@ impl Late {
 impl Transport for Late {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let (before, after) = (self.delay(0.06, 0.07), self.delay(0.04, 0.03));
-        self.drive.rest(before);
+        self.drive.sleep(before);
         let mut reply = self.drive.execute(command, data)?;
-        self.drive.rest(after);
+        self.drive.sleep(after);
         reply.sent = reply.sent.shifted(-before);
         reply.ended = reply.ended.shifted(after);
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {

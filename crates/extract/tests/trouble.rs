@@ -85,8 +85,8 @@ impl Transport for Troubled {
         })
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -211,8 +211,8 @@ impl Transport for Lying {
         })
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -263,8 +263,8 @@ impl Transport for Breaks {
         self.0.execute(command, data)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.0.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.0.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -100,15 +100,15 @@ impl Transport for Disturbed {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let delay = self.delay();
         // The drive has received the command, and is idle for a while.
-        self.drive.rest(delay);
+        self.drive.sleep(delay);
         let mut reply = self.drive.execute(command, data)?;
         reply.sent = reply.sent.shifted(-delay);
         self.ended = reply.ended;
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -211,8 +211,8 @@ impl Transport for Worn {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.0.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.0.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -289,8 +289,8 @@ impl Transport for Noisy {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -2,12 +2,12 @@
 
 use plotters::style::RGBColor;
 
-use crate::frame::{Frame, Key, Layout, Legend, Plot, TICKS_ACROSS, filled};
+use crate::frame::{Frame, Key, Layout, Legend, MAX_X_TICKS, Plot, fill_rectangle};
 use crate::mark::{BAR_REFERENCE, LineStyle};
 use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing, in_pixels};
 use crate::ruler::{Axis, Ruler, Tick};
 
-/// A bar chart: groups of bars from zero upwards, one bar per series. Long texts are wrapped.
+/// A bar chart: groups of bars from zero upwards, one bar per series. Long text is wrapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
     pub title: String,
@@ -27,14 +27,14 @@ pub struct Bars {
 pub struct BarGroup {
     /// Its name below the axis. If there is not enough room, some names are left out.
     pub name: String,
-    /// Shown vertically in the middle of the group, for example the reason for a gap. May be empty.
+    /// Vertical text in the middle of the group, such as the reason for a gap. May be empty.
     pub remark: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarSeries {
     pub label: String,
-    /// The height of its bar in each group, at least 0. `None` leaves a gap.
+    /// The height of the bar in each group, at least 0. `None` leaves a gap.
     pub values: Vec<Option<f64>>,
     /// True for a reference, which is drawn in light grey.
     pub is_reference: bool,
@@ -70,14 +70,14 @@ impl Bars {
         })
     }
 
-    /// Labels all groups at the maximum number of ticks, every second with one fewer, and so on.
+    /// Labels all groups at the maximum number of ticks, every second group at one less, and so on.
     fn across(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {
             fraction: self.middle(at),
             label: self.groups[at].name.clone(),
         };
-        let step = (TICKS_ACROSS + 1).saturating_sub(ticks).max(1);
+        let step = (MAX_X_TICKS + 1).saturating_sub(ticks).max(1);
         let mut ruler = Ruler::with_ends([0.0, groups.max(1) as f64], 2);
         ruler.has_grid = false;
         ruler.ticks = (0..groups).step_by(step).map(tick).collect();
@@ -88,7 +88,7 @@ impl Bars {
         (group as f64 + 0.5) / self.groups.len() as f64
     }
 
-    /// The series with their colours. References do not consume a colour of the palette.
+    /// Returns the series with their colours. References do not use up colours of the palette.
     fn coloured(&self) -> impl Iterator<Item = (&BarSeries, RGBColor)> {
         let mut number = 0;
         self.series.iter().map(move |series| {
@@ -122,7 +122,7 @@ impl Bars {
                 let edge = (group as f64 + (1.0 - FILLED) / 2.0) / self.groups.len() as f64;
                 let left = edge + number as f64 * width;
                 let corners = [(left, 0.0), (left + width, top.min(1.0))];
-                filled(&plot, corners, colour)?;
+                fill_rectangle(&plot, corners, colour)?;
             }
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Bars {
     fn draw_remarks(&self, area: &Area, plot: &Plot) -> DrawResult {
         for (at, group) in self.groups.iter().enumerate() {
             let (x, y) = plot.map_coordinate(&(self.middle(at), 0.0));
-            // A rotated text has its baseline on the right.
+            // Rotated text has its baseline on the right.
             let at = (in_pixels(x) + 0.36 * TEXT, in_pixels(y) - 8.0);
             let remark = Label {
                 colour: GREY,

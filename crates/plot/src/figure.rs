@@ -3,12 +3,12 @@
 use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
-use crate::frame::{Frame, HEIGHT, Key, Layout, Legend, Plot, TICKS_UP, WIDTH};
+use crate::frame::{Frame, HEIGHT, Key, Layout, Legend, MAX_Y_TICKS, Plot, WIDTH};
 use crate::mark::{LineStyle, PlacedMark, arrow, scales, shifts};
 use crate::page::{DrawResult, Page, drawing, in_pixels};
 use crate::ruler::{Axis, Ruler, rounded};
 
-/// A line figure. Texts are shown as they are, and wrapped if they are long.
+/// A line figure. Long text is wrapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     pub title: String,
@@ -24,12 +24,12 @@ pub struct Figure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     pub label: String,
-    /// In the order in which they are connected. A point that the axes cannot show (not a number,
-    /// infinite, or not positive on a logarithmic axis) leaves a gap.
+    /// The points, in the order in which they are connected. A point that the axes cannot show (not
+    /// a number, infinite, or not positive on a logarithmic axis) leaves a gap.
     pub points: Vec<Point>,
-    /// True if the system is saturated at the next point: an arrow shows that the line continues.
+    /// True if the system is saturated beyond the last point, which is shown by an arrow.
     pub ends_saturated: bool,
-    /// A reference for the other lines: drawn broad, light and below them.
+    /// True for a reference, which is drawn broad and light, below the other lines.
     pub is_reference: bool,
 }
 
@@ -62,35 +62,35 @@ impl Point {
         Some([low, self.y + half])
     }
 
-    /// The values that the axis has to cover: the value itself and the ends of its interval.
+    /// Returns the values that the axis must cover: the value itself and the ends of its interval.
     pub fn heights(&self) -> [Option<f64>; 3] {
         let [low, high] = self.interval().map_or([None; 2], |ends| ends.map(Some));
         [Some(self.y), low, high]
     }
 }
 
-/// A line with more points has marks at intervals instead of one per point.
+/// A line with more points than this has marks at intervals instead of one per point.
 const MAX_MARKS: usize = 50;
 
-/// The distance of marks along such a line, in units.
+/// The distance between marks along such a line, in units.
 const MARK_DISTANCE: f64 = 700.0;
 
-/// A band that is narrower than this many pixels, across its line, is hidden by the line.
+/// A band narrower than this many pixels, measured across its line, is hidden by the line.
 const MIN_BAND: f64 = 3.0;
 
-/// An interval of a single point that is shorter than this many pixels is hidden by its mark.
+/// The interval of a single point is hidden by its mark if it is shorter than this many pixels.
 const MIN_INTERVAL: f64 = 9.0;
 
 impl Figure {
-    /// Makes a figure of cumulative distributions of response times: for each series, the fraction
-    /// of requests over milliseconds.
+    /// Creates a figure of cumulative distributions of response times: for each series, the
+    /// fraction of requests over milliseconds.
     pub fn of_responses(title: &str, note: &str, series: Vec<Series>) -> Self {
         let x = Axis::linear("Response time (ms)");
         let y = Axis::linear("Cumulative fraction of requests").with_max(1.0);
         Self::new(title, note, [x, y], series)
     }
 
-    /// Makes a figure without a heading above its legend.
+    /// Creates a figure without a heading above its legend.
     pub fn new(title: &str, note: &str, [x, y]: [Axis; 2], series: Vec<Series>) -> Self {
         Self {
             title: title.to_owned(),
@@ -107,17 +107,18 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// The non-interactive drawing: it looks the same, without the numbers of unmarked points.
+    /// Draws the figure without interactivity: unmarked points have no values, but it looks the
+    /// same.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }
 
-    /// The drawing for narrow screens: 360 pixels wide, with the legend below.
+    /// Draws the figure for narrow screens: 360 pixels wide, with the legend below.
     pub fn narrow_svg(&self) -> String {
         self.draw(Layout::Narrow, true)
     }
 
-    fn draw(&self, layout: Layout, responds: bool) -> String {
+    fn draw(&self, layout: Layout, is_interactive: bool) -> String {
         let frame = Frame::new(
             layout,
             [&self.title, &self.note],
@@ -126,7 +127,7 @@ impl Figure {
             self.legend(),
         );
         drawing(frame.page(), &self.title, &self.description(), |page| {
-            frame.draw(page, |page| self.draw_data(page, &frame, responds));
+            frame.draw(page, |page| self.draw_data(page, &frame, is_interactive));
         })
     }
 
@@ -148,12 +149,12 @@ impl Figure {
         Ruler::new(axis, points.flat_map(values).flatten(), ticks)
     }
 
-    /// Each line with its style; references first, as the others are drawn on top.
+    /// Returns each line with its style: references first, since the others are drawn on top.
     fn styled(&self) -> impl Iterator<Item = (&Series, LineStyle)> {
         let references = self.series.iter().filter(|series| series.is_reference);
         let others = self.series.iter().filter(|series| !series.is_reference);
-        let broad = references.zip((0..).map(LineStyle::of_reference));
-        broad.chain(others.zip((0..).map(LineStyle::new)))
+        let styled_references = references.zip((0..).map(LineStyle::of_reference));
+        styled_references.chain(others.zip((0..).map(LineStyle::new)))
     }
 
     fn legend(&self) -> Legend {
@@ -165,7 +166,7 @@ impl Figure {
             legend.add(Key::Line(style), Some(number), &series.label);
         }
         // Whether a point is inside the axes does not depend on the number of horizontal ticks.
-        let (x, y) = (self.across(2), self.up(TICKS_UP));
+        let (x, y) = (self.across(2), self.up(MAX_Y_TICKS));
         let position = |point: &Point| Some((x.fraction(point.x)?, y.fraction(point.y)?));
         let mut series = self.series.iter();
         if series.any(|series| saturated_end(series, position).is_some()) {
@@ -184,7 +185,7 @@ impl Figure {
         format!("{y} against {x}. Lines: {lines}. {}", self.note)
     }
 
-    fn draw_data(&self, page: &mut Page, frame: &Frame, responds: bool) {
+    fn draw_data(&self, page: &mut Page, frame: &Frame, is_interactive: bool) {
         let styled: Vec<(&Series, LineStyle)> = self.styled().collect();
         for draw in [draw_bands, draw_line] {
             for (number, (series, style)) in styled.iter().enumerate() {
@@ -194,8 +195,8 @@ impl Figure {
             }
         }
         let lines = styled.iter().enumerate();
-        let points: Vec<Vec<Marked>> = lines
-            .map(|(number, (series, _))| marked(frame, series, number))
+        let points: Vec<Vec<DrawnPoint>> = lines
+            .map(|(number, (series, _))| drawn_points(frame, series, number))
             .collect();
         if points.iter().all(Vec::is_empty) {
             page.draw(|area| frame.show_text(area, "no data"));
@@ -205,7 +206,7 @@ impl Figure {
         let mut scales = scales(&marks).into_iter();
         for (number, ((series, style), points)) in styled.iter().zip(&points).enumerate() {
             page.group(&group(number, series), |page| {
-                let drawn = |point: &&Marked| responds || point.has_mark;
+                let drawn = |point: &&DrawnPoint| is_interactive || point.has_mark;
                 for point in points.iter().filter(drawn) {
                     point.draw(page, style, &mut scales);
                 }
@@ -223,7 +224,7 @@ fn group(number: usize, series: &Series) -> [(&'static str, String); 3] {
     ]
 }
 
-/// The ends of a point's band, as fractions of `axis`.
+/// Returns the ends of a point's band, as fractions of `axis`.
 fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
     let [low, high] = point.interval().filter(|ends| ends[1].is_finite())?;
     axis.fraction(point.y)?;
@@ -231,11 +232,11 @@ fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
     Some([axis.fraction(low).unwrap_or(-1.0), axis.fraction(high)?])
 }
 
-/// Returns the runs of points without gaps, with each point mapped by `of`.
-fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
+/// Returns the runs of points without gaps, with each point mapped by `map`.
+fn runs<T>(series: &Series, map: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for point in &series.points {
-        match (of(point), runs.last_mut()) {
+        match (map(point), runs.last_mut()) {
             (Some(item), Some(run)) => run.push(item),
             _ => runs.push(Vec::new()),
         }
@@ -244,21 +245,21 @@ fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     runs
 }
 
-/// Returns true if a line has a band that is visible next to it, in the wide layout.
+/// Returns true if the band of a line is visible next to the line in the wide layout.
 fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
     // The position, and the height of the visible part of the interval.
-    let of = |point: &Point| {
+    let visible = |point: &Point| {
         let [low, high] = band(point, y)?.map(|fraction| fraction.clamp(0.0, 1.0));
         let position = (x.fraction(point.x)?, y.fraction(point.y)?);
         Some((position, HEIGHT * (high - low)))
     };
-    runs(series, of).iter().any(|run| match run[..] {
+    runs(series, visible).iter().any(|run| match run[..] {
         [(position, height)] => height >= MIN_INTERVAL && is_inside((position.0, 0.0)),
         _ => run.windows(2).any(|pair| {
-            let [(from, one), (to, other)] = [pair[0], pair[1]];
+            let [(from, height), (to, next_height)] = [pair[0], pair[1]];
             let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
             // A steep line hides most of its band.
-            let width = (one + other) / 2.0 * (across / across.hypot(up)).abs();
+            let width = (height + next_height) / 2.0 * (across / across.hypot(up)).abs();
             width >= MIN_BAND && !clip_line(&[from, to]).is_empty()
         }),
     })
@@ -292,14 +293,14 @@ fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> 
     Ok(())
 }
 
-struct Marked {
+struct DrawnPoint {
     at: (i32, i32),
     placed: PlacedMark,
     has_mark: bool,
     numbers: [String; 2],
 }
 
-impl Marked {
+impl DrawnPoint {
     fn draw(&self, page: &mut Page, style: &LineStyle, scales: &mut impl Iterator<Item = f64>) {
         let (x, y) = self.at;
         let attributes = [
@@ -317,7 +318,7 @@ impl Marked {
     }
 }
 
-fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
+fn drawn_points(frame: &Frame, series: &Series, number: usize) -> Vec<DrawnPoint> {
     let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(is_inside);
     let visible: Vec<&Point> = series.points.iter().filter(visible).collect();
     let is_dense = visible.len() > MAX_MARKS;
@@ -333,7 +334,7 @@ fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
         if has_mark {
             until_next = distance;
         }
-        Some(Marked {
+        Some(DrawnPoint {
             at,
             placed: place_mark(number, at),
             has_mark,
@@ -348,7 +349,7 @@ fn place_mark(line: usize, at: (i32, i32)) -> PlacedMark {
     PlacedMark { line, x, y }
 }
 
-/// Draws the arrows of saturated lines on top of all marks, so that none hides them.
+/// Draws the arrows of saturated lines on top of all marks, so that no mark hides them.
 fn draw_arrows(
     page: &mut Page,
     frame: &Frame,
@@ -387,7 +388,7 @@ fn saturated_end(
 /// A position as fractions of both axes.
 type Position = (f64, f64);
 
-/// The pieces of a line inside the square.
+/// Returns the pieces of a line that are inside the square.
 fn clip_line(points: &[Position]) -> Vec<Vec<Position>> {
     let mut pieces: Vec<Vec<Position>> = Vec::new();
     for pair in points.windows(2) {
@@ -402,7 +403,7 @@ fn clip_line(points: &[Position]) -> Vec<Vec<Position>> {
     pieces
 }
 
-/// The part of a straight line inside the square (Liang-Barsky).
+/// Returns the part of a straight line that is inside the square (Liang-Barsky).
 fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let (mut first, mut last) = (0.0_f64, 1.0_f64);
@@ -429,7 +430,7 @@ fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
     (first <= last).then(|| (at(first), at(last)))
 }
 
-/// The part of a polygon inside the square (Sutherland-Hodgman), edge by edge.
+/// Returns the part of a polygon that is inside the square, edge by edge (Sutherland-Hodgman).
 fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
     let distances: [fn(Position) -> f64; 4] = [|p| p.0, |p| 1.0 - p.0, |p| p.1, |p| 1.0 - p.1];
     let inside = distances.iter().fold(corners, |corners, distance| {
@@ -451,7 +452,7 @@ fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
     inside.into_iter().map(onto_square).collect()
 }
 
-/// Moves a clipped position onto the square: rounding errors are large if a line ends far outside.
+/// Moves a clipped position onto the square: lines from far outside have large rounding errors.
 fn onto_square((x, y): Position) -> Position {
     (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
 }
@@ -489,7 +490,7 @@ mod tests {
         };
         assert_eq!((from.0, to.0), (0.0, 1.0));
         assert!((from.1 - 0.4).abs() < 1e-6 && (to.1 - 0.4).abs() < 1e-6);
-        // All of the square is inside.
+        // The whole square is inside.
         let clipped = clip_polygon(vec![(-far, -far), (far, 0.5), (0.5, far)]);
         assert_eq!(clipped, [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]);
     }

@@ -38,13 +38,13 @@ const NARROW_HEIGHT: f64 = 260.0;
 const MARGIN: f64 = 14.0;
 const GAP: f64 = 7.0;
 
-/// The minimum distance between plotting area and legend, which also leaves room for half of the
-/// last number of the horizontal axis.
+/// The minimum distance between the plotting area and the legend, which also leaves room for half
+/// of the last number on the horizontal axis.
 const RIGHT_GAP: f64 = 26.0;
 
 /// The maximum number of ticks; fewer on the horizontal axis if their numbers do not fit.
-pub const TICKS_ACROSS: usize = 11;
-pub const TICKS_UP: usize = 9;
+pub const MAX_X_TICKS: usize = 11;
+pub const MAX_Y_TICKS: usize = 9;
 
 pub struct Frame {
     layout: Layout,
@@ -62,7 +62,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// `x` and `y` make the axes with a given maximum number of ticks.
+    /// Creates a frame. `x` and `y` create the axes for a given maximum number of ticks.
     pub fn new(
         layout: Layout,
         [title, note]: [&str; 2],
@@ -70,7 +70,7 @@ impl Frame {
         (y_name, y): (&str, impl Fn(usize) -> Ruler),
         legend: Legend,
     ) -> Self {
-        let y = y(TICKS_UP);
+        let y = y(MAX_Y_TICKS);
         let height = match layout {
             Layout::Wide => HEIGHT,
             Layout::Narrow => NARROW_HEIGHT,
@@ -82,7 +82,7 @@ impl Frame {
             Layout::Wide => WIDTH,
             Layout::Narrow => (NARROW - left - RIGHT_GAP).max(MIN_WIDTH),
         };
-        let x = fitted(x, width);
+        let x = fit_axis(x, width);
         let number = widest(x.ticks.iter().map(|tick| tick.label.as_str()), TEXT);
         let right_gap = f64::max(RIGHT_GAP, number / 2.0 + GAP);
         let legend_width = match (layout, legend.width()) {
@@ -113,11 +113,11 @@ impl Frame {
             width => [left + width + MARGIN, top + self.legend.height() + MARGIN],
         };
         let right = self.left + self.width + self.right_gap;
-        let plot = [right, self.below() + MARGIN];
+        let plot = [right, self.plot_bottom() + MARGIN];
         [0, 1].map(|i| f64::max(plot[i], legend[i]))
     }
 
-    fn below(&self) -> f64 {
+    fn plot_bottom(&self) -> f64 {
         let names = LEADING * TEXT * (1 + self.x_name.len()) as f64;
         self.top + self.height + GAP + names + GAP
     }
@@ -125,11 +125,11 @@ impl Frame {
     fn legend_corner(&self) -> (f64, f64) {
         match self.layout {
             Layout::Wide => (self.left + self.width + self.right_gap, self.top),
-            Layout::Narrow => (MARGIN, self.below() + MARGIN),
+            Layout::Narrow => (MARGIN, self.plot_bottom() + MARGIN),
         }
     }
 
-    /// The position of a point as fractions of the axes; `None` if the axes cannot show it.
+    /// Returns the position of a point as fractions of the axes; `None` if the axes cannot show it.
     pub fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.x.fraction(x)?, self.y.fraction(y)?))
     }
@@ -163,7 +163,7 @@ impl Frame {
         self.legend.draw(page, self.legend_corner());
     }
 
-    /// Left, top, right and bottom of the plotting area, in units.
+    /// Returns the left, top, right and bottom edges of the plotting area, in units.
     fn edges(&self) -> [i32; 4] {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         [self.left, self.top, right, bottom].map(units)
@@ -223,8 +223,8 @@ impl Frame {
     }
 }
 
-/// The axis of a given length with the most ticks whose numbers do not overlap.
-fn fitted(make: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
+/// Returns the axis of a given length with the most ticks whose numbers do not overlap.
+fn fit_axis(create: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
     let are_separate = |ruler: &Ruler| {
         ruler.ticks.windows(2).all(|pair| {
             let room = length * (pair[1].fraction - pair[0].fraction);
@@ -232,11 +232,11 @@ fn fitted(make: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
             room >= widths[0] + widths[1] + 12.0
         })
     };
-    let found = (2..=TICKS_ACROSS).rev().map(&make).find(are_separate);
-    found.unwrap_or_else(|| make(2))
+    let found = (2..=MAX_X_TICKS).rev().map(&create).find(are_separate);
+    found.unwrap_or_else(|| create(2))
 }
 
-pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
+pub fn fill_rectangle(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
     plot.draw(&Rectangle::new(corners, colour.filled()))
 }
 

@@ -1,8 +1,8 @@
 //! Charts for reports: lines with confidence bands, colour maps, and bars.
 //!
 //! The input is plain data ([`Figure`], [`Map`], [`Bars`]): numbers and labels. The output is SVG,
-//! or PNG rendered from that SVG with the font in `fonts/`, so text looks the same on a machine
-//! without fonts. The bytes of a drawing depend only on its data.
+//! or PNG rendered from that SVG with the font in `fonts/`, so that text looks the same on a
+//! machine without fonts. The bytes of a drawing depend only on its data.
 //!
 //! The interactive parts of a drawing are SVG groups: one for each series (`series`), each of its
 //! points (`point`) and each entry of the legend (`key`), with attributes that describe them.

@@ -1,8 +1,8 @@
-//! Maps: values over an area, in bands of colour.
+//! Maps: values over an area, shown as bands of colour.
 
 use plotters::style::RGBColor;
 
-use crate::frame::{Frame, Key, Layout, Legend, Plot, filled};
+use crate::frame::{Frame, Key, Layout, Legend, Plot, fill_rectangle};
 use crate::mark::rgb;
 use crate::page::{DrawResult, Page, drawing};
 use crate::ruler::{Ruler, rounded};
@@ -14,11 +14,11 @@ pub struct Map {
     pub note: String,
     pub x: MapAxis,
     pub y: MapAxis,
-    /// The heading of the legend: what the values are, with their unit.
+    /// The heading of the legend: the quantity, with its unit.
     pub values: String,
-    /// The bounds between bands, ascending; a value equal to a bound belongs to the band above.
+    /// The bounds between bands, in ascending order; a value equal to a bound is in the band above.
     pub bounds: Vec<f64>,
-    /// The values, in rows of equal length from bottom to top. NaN stays white.
+    /// The values, in rows of equal length from bottom to top. NaN is shown white.
     pub rows: Vec<Vec<f64>>,
 }
 
@@ -26,7 +26,7 @@ pub struct Map {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapAxis {
     pub label: String,
-    /// The edges of its cells, ascending, at least two.
+    /// The edges of the cells, in ascending order; at least two.
     pub edges: Vec<f64>,
 }
 
@@ -37,7 +37,7 @@ impl MapAxis {
         [*from, *to]
     }
 
-    /// The start and end of each cell, as fractions of the side.
+    /// Returns the start and end of each cell, as fractions of the side.
     fn cells(&self) -> impl Iterator<Item = [f64; 2]> {
         let [from, to] = self.ends();
         let fraction = move |edge: f64| (edge - from) / (to - from);
@@ -46,11 +46,11 @@ impl MapAxis {
     }
 }
 
-/// From the smallest to the largest value, with decreasing lightness, so that the order is visible
-/// in grey, too. From "viridis" by van der Walt and Smith (2015), which is in the public domain.
+/// Colours from the smallest to the largest value, with decreasing lightness, so that the order is
+/// visible in grey. From "viridis" by van der Walt and Smith (2015), in the public domain.
 const COLOURS: [u32; 5] = [0xfde725, 0x5ec962, 0x21918c, 0x3b528b, 0x440154];
 
-/// As a fraction of an axis: about half a pixel.
+/// The overlap of cells, as a fraction of an axis: about half a pixel.
 const OVERLAP: f64 = 0.001;
 
 impl Map {
@@ -58,7 +58,7 @@ impl Map {
         self.draw(Layout::Wide)
     }
 
-    /// The drawing for narrow screens: 360 pixels wide, with the legend below.
+    /// Draws the map for narrow screens: 360 pixels wide, with the legend below.
     pub fn narrow_svg(&self) -> String {
         self.draw(Layout::Narrow)
     }
@@ -127,7 +127,7 @@ impl Map {
         legend
     }
 
-    /// A point in the middle of each cell, with its numbers.
+    /// Adds a point with its values in the middle of each cell.
     fn mark_cells(&self, page: &mut Page, frame: &Frame) {
         let middle =
             |side: &MapAxis, cell: usize| f64::midpoint(side.edges[cell], side.edges[cell + 1]);
@@ -152,7 +152,7 @@ impl Map {
         });
     }
 
-    /// Adjacent cells of a row in the same band become one rectangle.
+    /// Draws the cells; adjacent cells of a row in the same band become one rectangle.
     fn draw_cells(&self, plot: &Plot) -> DrawResult {
         for (values, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
             let bands = values.iter().map(|value| self.band(*value));
@@ -160,10 +160,10 @@ impl Map {
             for run in cells.chunk_by(|one, next| one.0 == next.0) {
                 let (first, last) = (run[0], run[run.len() - 1]);
                 let (from, to) = ((first.1[0], bottom), (last.1[1], top));
-                // Extends a little into the next cells, which are drawn on top: no visible seams.
+                // Extends slightly into the next cells, which are drawn on top: no visible seams.
                 let to = (f64::min(to.0 + OVERLAP, 1.0), f64::min(to.1 + OVERLAP, 1.0));
                 if let Some(band) = first.0 {
-                    filled(plot, [from, to], self.colour(band))?;
+                    fill_rectangle(plot, [from, to], self.colour(band))?;
                 }
             }
         }

@@ -1,13 +1,13 @@
-//! Distinguishes lines by colour and by the shape of their marks, also where marks overlap.
+//! Distinguishes lines by colour and by the shape of their marks, even where marks overlap.
 
 use plotters::element::{Circle, EmptyElement, PathElement, Polygon};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
-use crate::page::{Area, DrawResult, GREY, GRID, pixels, units};
+use crate::page::{Area, DrawResult, GREY, GRID, units, unsigned_units};
 
-/// Distinguishable with colour blindness; adjacent ones differ in lightness. The first seven except
-/// black are from Okabe and Ito, "Color Universal Design" (2008), without their yellow, which is
-/// hard to see on white; the rest are from Tol's "muted" scheme.
+/// Line colours that are distinguishable with colour blindness; adjacent ones differ in lightness.
+/// The first seven, except black, are from Okabe and Ito, "Color Universal Design" (2008), without
+/// their yellow, which is hard to see on white; the rest are from Tol's "muted" scheme.
 const COLOURS: [u32; 12] = [
     0x0072b2, 0xd55e00, 0x009e73, 0x1a1a1a, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x882255, 0x999933,
     0x332288, 0x885a36, 0x7d7d7d,
@@ -19,7 +19,6 @@ const DARK_COLOURS: [u32; 12] = [
     0x8f7fe8, 0xc08a5e, 0x9a9a9a,
 ];
 
-/// The colour `0xRRGGBB`.
 pub const fn rgb(hex: u32) -> RGBColor {
     let [_, red, green, blue] = hex.to_be_bytes();
     RGBColor(red, green, blue)
@@ -81,7 +80,7 @@ pub struct LineStyle {
 }
 
 impl LineStyle {
-    /// The style of line `number`. Pairs of colour and shape repeat after 144 lines.
+    /// Returns the style of line `number`. Pairs of colour and shape repeat after 144 lines.
     pub fn new(number: usize) -> Self {
         let round = number / COLOURS.len();
         Self {
@@ -91,7 +90,7 @@ impl LineStyle {
         }
     }
 
-    /// The style of a reference line: broad and light, so that it is visible below another line.
+    /// Returns the style of a reference line: broad and light, to be visible below other lines.
     pub fn of_reference(number: usize) -> Self {
         Self {
             colour: faint(rgb(COLOURS[number % COLOURS.len()]), WHITE),
@@ -101,15 +100,15 @@ impl LineStyle {
     }
 
     pub fn stroke(&self) -> ShapeStyle {
-        self.colour.stroke_width(pixels(self.width))
+        self.colour.stroke_width(unsigned_units(self.width))
     }
 
-    /// Draws its mark at a position in units, `scale` times as large as usual.
+    /// Draws a mark at a position in units, `scale` times as large as usual.
     pub fn mark(&self, area: &Area, at: (i32, i32), scale: f64) -> DrawResult {
         let Some(shape) = self.shape else {
             return Ok(());
         };
-        let stroke = self.colour.stroke_width(pixels(1.5));
+        let stroke = self.colour.stroke_width(unsigned_units(1.5));
         let scaled = |corners: &[(i32, i32)]| {
             let length = |units: i32| (f64::from(units) * scale).round() as i32;
             let corners = corners.iter().map(|(x, y)| (length(*x), length(*y)));
@@ -120,7 +119,11 @@ impl LineStyle {
             ends.copied().collect::<Vec<_>>()
         };
         match &SHAPES[shape] {
-            Shape::Disc => area.draw(&Circle::new(at, pixels(3.6 * scale), self.colour.filled())),
+            Shape::Disc => area.draw(&Circle::new(
+                at,
+                unsigned_units(3.6 * scale),
+                self.colour.filled(),
+            )),
             Shape::Filled(corners) => area.draw(
                 &(EmptyElement::at(at) + Polygon::new(scaled(corners), self.colour.filled())),
             ),
@@ -134,12 +137,12 @@ impl LineStyle {
                     + PathElement::new(scaled(one), stroke)
                     + PathElement::new(scaled(other), stroke)),
             ),
-            Shape::Strokes(_) => unreachable!("all stroke shapes have two strokes"),
+            Shape::Strokes(_) => unreachable!("every stroke shape has two strokes"),
         }
     }
 }
 
-/// A colour mixed into the paper: for references.
+/// Mixes a colour with that of the paper, for references.
 fn faint(colour: RGBColor, paper: RGBColor) -> RGBColor {
     let mixed = |colour: u8, paper: u8| {
         let (colour, paper) = (i32::from(colour), i32::from(paper));
@@ -149,7 +152,7 @@ fn faint(colour: RGBColor, paper: RGBColor) -> RGBColor {
     RGBColor(mixed(r, paper.0), mixed(g, paper.1), mixed(b, paper.2))
 }
 
-/// Style rules that give the drawings of a CSS selector the colours of a dark page.
+/// Returns CSS rules that give the drawings of a selector the colours for a dark page.
 pub fn dark_style(selector: &str) -> String {
     let both = |(light, dark)| (rgb(light), rgb(dark));
     let lines = COLOURS.into_iter().zip(DARK_COLOURS).map(both);
@@ -165,10 +168,10 @@ pub fn dark_style(selector: &str) -> String {
     rules.collect()
 }
 
-/// Draws an upward arrow just above a position: the line continues, but where is unknown. `shift`,
-/// in pixels to the right and upwards, moves its head.
+/// Draws an upward arrow just above a position: the line continues, but it is unknown where.
+/// `shift`, in pixels to the right and upwards, moves its head.
 pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -> DrawResult {
-    let stroke = colour.stroke_width(pixels(1.5));
+    let stroke = colour.stroke_width(unsigned_units(1.5));
     let (x, tip) = (units(shift.0), units(TIP - shift.1));
     area.draw(
         &(EmptyElement::at(at)
@@ -192,12 +195,12 @@ pub struct PlacedMark {
     pub y: f64,
 }
 
-/// Marks this close to each other hide each other.
-const CLOSE: f64 = 3.0;
+/// Marks closer than this hide each other, in pixels.
+const HIDING_DISTANCE: f64 = 3.0;
 
-/// The enlargement of a mark for each mark that hides it, and the maximum number that count.
-const LARGER: f64 = 0.3;
-const MAX: usize = 4;
+/// The enlargement of a mark for each mark that hides it, and the maximum number of those.
+const ENLARGEMENT: f64 = 0.3;
+const MAX_HIDING_MARKS: usize = 4;
 
 /// Half the width and the height of an arrowhead with its margin, and the radius of a mark.
 const HEAD: (f64, f64) = (4.5, 8.0);
@@ -216,14 +219,14 @@ const SHIFTS: [(f64, f64); 9] = [
     (0.0, 48.0),
 ];
 
-/// Returns the scale of each mark, so that a mark hidden by others is visible around them.
+/// Returns the scale of each mark, so that a mark hidden by others shows around them.
 pub fn scales(marks: &[PlacedMark]) -> Vec<f64> {
     let hides = |mark: &PlacedMark, other: &&PlacedMark| {
-        other.line > mark.line && (other.x - mark.x).hypot(other.y - mark.y) < CLOSE
+        other.line > mark.line && (other.x - mark.x).hypot(other.y - mark.y) < HIDING_DISTANCE
     };
     let scale = |mark: &PlacedMark| {
         let above = marks.iter().filter(|other| hides(mark, other)).count();
-        1.0 + LARGER * above.min(MAX) as f64
+        1.0 + ENLARGEMENT * above.min(MAX_HIDING_MARKS) as f64
     };
     marks.iter().map(scale).collect()
 }
@@ -302,18 +305,18 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_rises_above_marks_and_moves_aside_for_arrows() {
+    fn arrows_avoid_marks_and_other_arrows() {
         let end = at(0, 100.0, 100.0);
-        // The mark of another line is where its head would be.
+        // The mark of another line is where the arrowhead would be.
         let other = at(1, 101.0, 87.0);
         let near = [other, at(1, 90.0, 87.0)];
         let same = at(1, 100.0, 100.0);
         for (arrows, marks, area, expected) in [
             (&[end][..], &[end][..], [0.0, 0.0, 200.0], &[(0.0, 0.0)][..]),
             (&[end], &[end, other], [0.0, 0.0, 200.0], &[(0.0, 12.0)]),
-            // The left is preferred where the top is blocked.
+            // If the positions above are blocked, the one on the left is next.
             (&[end], &[end, other], [0.0, 80.0, 200.0], &[(-10.0, 0.0)]),
-            // Both near positions at the sides are blocked too.
+            // Both near positions at the sides are also blocked.
             (&[end], &near, [0.0, 80.0, 200.0], &[(20.0, 0.0)]),
             (&[end], &near, [0.0, 80.0, 124.0], &[(-20.0, 0.0)]),
             (

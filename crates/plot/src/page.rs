@@ -27,7 +27,7 @@ pub const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub const GREY: RGBColor = RGBColor(0x55, 0x55, 0x55);
 pub const GRID: RGBColor = RGBColor(0xe0, 0xe0, 0xe0);
 
-/// In pixels, like all lengths here that are not in units.
+/// The usual size of text, in pixels, like all lengths here that are not in units.
 pub const TEXT: f64 = 13.0;
 const TITLE: f64 = 16.0;
 /// The distance between lines of text, relative to its size.
@@ -38,7 +38,7 @@ pub fn units(pixels: f64) -> i32 {
 }
 
 /// Converts an unsigned length in pixels to units.
-pub fn pixels(pixels: f64) -> u32 {
+pub fn unsigned_units(pixels: f64) -> u32 {
     (pixels * UNITS_PER_PIXEL).round() as u32
 }
 
@@ -54,7 +54,7 @@ pub enum Anchor {
     End,
 }
 
-/// One line of text. Its position is on the baseline.
+/// A line of text, positioned at its baseline.
 pub struct Label<'a> {
     pub text: &'a str,
     pub at: (f64, f64),
@@ -135,7 +135,6 @@ impl Heading {
     }
 }
 
-/// Returns the width needed by the widest of `texts`.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
@@ -149,8 +148,8 @@ impl Page {
     pub fn draw(&mut self, draw: impl FnOnce(&Area) -> DrawResult) {
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
-        let drawn = draw(&area).and_then(|()| area.present());
-        assert!(drawn.is_ok(), "writing to a string cannot fail");
+        let result = draw(&area).and_then(|()| area.present());
+        assert!(result.is_ok(), "writing to a string cannot fail");
         drop(area);
         let body = svg.split_once(">\n").map_or("", |(_, body)| body);
         self.body += body.trim_end_matches("</svg>\n");
@@ -164,14 +163,14 @@ impl Page {
     ) {
         let attributes = attributes.iter();
         let attributes =
-            attributes.map(|(name, value)| format!(" {name}=\"{}\"", escaped(value.as_ref())));
+            attributes.map(|(name, value)| format!(" {name}=\"{}\"", escape(value.as_ref())));
         self.body += &format!("<g{}>\n", attributes.collect::<String>());
         inside(self);
         self.body += "</g>\n";
     }
 }
 
-/// An SVG drawing of a given size, with a title and a description for screen readers.
+/// Returns an SVG drawing of a given size, with a title and a description for screen readers.
 pub fn drawing(
     [width, height]: [f64; 2],
     title: &str,
@@ -179,7 +178,7 @@ pub fn drawing(
     draw: impl FnOnce(&mut Page),
 ) -> String {
     let mut page = Page {
-        size: (pixels(width), pixels(height)),
+        size: (unsigned_units(width), unsigned_units(height)),
         body: String::new(),
     };
     page.draw(|area| area.fill(&WHITE.to_rgba()));
@@ -191,13 +190,13 @@ pub fn drawing(
          stroke-linejoin=\"round\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
         units(width),
         units(height),
-        escaped(title),
-        escaped(description),
+        escape(title),
+        escape(description),
         page.body,
     )
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
         .replace('"', "&quot;")
@@ -213,7 +212,7 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// The width of a line of text in pixels, at a size in pixels. Missing characters count as one em.
+/// Returns the width of a line of text, both in pixels. Missing characters count as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
@@ -229,7 +228,7 @@ pub fn width(text: &str, size: f64) -> f64 {
 /// Allowance for wider text in a viewer without any of [`FAMILIES`] that uses, say, DejaVu Sans.
 const MAX_STRETCH: f64 = 1.15;
 
-/// Returns true for control characters and those that XML does not allow.
+/// Returns true for control characters and for characters that XML does not allow.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -253,7 +252,7 @@ pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
 fn pieces(word: &str, size: f64, max: f64) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {
-        let piece = pieces.last_mut().expect("it is never empty");
+        let piece = pieces.last_mut().expect("the list is never empty");
         let longer = format!("{piece}{c}");
         if piece.is_empty() || width(&longer, size) <= max {
             *piece = longer;
@@ -297,8 +296,11 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let tree = Tree::from_str(svg, &options).map_err(|error| PngError(error.to_string()))?;
     let [width, height] =
         [tree.size().width(), tree.size().height()].map(|length| (SCALE * length).round() as u32);
-    let mut image = Pixmap::new(width, height)
-        .ok_or_else(|| PngError(format!("an image of {width} by {height} pixels")))?;
+    let mut image = Pixmap::new(width, height).ok_or_else(|| {
+        PngError(format!(
+            "an image of {width} by {height} pixels does not fit in memory"
+        ))
+    })?;
     // A drawing whose size is not a whole number of pixels does not cover the last row or column.
     image.fill(tiny_skia::Color::WHITE);
     resvg::render(
@@ -316,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_those_of_arial() {
+    fn widths_match_helvetica() {
         // Adobe's Helvetica.afm: figures 556 thousandths of an em, i 222, space 278, W 944.
         for (text, thousandths) in [("0", 556.0), ("i", 222.0), (" ", 278.0), ("W0", 1500.0)] {
             assert!((width(text, 1000.0) - thousandths).abs() < 1.0, "{text}");
@@ -325,7 +327,7 @@ mod tests {
 
     #[test]
     fn lines_break_at_spaces_and_within_long_words() {
-        // Nearly ten pixels per digit.
+        // Digits are nearly ten pixels wide.
         let size = 10.0 / 0.556;
         let wide = lines("111 222  333\n4", size, 76.0 * MAX_STRETCH);
         assert_eq!(wide, ["111 222", "333 4"]);

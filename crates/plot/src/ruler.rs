@@ -11,9 +11,9 @@ pub struct Axis {
     /// The name of the variable, with its unit: `Mean response time, ms`.
     pub label: String,
     pub scale: Scale,
-    /// The maximum end of the axis; values beyond it are clipped.
+    /// The highest allowed end of the axis; values beyond it are clipped.
     pub max: Option<f64>,
-    /// The values of all figures that share the axis, in place of the figure's own.
+    /// The values of all figures that share the axis, used instead of the figure's own.
     pub shared: Option<Vec<f64>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Axis {
 /// logarithmic axis, leaves a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal steps for equal differences; from zero, unless all values are far from it.
+    /// Equal steps for equal differences; starts at zero, unless all values are far from zero.
     Linear,
     /// Equal steps for equal ratios, with ticks at powers of two.
     Log2,
@@ -54,7 +54,7 @@ impl Axis {
 /// A round number on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Its position as a fraction of the axis.
+    /// The position, as a fraction of the axis.
     pub fraction: f64,
     pub label: String,
 }
@@ -66,7 +66,6 @@ pub struct Ruler {
     /// The ends of the axis, as values or their logarithms.
     ends: [f64; 2],
     pub ticks: Vec<Tick>,
-    /// True if each tick has a grid line.
     pub has_grid: bool,
 }
 
@@ -74,8 +73,7 @@ pub struct Ruler {
 const LARGEST: f64 = 1e300;
 
 impl Ruler {
-    /// The layout of `axis` for these values, or for its shared values, with at most `max_ticks`
-    /// ticks (at least two).
+    /// Lays out `axis` for these values, or for its shared values, with two to `max_ticks` ticks.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, max_ticks: usize) -> Self {
         let range = match &axis.shared {
             Some(shared) => range(axis.scale, shared.iter().copied()),
@@ -109,20 +107,20 @@ impl Ruler {
         }
     }
 
-    /// A linear axis with exactly these ends, which need not be round numbers.
+    /// Creates a linear axis with exactly these ends, which need not be round numbers.
     pub fn with_ends([from, to]: [f64; 2], max_ticks: usize) -> Self {
         let mut ruler = stepped(from, to, max_ticks.max(2) - 1);
         ruler.set_ends([from, to]);
         ruler
     }
 
-    /// The position of a value as a fraction of the axis: from 0 to 1 unless it is beyond an end.
+    /// Returns the position of a value as a fraction of the axis, outside 0 to 1 beyond its ends.
     pub fn fraction(&self, value: f64) -> Option<f64> {
         let [from, to] = self.ends;
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
-    /// Describes the mapping to values: `linear 0 70`, or with logarithms as ends `log10 0 3`.
+    /// Describes the mapping to values: `linear 0 70`, or `log10 0 3` with logarithms as ends.
     pub fn scale_and_ends(&self) -> String {
         let scale = match self.scale {
             Scale::Linear => "linear",
@@ -133,7 +131,7 @@ impl Ruler {
         format!("{scale} {from} {to}")
     }
 
-    /// Moves the ends, but no tick along the values; removes the ticks beyond the new ends.
+    /// Moves the ends while ticks keep their values; removes the ticks beyond the new ends.
     fn set_ends(&mut self, [from, to]: [f64; 2]) {
         let [old_from, old_to] = std::mem::replace(&mut self.ends, [from, to]);
         for tick in &mut self.ticks {
@@ -149,7 +147,7 @@ impl Ruler {
 }
 
 impl Scale {
-    /// The value or its logarithm, which grows linearly along the axis.
+    /// Returns the value or its logarithm, which grows linearly along the axis.
     fn position(self, value: f64) -> f64 {
         match self {
             Self::Linear => value,
@@ -171,8 +169,8 @@ fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     })
 }
 
-/// From zero, or from the tick at or below the smallest value if that is more than half of the
-/// largest, to the tick at or above the largest.
+/// Lays out an axis from zero, or from the tick at or below the smallest value if that is more than
+/// half of the largest, to the tick at or above the largest.
 fn linear(min: f64, largest: f64, intervals: usize) -> Ruler {
     let (low, high) = if min > 0.0 && (2.0 * min < largest || min == largest) {
         (0.0, largest)
@@ -186,7 +184,7 @@ fn linear(min: f64, largest: f64, intervals: usize) -> Ruler {
     stepped(low, high, intervals)
 }
 
-/// From the tick at or below `low` to the one at or above `high`, which is above it.
+/// Lays out an axis from the tick at or below `low` to the tick at or above `high > low`.
 fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
     let intervals = intervals as f64;
     let mut exponent = (log10((high - low) / intervals)).floor() as i32 - 1;
@@ -211,7 +209,7 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
     Ruler::from_ticks(Scale::Linear, ends, ticks)
 }
 
-/// The distance of ticks of a linear axis: 1, 2 or 5 times a power of ten.
+/// The distance between ticks of a linear axis: 1, 2 or 5 times a power of ten.
 #[derive(Clone, Copy)]
 struct TickStep {
     digit: i32,
@@ -219,7 +217,7 @@ struct TickStep {
 }
 
 impl TickStep {
-    /// A multiple of the step, rounded once: 3 steps of 0.1 are 0.3.
+    /// Returns a multiple of the step, rounded once: 3 steps of 0.1 are 0.3.
     fn value(self, times: f64) -> f64 {
         let times = times * f64::from(self.digit);
         if self.exponent < 0 {
@@ -229,7 +227,7 @@ impl TickStep {
         }
     }
 
-    /// A value divided by the step; whole if it is a multiple except for rounding.
+    /// Returns a value divided by the step; a whole number if it is a multiple except for rounding.
     fn times_in(self, value: f64) -> f64 {
         let times = value / self.value(1.0);
         let whole = times.round();
@@ -240,7 +238,7 @@ impl TickStep {
         }
     }
 
-    /// The exact text of a multiple of the step: `1.5e12` if it would be long.
+    /// Formats a multiple of the step exactly, like `1.5e12` if it would be long.
     fn label(self, times: f64) -> String {
         let value = self.value(times);
         if times == 0.0 && !is_plain(self.value(1.0)) {
@@ -249,7 +247,7 @@ impl TickStep {
         if is_plain(value) {
             return plain(value, -self.exponent);
         }
-        // A whole number below 2^53: exactly its digits are shown.
+        // A whole number below 2^53, whose digits are exact.
         let digits = format!("{}", times.abs() * f64::from(self.digit));
         let exponent = self.exponent + digits.len() as i32 - 1;
         let (first, rest) = digits.trim_end_matches('0').split_at(1);
@@ -259,9 +257,9 @@ impl TickStep {
     }
 }
 
-/// From the power of two at or below the smallest value to that at or above the largest.
+/// Lays out an axis between powers of two, at or beyond the smallest and the largest value.
 fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
-    let (first, last) = separate(log2(min).floor() as i32, log2(largest).ceil() as i32);
+    let (first, last) = make_distinct(log2(min).floor() as i32, log2(largest).ceil() as i32);
     let stride = stride(first, last, intervals);
     let ticks = (first..=last).step_by(stride).map(|power| {
         let two = power_of(2.0, power.abs());
@@ -278,24 +276,24 @@ fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
     Ruler::from_ticks(Scale::Log2, [first, last].map(f64::from), ticks)
 }
 
-/// From the number of 1, 2, 5, 10, ... at or below the smallest value to the one at or above the
-/// largest. The ticks are all of these numbers, or the powers of ten.
+/// Lays out an axis from the number of 1, 2, 5, 10, ... at or below the smallest value to the one
+/// at or above the largest. The ticks are all of these numbers, or only powers of ten.
 fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     const POSITIONS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
     let position =
         |rung: i32| f64::from(rung.div_euclid(3)) + POSITIONS[rung.rem_euclid(3) as usize];
-    let around = |value: f64| 3 * log10(value).floor() as i32;
+    let decade_rung = |value: f64| 3 * log10(value).floor() as i32;
     let (low, high) = (log10(min) + 1e-12, log10(largest) - 1e-12);
-    let mut downwards = (0..3).rev().map(|k| around(min) + k);
+    let mut downwards = (0..3).rev().map(|k| decade_rung(min) + k);
     let first = downwards.find(|&rung| position(rung) <= low);
-    let mut upwards = (0..4).map(|k| around(largest) + k);
+    let mut upwards = (0..4).map(|k| decade_rung(largest) + k);
     let last = upwards.find(|&rung| position(rung) >= high);
-    let first = first.unwrap_or_else(|| around(min));
-    let (first, last) = separate(first, last.unwrap_or_else(|| around(largest) + 3));
+    let first = first.unwrap_or_else(|| decade_rung(min));
+    let (first, last) = make_distinct(first, last.unwrap_or_else(|| decade_rung(largest) + 3));
     let ends = [position(first), position(last)];
-    let are_all = (last - first) as usize <= intervals;
+    let has_all_ticks = (last - first) as usize <= intervals;
     let decades = stride(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
-    let is_tick = |rung: &i32| are_all || rung.rem_euclid(3 * decades) == 0;
+    let is_tick = |rung: &i32| has_all_ticks || rung.rem_euclid(3 * decades) == 0;
     let ticks = (first..=last).filter(is_tick).map(|rung| {
         let step = TickStep {
             digit: [1, 2, 5][rung.rem_euclid(3) as usize],
@@ -309,7 +307,7 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     Ruler::from_ticks(Scale::Log10, ends, ticks)
 }
 
-fn separate(first: i32, last: i32) -> (i32, i32) {
+fn make_distinct(first: i32, last: i32) -> (i32, i32) {
     (first, last.max(first + 1))
 }
 
@@ -318,7 +316,8 @@ fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }
 
-/// Exact up to the 22nd power of ten. Not `powi`, whose last bit may differ between machines.
+/// Returns a power, exact up to the 22nd power of ten. Not `powi`, whose last bit may differ
+/// between machines.
 fn power_of(base: f64, exponent: i32) -> f64 {
     (0..exponent).fold(1.0, |product, _| product * base)
 }
@@ -329,7 +328,7 @@ fn is_plain(value: f64) -> bool {
     value == 0.0 || (1e-6..1e9).contains(&value.abs())
 }
 
-/// A number with `decimals` decimals, if positive, and thousands separators from 10,000 on.
+/// Formats a number with `decimals` decimals, if positive, and thousands separators from 10,000 on.
 fn plain(value: f64, decimals: i32) -> String {
     let decimals = decimals.max(0) as usize;
     let text = format!("{:.decimals$}", value.abs());
@@ -363,11 +362,11 @@ impl Ranged for Ruler {
     }
 }
 
-/// A mean and half the width of its interval, with two digits of the latter: `16.72 ± 0.13`. Four
-/// digits of a mean without an interval, or of one that is exact.
+/// Formats a mean and the half width of its interval, with two digits of the latter: `16.72 ±
+/// 0.13`. A mean without an interval, or an exact one, has four digits.
 pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     match half_width {
-        // A width that is only a rounding error would be shown with all its digits.
+        // A width that is only a rounding error would be shown with all of its digits.
         Some(half) if half > 1e-9 * mean.abs() && half.is_finite() => {
             let decimals = decimals(half, 2);
             let mean = format!("{mean:.decimals$}");
@@ -384,7 +383,7 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
-/// A number to `digits` significant digits, or to all before the decimal point.
+/// Formats a number with `digits` significant digits, or with all digits before the decimal point.
 pub fn with_digits(number: f64, digits: i32) -> String {
     let decimals = decimals(number, digits);
     let text = format!("{number:.decimals$}");
@@ -395,7 +394,7 @@ pub fn with_digits(number: f64, digits: i32) -> String {
     }
 }
 
-/// The number of decimals that gives a number this many digits; at most nine.
+/// Returns the number of decimals that gives a number this many digits; at most nine.
 fn decimals(number: f64, digits: i32) -> usize {
     if number == 0.0 || !number.is_finite() {
         return 0;
@@ -441,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_axes_have_powers() {
+    fn logarithmic_axes_have_round_ticks() {
         for (scale, values, expected) in [
             (Scale::Log2, &[0.25, 8.0][..], "0.25 0.5 1 2 4 8"),
             (Scale::Log2, &[0.3, 7.0], "0.25 0.5 1 2 4 8"),
@@ -489,9 +488,9 @@ mod tests {
         assert_eq!(labels(&ending), ["0", "50", "100", "150"]);
         // The next round number is beyond the maximum.
         let axis_130 = Axis::linear("").with_max(130.0);
-        let odd = Ruler::new(&axis_130, [0.0, 129.0].into_iter(), 5);
-        assert_eq!(labels(&odd), ["0", "50", "100"]);
-        assert_eq!(odd.ticks[2].fraction, 100.0 / 130.0);
+        let not_round = Ruler::new(&axis_130, [0.0, 129.0].into_iter(), 5);
+        assert_eq!(labels(&not_round), ["0", "50", "100"]);
+        assert_eq!(not_round.ticks[2].fraction, 100.0 / 130.0);
         let below = Ruler::new(&axis, [0.0, 30.0].into_iter(), 5);
         assert_eq!(labels(&below), ["0", "10", "20", "30"]);
         let log = Axis::new("", Scale::Log2).with_max(4096.0);
@@ -512,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_between_two_values_ends_at_them() {
+    fn an_axis_with_given_ends_ends_there() {
         let between = Ruler::with_ends([10.0, 27.0], 6);
         assert_eq!(labels(&between), ["10", "15", "20", "25"]);
         assert_eq!(between.fraction(27.0), Some(1.0));

@@ -185,7 +185,7 @@ impl Keeper {
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         let held = self.held();
         let store = held.as_ref().ok_or_else(|| closed(py))?;
-        let missing = Runner::new(&self.study).and_then(|runner| runner.missing(store));
+        let missing = Runner::new(&self.study).and_then(|runner| runner.missing_cells(store));
         missing.map_err(|error| failed(py, &error))
     }
 
@@ -206,7 +206,7 @@ impl Keeper {
         let mut store = self.held().take().ok_or_else(|| closed(py))?;
         // The folder stays locked until everything is written.
         let mut finish = || -> Result<Option<Value>, StudyError> {
-            let results = Runner::new(&self.study)?.stored(&mut store)?;
+            let results = Runner::new(&self.study)?.stored_results(&mut store)?;
             let write = |results| write_results(&self.study, &results, &self.folder);
             results.map(write).transpose()
         };

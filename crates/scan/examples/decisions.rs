@@ -1,15 +1,15 @@
-//! What decisions of the external scheduler cost: processor time for each foreground request with
-//! 20 of them waiting, and the memory of a background task for a whole disk.
+//! The cost of the external scheduler's decisions: processor time per foreground request with 20
+//! requests waiting, and memory of a background task for a whole disk.
 //!
 //! ```sh
 //! cargo run --release -p diskarm-scan --example decisions
 //! ```
 //!
-//! Times are those of the thread on a processor, as Linux counts them, so they hardly depend on
-//! what else the machine does. The simulated drive and the engine are measured without a scheduler
-//! and taken off, except for the largest times, from one completion to the next, which are a matter
-//! of caches and interrupts, too: with the largest are those that one request in 100, 1,000 and
-//! 10,000 takes longer than.
+//! Times are processor times of the thread, as counted by Linux, so they hardly depend on other
+//! programs. The times of the simulated drive and the engine, measured without a scheduler, are
+//! subtracted, except from the largest times between completions, which also depend on caches and
+//! interrupts. Besides the largest time, those exceeded by one request in 100, 1,000 and 10,000 are
+//! printed.
 
 use std::fs;
 use std::sync::Arc;
@@ -29,20 +29,20 @@ use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{Background, BackgroundSettings, ExternalScheduler, Model};
 use rustix::time::{ClockId, clock_gettime};
 
-/// That of lumb01, with twice as many requests waiting.
+/// The foreground in lumb01, with twice as many waiting requests.
 const FOREGROUND: &str =
     "closed(clients=20) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
-/// Foreground requests without a scan.
+/// Number of foreground requests without a scan.
 const ALONE: u64 = 2_000_000;
 
-/// Parts of the scan that are measured apart.
+/// Number of parts of the scan that are measured separately.
 const PARTS: u64 = 10;
 
 fn main() {
-    let entry = diskarm_drives::find("quantum-atlas-10k").expect("a drive of the catalogue");
+    let entry = diskarm_drives::find("quantum-atlas-10k").expect("the drive is in the catalogue");
     let mut spec = spec::parse(entry.text, entry.name).expect("a sound specification");
-    // With the bus of the catalogue the data of a scan do not fit through.
+    // The bus in the catalogue is too slow for the data of a scan.
     spec.bus.read_sector = Span::from_us(6.4);
     spec.bus.write_sector = Span::from_us(6.4);
 
@@ -55,7 +55,7 @@ fn main() {
     let with_task = resident();
     let mb = |bytes: u64| bytes as f64 / 1e6;
     println!("memory, {} blocks", all.0);
-    println!("  a bit a block             {:7.2} MB", mb(all.0 / 8));
+    println!("  a bit per block             {:7.2} MB", mb(all.0 / 8));
     println!(
         "  the whole task, resident  {:7.2} MB",
         mb(with_task - with_layout)
@@ -67,7 +67,7 @@ fn main() {
 
     for text in ["sptf", "sptf-sw(n=40%)"] {
         let policy: PolicyConfig = text.parse().expect("a policy");
-        println!("\n{text}, us for each foreground request");
+        println!("\n{text}, us per foreground request");
         measure(&spec, &policy, tasks.clone(), all.0);
     }
 }
@@ -77,10 +77,10 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
     let bare = drive();
     let order = fcfs.policy(&bare);
-    let bare = cost(&mut Host::new(bare, order), &mut Until::alone());
+    let bare = cost(&mut Host::new(bare, order), &mut RunObserver::alone());
     let model = Model::new(spec).expect("a sound layout");
     let mut external = ExternalScheduler::new(drive(), model.clone(), policy, 1);
-    let choice = cost(&mut external, &mut Until::alone()) - bare;
+    let choice = cost(&mut external, &mut RunObserver::alone()) - bare;
     println!("  drive and engine          {bare:7.2}");
     println!("  choice of the request     {choice:7.2}");
     let read = Arc::new(AtomicU64::new(0));
@@ -95,12 +95,12 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
     );
     let external = ExternalScheduler::new(drive(), model, policy, 1);
     let mut external = external.with_background(background);
-    let mut scan = Until {
+    let mut scan = RunObserver {
         max: u64::MAX,
         read: Some((read, all)),
-        ..Until::alone()
+        ..RunObserver::alone()
     };
-    let whole = cost(&mut external, &mut scan) - bare;
+    let total = cost(&mut external, &mut scan) - bare;
     for (part, pair) in (1..).zip(scan.marks.windows(2)) {
         let (requests, ns) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
         let cost = ns as f64 / 1e3 / requests as f64 - bare;
@@ -109,44 +109,44 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
             100 * part / PARTS
         );
     }
-    println!("  over {:7} requests     {whole:7.2}", scan.requests);
-    let each = &mut scan.each;
-    each.sort_unstable();
+    println!("  over {:7} requests     {total:7.2}", scan.requests);
+    let times = &mut scan.request_times;
+    times.sort_unstable();
     let us = |ns: u64| ns as f64 / 1e3;
-    let beyond = |one_in: usize| us(each[each.len() - 1 - each.len() / one_in]);
-    let largest = us(each[each.len() - 1]);
+    let beyond = |one_in: usize| us(times[times.len() - 1 - times.len() / one_in]);
+    let largest = us(times[times.len() - 1]);
     println!("  one request in 100        {:7.2}", beyond(100));
     println!("  one in 1,000              {:7.2}", beyond(1_000));
     println!("  one in 10,000             {:7.2}", beyond(10_000));
     println!("  the largest               {largest:7.2}");
 }
 
-/// Microseconds on a processor for each request.
-fn cost(device: &mut impl Device, until: &mut Until) -> f64 {
+/// Returns the processor time per request, in microseconds.
+fn cost(device: &mut impl Device, until: &mut RunObserver) -> f64 {
     let disk = Disk {
         sectors: device.capacity(),
         sector: device.sector_size(),
     };
     let workload = Workload::parse(FOREGROUND, disk).expect("a workload");
     let mut load = Streams::new(&workload, disk, 1, u64::MAX);
-    let began = on_processor();
-    engine::run(device, &mut load, until).expect("requests of the drive");
-    (on_processor() - began) as f64 / 1e3 / until.requests as f64
+    let began = processor_time();
+    engine::run(device, &mut load, until).expect("the drive accepts the requests");
+    (processor_time() - began) as f64 / 1e3 / until.requests as f64
 }
 
-/// Sees a run until this many requests have completed, or this many blocks have been read.
-struct Until {
+/// Observes a run until `max` requests have completed, or the scan is complete.
+struct RunObserver {
     requests: u64,
     max: u64,
     read: Option<(Arc<AtomicU64>, u64)>,
-    /// Requests and time on a processor when each part had been read.
+    /// The number of requests and the processor time when each part had been read.
     marks: Vec<(u64, u64)>,
-    /// When the last request had completed, and the time of each of a scan, in nanoseconds.
+    /// When the last request completed, and the time of each request of a scan, in nanoseconds.
     last: u64,
-    each: Vec<u64>,
+    request_times: Vec<u64>,
 }
 
-impl Until {
+impl RunObserver {
     fn alone() -> Self {
         Self {
             requests: 0,
@@ -154,12 +154,12 @@ impl Until {
             read: None,
             marks: Vec::new(),
             last: 0,
-            each: Vec::new(),
+            request_times: Vec::new(),
         }
     }
 }
 
-impl Observer for Until {
+impl Observer for RunObserver {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, _: &Completion) {
@@ -167,14 +167,14 @@ impl Observer for Until {
         let Some((read, all)) = &self.read else {
             return;
         };
-        let now = on_processor();
+        let now = processor_time();
         if self.requests > 1 {
-            self.each.push(now - self.last);
+            self.request_times.push(now - self.last);
         }
         if read.load(Ordering::Relaxed) * PARTS >= self.marks.len() as u64 * all {
             self.marks.push((self.requests, now));
         }
-        self.last = on_processor();
+        self.last = processor_time();
     }
 
     fn is_over(&self) -> bool {
@@ -182,13 +182,13 @@ impl Observer for Until {
     }
 }
 
-/// The time of this thread on a processor, in nanoseconds.
-fn on_processor() -> u64 {
+/// Returns the processor time of this thread, in nanoseconds.
+fn processor_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = text

@@ -26,7 +26,7 @@ enum MemberDisk {
     InFirmware(Arc<Mutex<Drive>>),
 }
 
-/// A device inside an array whose statistics are read from outside.
+/// A device in an array, shared so that its statistics can be read from outside.
 struct Shared<D>(Arc<Mutex<D>>);
 
 /// Creates the disks of an array for [`Scan::run_array`].
@@ -43,9 +43,9 @@ impl Scan<'_> {
     /// and creates each disk with the function that it is given; all disks are drives of
     /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
     ///
-    /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks are
-    /// counted together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails
-    /// if `build` does or the geometry is inconsistent. Panics if a request is not for the array.
+    /// Each disk has its own queue, ordered by the policy. The blocks of all disks are counted
+    /// together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails if `build`
+    /// does or the geometry is inconsistent. Panics if a request is not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,
@@ -61,9 +61,9 @@ impl Scan<'_> {
             progress: Progress::for_disks(sectors),
             disks: RefCell::default(),
         };
-        let mut array = build(&|mechanism, seed| builder.scanned(mechanism, seed))?;
+        let mut array = build(&|mechanism, seed| builder.scanned_disk(mechanism, seed))?;
         let foreground = self.serve(&mut array, Some(&builder.progress), self.max_requests);
-        let mut alone = build(&|mechanism, seed| builder.plain(mechanism, seed))?;
+        let mut alone = build(&|mechanism, seed| builder.plain_disk(mechanism, seed))?;
         let report = ScanReport {
             alone: self.serve(&mut alone, None, foreground.requests),
             foreground,
@@ -74,7 +74,7 @@ impl Scan<'_> {
 }
 
 impl DiskBuilder<'_> {
-    fn scanned(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
+    fn scanned_disk(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         lock(&self.progress).add_disk();
         let progress = Arc::clone(&self.progress);
         let sink = move |delivered: &Delivery| lock(&progress).record(delivered);
@@ -94,7 +94,7 @@ impl DiskBuilder<'_> {
         }
     }
 
-    /// Keeps a disk for its statistics, and returns it as a member of the array.
+    /// Keeps a disk for its statistics, and returns it for the array.
     fn share<D: Device + Send + 'static>(
         &self,
         disk: D,
@@ -105,7 +105,7 @@ impl DiskBuilder<'_> {
         BoxedDevice::opaque(Shared(disk))
     }
 
-    fn plain(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
+    fn plain_disk(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         match self.scan.location {
             SchedulerLocation::Outside(depth) => {
                 BoxedDevice::opaque(self.external(mechanism, seed, depth))
@@ -123,7 +123,7 @@ impl DiskBuilder<'_> {
         Drive::with_mechanism(&self.scan.spec_with_policy(), mechanism).seeded(seed)
     }
 
-    /// Returns the statistics of all disks, and the largest conservatism.
+    /// Returns the sum of the statistics of all disks, and the largest conservatism.
     fn sum(&self) -> ScanReport {
         let mut sum = ScanReport {
             conservatism: self.scan.settings.conservatism,

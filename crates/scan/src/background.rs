@@ -1,5 +1,5 @@
 //! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
-//! foreground requests, with rehearsals of what is read in them.
+//! foreground requests, with rehearsals of the reads in them.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Core;
@@ -24,7 +24,7 @@ const MAX_IDLE_READ: u64 = 128;
 const ADJUST_GAPS: u64 = 250;
 const ADJUST_GAPS_SOON: u64 = 50;
 
-/// Number of foreground requests after which it is adjusted however few gaps were used.
+/// Number of foreground requests after which it is adjusted even if few gaps were used.
 const ADJUST_REQUESTS: u64 = 2_500;
 
 /// Minimum adjustment of conservatism. Larger adjustments are an eighth of it, or half of it when
@@ -46,10 +46,10 @@ pub struct BackgroundSettings {
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
-    /// Maximum slowdown of the foreground, as a share of the time in which it is served.
-    /// Conservatism is adjusted so that losses after background reads, according to the model, take
-    /// a quarter to a half of that. It is then also added to head switches. It also grows while
-    /// most predictions are wrong, as losses are then unknown: eventually nothing is read.
+    /// Maximum slowdown of the foreground, relative to the time in which it is served. Conservatism
+    /// is adjusted so that, according to the model, background reads cause a quarter to a half of
+    /// that, and it is also added to head switches. It grows while most predictions are wrong,
+    /// since the slowdown is then unknown: eventually nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
@@ -82,7 +82,7 @@ pub struct Background {
     settings: BackgroundSettings,
     sink: Box<dyn FnMut(&Delivery) + Send>,
     /// Time from the end of the last background read until the arm moved: for a read, for a write.
-    turn: [Span; 2],
+    turnaround: [Span; 2],
     /// The time of a sector on the bus.
     sector: Span,
     /// Maximum number of blocks of a command.
@@ -90,11 +90,11 @@ pub struct Background {
     stats: BackgroundStats,
     /// The block at which reads in idle time continue.
     next: Lbn,
-    /// The number of foreground requests served, and the time in which they were.
+    /// The number of foreground requests served, and the time in which they were served.
     served: u64,
     busy: Span,
-    /// The end of the last of them.
-    until: Instant,
+    /// The end of the last of these requests.
+    served_until: Instant,
     /// The counts at the last adjustment of conservatism.
     adjusted: Counts,
     is_paused: bool,
@@ -108,8 +108,8 @@ pub(crate) struct FreeRead {
 }
 
 impl Background {
-    /// Creates background reads of `tasks` on a drive of `spec`. Calls `sink` with all deliveries:
-    /// each wanted block of each task once.
+    /// Creates background reads of `tasks` on a drive that `spec` describes. Calls `sink` with
+    /// every delivery, for each wanted block of each task once.
     pub fn new(
         tasks: Tasks,
         spec: &Spec,
@@ -120,20 +120,20 @@ impl Background {
             tasks,
             settings,
             sink: Box::new(sink),
-            turn: [Span::ZERO; 2],
+            turnaround: [Span::ZERO; 2],
             sector: spec.bus.read_sector,
             max: spec.buffer.segment,
             stats: BackgroundStats::default(),
             next: Lbn(0),
             served: 0,
             busy: Span::ZERO,
-            until: Instant::START,
+            served_until: Instant::START,
             adjusted: Counts::default(),
             is_paused: false,
         }
     }
 
-    /// Adds a task; others may be under way.
+    /// Adds a task, possibly while others are in progress.
     pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
         self.tasks.add(wanted, priority)
     }
@@ -166,9 +166,9 @@ impl Background {
         SearchLimits {
             arriving: settings.conservatism,
             leaving: settings.conservatism,
-            // Feedback is only requested for a model that may be inexact.
+            // A slowdown limit is only set for a model that may be inexact.
             on_switches: settings.max_slowdown.is_some(),
-            turn: self.turn[usize::from(!op.is_read())],
+            turn: self.turnaround[usize::from(!op.is_read())],
             sector: self.sector,
             max: self.max,
             ends: !settings.one_per_track,
@@ -176,8 +176,8 @@ impl Background {
         }
     }
 
-    pub(crate) fn record_turn(&mut self, op: Op, turn: Span) {
-        self.turn[usize::from(!op.is_read())] = turn;
+    pub(crate) fn record_turnaround(&mut self, op: Op, turnaround: Span) {
+        self.turnaround[usize::from(!op.is_read())] = turnaround;
     }
 
     /// Claims and counts the reads of a plan; returns its commands, and the claim of its lead.
@@ -208,15 +208,15 @@ impl Background {
 
     /// Delivers the blocks that a command has read; the others, except a bad one, are wanted again.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
-        let none = Claim::default;
+        let empty = Claim::default;
         let (read, lost, rest) = match completion.bad_block() {
             Some(bad) => {
                 let (read, rest) = claim.split(bad);
                 let (lost, rest) = rest.split(Lbn(bad.0 + 1));
                 (read, lost, rest)
             }
-            None if completion.status.is_success() => (claim, none(), none()),
-            None => (none(), none(), claim),
+            None if completion.status.is_success() => (claim, empty(), empty()),
+            None => (empty(), empty(), claim),
         };
         self.stats.sectors += read.sectors().0;
         self.stats.unreadable += lost.sectors().0;
@@ -229,8 +229,8 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Records the delay of a foreground request after background reads, which ended, or whose
-    /// media transfer ended, at `at`. A delay of more than `pause` has another cause.
+    /// Records the delay of a foreground request after background reads. It, or its media transfer,
+    /// ended at `at`. A delay of more than `pause` has another cause.
     pub(crate) fn record_delay(&mut self, undelayed: &UndelayedService, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
@@ -243,8 +243,8 @@ impl Background {
     /// conservatism to the cost of reads in gaps.
     pub(crate) fn record_service(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
         self.served += 1;
-        self.busy += now.since_or_zero(self.until.max(arrived));
-        self.until = now;
+        self.busy += now.since_or_zero(self.served_until.max(arrived));
+        self.served_until = now;
         if let Some(max) = self.settings.max_slowdown {
             let counts = Counts {
                 requests: self.served,
@@ -316,27 +316,27 @@ impl Background {
     }
 }
 
-/// Maximum number of reads in a gap, besides the foreground's own command.
+/// Maximum number of reads in a gap, not counting the foreground's own command.
 const READS: usize = 2;
 
 /// The behaviour of a foreground request without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndelayedService {
-    /// When it would complete, or with `is_of_media`, when its media transfer would end.
+    /// When it would complete; with `is_media_time`, when its media transfer would end.
     pub at: Instant,
-    /// It is a write that the cache takes while other requests wait for the media.
-    pub is_of_media: bool,
-    /// Maximum difference of times that count as equal.
+    /// True for a write that the cache absorbs while other requests wait for the media.
+    pub is_media_time: bool,
+    /// Maximum difference between times that count as equal.
     pub rounding: Span,
 }
 
-/// The drive, according to its model, when a foreground request is chosen.
+/// The state of the drive, according to its model, when a foreground request is chosen.
 #[derive(Clone, Copy)]
 pub(crate) struct ModelState<'a> {
     pub core: &'a Core,
     /// The instant from which the drive can start another command.
     pub open: Instant,
-    /// The answer to the command inside the drive; `None` if there is none.
+    /// When the command inside the drive will be answered; `None` if there is none.
     pub answer: Option<Instant>,
     /// Maximum number of commands inside the drive.
     pub depth: usize,
@@ -380,26 +380,26 @@ impl<'a> ForegroundGap<'a> {
     }
 
     pub fn undelayed(&self) -> UndelayedService {
-        let is_of_media = self.is_absorbed_for_others();
-        let at = if is_of_media {
+        let is_media_time = self.is_absorbed_for_others();
+        let at = if is_media_time {
             self.transferred
         } else {
             self.alone.at
         };
         UndelayedService {
             at,
-            is_of_media,
+            is_media_time,
             rounding: self.drive.core.rotation().rounding(),
         }
     }
 
-    /// Returns true if the write cache takes the request while others wait for the media. Then the
-    /// foreground waits for the media, which the cache needs later; otherwise for the completion.
+    /// Returns true if the write cache absorbs the request while others wait for the media. Then
+    /// what counts is the media, which the cache needs later, not the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
 
-    /// Plans the reads that gain the most for `tasks`; also returns the turn after them.
+    /// Plans the reads that gain the most for `tasks`; also returns the turnaround after them.
     pub fn plan(&self, tasks: &Tasks, limits: SearchLimits) -> (GapPlan, Span) {
         let core = self.drive.core;
         let planner = GapPlanner {
@@ -419,8 +419,8 @@ impl<'a> ForegroundGap<'a> {
         planner.plan_commands(READS, target, rounding, |plan| self.rehearse(plan))
     }
 
-    /// Returns the delay of the foreground request if everything happens as predicted. A longer
-    /// answer because of a lead does not count as a delay.
+    /// Returns the delay of the foreground request if everything happens as predicted. An answer
+    /// that takes longer because of a lead does not count as a delay.
     fn rehearse(&self, plan: &GapPlan) -> PlanOutcome {
         let (mut open, depth, lag) = (self.drive.open, self.drive.depth, self.drive.lag);
         let mut core = self.drive.core.clone();
@@ -446,7 +446,7 @@ impl<'a> ForegroundGap<'a> {
         }
         let at = sent(&answers);
         let location = core.locate(&self.request);
-        let turn = read_until.map(|until| {
+        let turnaround = read_until.map(|until| {
             let view = core.view(at, open.max(at));
             let (arm, _) = view.called(&self.request, &location);
             arm.since.since_or_zero(until)
@@ -459,6 +459,9 @@ impl<'a> ForegroundGap<'a> {
             media_delay.max(done.at.after(self.alone.at))
         };
         let delay = delay.or_zero();
-        PlanOutcome { delay, turn }
+        PlanOutcome {
+            delay,
+            turn: turnaround,
+        }
     }
 }

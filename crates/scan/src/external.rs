@@ -2,27 +2,27 @@
 //!
 //! # What it does
 //! Holds requests back and sends them in the order of a policy, which learns positions from a
-//! [`Model`] of the drive. The device has at most one or two at a time, one of them under way, so
-//! that its own scheduler never chooses. With two, the next command and the data of the previous
-//! one overlap with the media if the drive can do that; the choice is then made when the previous
-//! one starts. With [`Background`] tasks it also reads in the gaps of the foreground.
+//! [`Model`] of the drive. The device has at most one or two requests at a time, one of them in
+//! progress, so that its own scheduler has no choice. With two, commands and data overlap with
+//! media access if the drive supports that; the next choice is then made when the previous request
+//! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
-//! Completions correct the model. When the angle of the platter is not known well enough (at first,
-//! after a long pause, after eight surprises in a row, when the device answers out of order, or
-//! when few recent completions of the media fitted it), policies that need positions are replaced
-//! by C-LOOK by block number until it is.
+//! Completions correct the model. While the angle of the platter is not known well enough (at
+//! first, after a long pause, after eight consecutive surprises, when the device answers out of
+//! order, or when few recent media completions matched it), policies that need positions are
+//! replaced by C-LOOK by block number.
 //!
 //! # Origin
 //! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. The paper
-//! improves them until they are sent, which here is the same moment.
+//! improves the choice until they are sent, which here is the same moment.
 //!
 //! # Cost
-//! Copies of the model: one for each request, and a few for each background read.
+//! One copy of the model for each request, and a few for each background read.
 //!
 //! # When it is bad
-//! The scheduler cannot notice errors of the model, such as a wrong layout or wrong seek times.
+//! The scheduler cannot detect errors in the model, such as a wrong layout or wrong seek times.
 //! Conservatism helps against seeks that are longer than predicted. A device that never answers
-//! keeps its requests until [`Device::abort`] takes them back.
+//! keeps its requests until [`Device::abort`] removes them.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ enum Command {
     Free(FreeRead),
 }
 
-/// A foreground request, with the lead that its command reads too.
+/// A foreground request, with the lead that its command also reads.
 struct ForegroundCommand {
     pending: Pending,
     /// Number of blocks that are read in front of the request's own.
@@ -112,15 +112,15 @@ impl<D: Device> ExternalScheduler<D> {
         }
     }
 
-    /// Makes it learn the travel times of commands and answers, for a device behind a network or an
-    /// operating system, from those that the device's buffer serves.
+    /// Enables learning the travel times of commands and answers to a device behind a network or an
+    /// operating system, from the commands that the device's buffer serves.
     #[must_use]
     pub fn learning_lag(mut self) -> Self {
         self.watch.lag.learn_round_trip();
         self
     }
 
-    /// Sets a function that is called with each command that ends from now on.
+    /// Sets a function that is called with each command when it has ended.
     #[must_use]
     pub fn on_prediction(self, on_prediction: OnPrediction) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl<D: Device> ExternalScheduler<D> {
         &self.watch.seen
     }
 
-    /// Returns true if predictions are relied on at `now`.
+    /// Returns true if predictions are considered reliable at `now`.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.watch.is_confident(now)
     }
@@ -181,7 +181,7 @@ impl<D: Device> ExternalScheduler<D> {
         }
         let is_known = self.watch.is_confident(now);
         let drive = &self.watch.predictor;
-        // A request that the arm only just reaches is not worth a revolution.
+        // Do not risk a revolution on a request that the arm can barely reach.
         let sent = now + self.watch.lag.max();
         let (next, is_blind) = self.foreground.next(sent, drive, is_known);
         self.watch.seen.by_block_number += u64::from(is_blind);
@@ -217,8 +217,8 @@ impl<D: Device> ExternalScheduler<D> {
             lag: watch.lag,
         };
         let gap = ForegroundGap::new(drive, now, request, !self.foreground.is_empty())?;
-        let (plan, turn) = gap.plan(background.tasks(), background.limits(request.op));
-        background.record_turn(request.op, turn);
+        let (plan, turnaround) = gap.plan(background.tasks(), background.limits(request.op));
+        background.record_turnaround(request.op, turnaround);
         if plan.is_empty() {
             return None;
         }
@@ -245,12 +245,12 @@ impl<D: Device> ExternalScheduler<D> {
         if child.ordering == Ordering::Ordered {
             self.fence = Some(child.id);
         }
-        let taken = self.device.submit(now, child);
-        assert_eq!(taken, Ok(()), "a device with room refused {child:?}");
+        let result = self.device.submit(now, child);
+        assert_eq!(result, Ok(()), "a device with room refused {child:?}");
         self.watch.record_sent(now, child);
     }
 
-    /// Handles a completion of the device; returns the foreground request's if one has ended.
+    /// Handles a completion of the device; returns that of a foreground request, if any.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         let (expected, is_confident) = self.watch.record_completion(&completion);
@@ -279,8 +279,8 @@ impl<D: Device> ExternalScheduler<D> {
         if let Some(background) = &mut self.background {
             let is_comparable = expected.is_some() && completion.status.is_success();
             if let Some(undelayed) = foreground.undelayed.filter(|_| is_comparable) {
-                let at = if undelayed.is_of_media {
-                    // Not observable, but the model includes the delays of the previous reads.
+                let at = if undelayed.is_media_time {
+                    // Not observable, but the model includes the delays of previous reads.
                     self.watch.predictor.completed().transferred()
                 } else {
                     // The data of the lead delay the answer.
@@ -295,9 +295,9 @@ impl<D: Device> ExternalScheduler<D> {
             self.settle(foreground.claim, &completion);
             match bad {
                 Some(bad) if bad < request.start => {
-                    // The drive stopped before it reached the request.
-                    let again = ForegroundCommand::alone(foreground.pending);
-                    self.planned.push_front(Command::Foreground(again));
+                    // The drive stopped before the request.
+                    let retry = ForegroundCommand::alone(foreground.pending);
+                    self.planned.push_front(Command::Foreground(retry));
                     return None;
                 }
                 Some(bad) => {
@@ -414,22 +414,22 @@ impl<D: Device> Device for ExternalScheduler<D> {
     }
 }
 
-/// The foreground's queue: a policy, and C-LOOK while positions are not known.
+/// The foreground's queue, ordered by a policy, or by C-LOOK while positions are unknown.
 struct ForegroundQueue {
     policy: PolicyConfig,
-    /// A policy by block number, while positions are not known.
+    /// A policy that uses block numbers, for while positions are unknown.
     fallback: PolicyConfig,
     queue: CommandQueue<Predictor>,
     /// The requests in the queue, in order of arrival.
     waiting: Vec<Pending>,
-    /// The queue has the fallback policy.
+    /// True if the queue has the fallback policy.
     is_blind: bool,
 }
 
 impl ForegroundQueue {
     fn new(policy: &PolicyConfig, drive: &Predictor) -> Self {
         let Ok(fallback) = PolicyConfig::parse("clook", "policy") else {
-            unreachable!("the table of policies has it");
+            unreachable!("the table of policies has C-LOOK");
         };
         Self {
             queue: CommandQueue::new(policy.policy(drive)),
@@ -449,8 +449,8 @@ impl ForegroundQueue {
         add(&mut self.queue, pending, drive);
     }
 
-    /// Removes and returns the request to serve next, and true if it was chosen by block number:
-    /// the policy needs positions, and they are not known.
+    /// Removes and returns the request to serve next, and true if it was chosen by block number
+    /// because the policy needs positions, but they are unknown.
     fn next(&mut self, now: Instant, drive: &Predictor, is_known: bool) -> (Option<Pending>, bool) {
         let is_blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
         if is_blind != self.is_blind {

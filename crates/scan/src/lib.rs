@@ -1,9 +1,10 @@
 //! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
 //!
-//! [`ExternalScheduler`] is a queue in front of a device that can only be watched: its knowledge of
-//! positions comes from a model of the drive that follows its completions. It gives the device one
-//! or two requests at a time, so that the device does not reorder them. With [`Background`] tasks
-//! it also reads blocks that they want during the rotational waits of the foreground.
+//!
+//! [`ExternalScheduler`] is a queue in front of a device that can only be watched: it knows
+//! positions from a model of the drive, which follows the completions. It gives the device one or
+//! two requests at a time, so that the device does not reorder them. It also reads the blocks of
+//! [`Background`] tasks during the rotational waits of the foreground.
 //!
 //! The scheduler reads no clock: instants are passed in, so the same code runs in virtual time and
 //! in real time. The module [`live`] runs it in real time in front of files, block devices, servers
@@ -18,8 +19,8 @@
 //! use diskarm_core::units::Angle;
 //! use diskarm_scan::{ExternalScheduler, Model};
 //!
-//! /// A drive with an external scheduler that only knows its specification.
-//! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
+//! /// Creates a drive with an external scheduler that only knows the specification.
+//! fn schedule_externally(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
 //!     let drive = Drive::new(spec, Angle::from_fraction(1, 3))?;
 //!     Ok(ExternalScheduler::new(drive, Model::new(spec)?, policy, 2))
 //! }

@@ -1,8 +1,8 @@
-//! Scans in real time: a device in front of files, block devices and servers, which threads read.
+//! Scans in real time: a device in front of files, block devices and servers, read by threads.
 //!
-//! A [`Source`] is opened once for each read under way; each such [`Reader`] has a thread of its
-//! own. [`Live`] is a device in front of a source, whose instants are those of a clock that starts
-//! with it ([`Inbox`]), and [`run`] passes in these instants instead of virtual ones.
+//! A [`Source`] is opened once per concurrent read; each such [`Reader`] has its own thread.
+//! [`Live`] is a device in front of a source. Its instants are those of a clock that starts with it
+//! ([`Inbox`]), and [`run`] passes in these instants instead of virtual ones.
 
 mod device;
 mod file;

@@ -2,14 +2,13 @@
 //!
 //! # What it does
 //! Reads go to the surviving member, and all of its blocks are read in the gaps of its foreground.
-//! The data wait in memory until the spare has nothing to do for the foreground, and are written
-//! there: of the next runs of blocks after the last write, the one that is reached first. Writes go
-//! to both, and complete with the later: blocks that they write need not be read, and older data
-//! that wait for the spare are dropped.
+//! The data wait in memory until the spare has no foreground requests, and are then written to it:
+//! of the next runs of blocks after the last write, the one that the arm reaches first. Foreground
+//! writes go to both members, and complete with the later one. The blocks that they write need not
+//! be read, and older data waiting for the spare are dropped.
 //!
 //! # When it is bad
-//! While 64 MiB wait nothing is read in gaps, so a spare that is slower than the reads limits
-//! them.
+//! While 64 MiB of data wait, nothing is read in gaps, so a slow spare limits the reads.
 
 use std::sync::{Arc, Mutex};
 
@@ -45,9 +44,9 @@ pub(crate) struct Rebuild<D> {
     children: Children<Parent>,
     /// Number of commands inside the spare or waiting for it.
     at_spare: usize,
-    /// Deliveries from the gaps that were not processed yet.
+    /// Deliveries from the gaps that have not been processed yet.
     delivered: Arc<Mutex<Vec<Delivery>>>,
-    /// Blocks that the foreground has written: data read before are old.
+    /// Blocks that the foreground has written: data read earlier are outdated.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
@@ -55,13 +54,12 @@ pub(crate) struct Rebuild<D> {
     room: SectorCount,
     /// The block at which writes to the spare continue.
     next: Lbn,
-    /// Maximum number of blocks that waited.
+    /// Maximum number of blocks that were waiting.
     max: SectorCount,
     rebuilt: BlockSet,
     progress: SharedProgress,
 }
 
-/// The origin of commands to the members.
 struct Parent {
     /// The request of the foreground; `None` for data of the rebuild.
     request: Option<Request>,
@@ -105,7 +103,10 @@ impl<D: Device> Rebuild<D> {
 
     fn process_deliveries(&mut self) {
         for delivered in lock(&self.delivered).drain(..) {
-            assert!(delivered.is_readable, "a drive without faults failed");
+            assert!(
+                delivered.is_readable,
+                "a drive without faults had an unreadable block"
+            );
             let (first, sectors) = (delivered.first, delivered.sectors);
             self.waiting.insert(first, sectors);
             for (first, sectors) in self.overwritten.runs_in(first, first + sectors) {
@@ -131,8 +132,8 @@ impl<D: Device> Rebuild<D> {
         }
     }
 
-    /// Returns the run that the spare reaches first, among the next waiting runs from the last
-    /// write and then from the first block.
+    /// Returns the run that the spare reaches first, among the next waiting runs after the last
+    /// write, continuing from the first block.
     fn nearest(&self, now: Instant) -> Option<(Lbn, SectorCount)> {
         let end = Lbn(self.waiting.sectors().0);
         let after = self.waiting.runs_in(self.next, end);
@@ -149,15 +150,18 @@ impl<D: Device> Rebuild<D> {
 
     fn send(&mut self, member: usize, now: Instant, request: Request) {
         self.at_spare += member;
-        let taken = self.members[member].submit(now, request);
-        assert_eq!(taken, Ok(()), "a member refused {request:?}");
+        let result = self.members[member].submit(now, request);
+        assert_eq!(result, Ok(()), "a member refused {request:?}");
     }
 
-    /// Handles a completion of a member; returns the foreground request's if one has ended.
+    /// Handles a completion of a member; returns that of a foreground request, if any.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         self.at_spare -= member;
-        assert!(completion.status.is_success(), "a drive without faults");
+        assert!(
+            completion.status.is_success(),
+            "a drive without faults failed"
+        );
         if member == 1 && completion.request.op == Op::Write {
             self.count_rebuilt(&completion);
         }
@@ -173,7 +177,7 @@ impl<D: Device> Rebuild<D> {
         })
     }
 
-    /// Counts the blocks that are on the spare for the first time.
+    /// Counts the blocks that have been written to the spare for the first time.
     fn count_rebuilt(&mut self, completion: &Completion) {
         let Request { start, sectors, .. } = completion.request;
         self.next = start + sectors;
@@ -248,7 +252,7 @@ impl<D: Device> Device for Rebuild<D> {
 
 impl Scan<'_> {
     /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
-    /// drive are written to a spare of the same kind. Blocks count as read when they are on the
+    /// surviving drive are written to an identical spare. Blocks count as read once they are on the
     /// spare. The foreground without the scan is served by the surviving drive alone. Fails if the
     /// drive's geometry is inconsistent. Panics if the requests are not for the drive, or the
     /// scheduler is in the firmware.
@@ -319,7 +323,7 @@ mod tests {
 
     type Log = Arc<Mutex<Vec<Request>>>;
 
-    /// A pair of small drives of which one is rebuilt, the writes to its members, and the progress.
+    /// Returns a pair of small drives under rebuild, the writes to its members, and the progress.
     fn pair(spec: &Spec) -> (Rebuild<LoggingDrive>, [Log; 2], Arc<Mutex<Progress>>) {
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
         let wanted = BlockSet::all(layout.sectors());
@@ -352,13 +356,13 @@ mod tests {
         let (mut now, mut outstanding, mut written) = (Instant::START, 0, 0);
         while lock(progress).left().0 > 0 || outstanding > 0 {
             if outstanding < 4 && lock(progress).left().0 > 0 {
-                // Most writes are near each other, so that they meet blocks under way.
+                // Many writes are near each other, so that they hit blocks being rebuilt.
                 let first = [random.below(sectors), random.below(200)][random.below(2) as usize];
                 let size = SectorCount(1 + random.below(30.min(sectors - first)));
                 let op = [Op::Read, Op::Write][random.below(2) as usize];
                 let mut request = Request::new(written, op, Lbn(first), size);
                 request.force_unit_access = op == Op::Write;
-                pair.submit(now, request).expect("a sound request");
+                pair.submit(now, request).expect("a valid request");
                 (outstanding, written) = (outstanding + 1, written + 1);
             } else {
                 now = pair.next_event().expect("requests are outstanding");
@@ -370,8 +374,8 @@ mod tests {
         }
     }
 
-    /// While the room is full nothing is read: only the reads of a gap that was planned before
-    /// exceed it. Without a bound far more waits.
+    /// Nothing is read while the memory is full: only the reads of a gap that was already planned
+    /// exceed the limit. Without the limit, far more data wait.
     #[test]
     fn waiting_data_are_bounded() {
         let max = |room: Option<u64>| {
@@ -387,10 +391,10 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// The run that is reached first is written, of the 64 runs from the last write and then from
-    /// the first block; and of a long run its first 512 blocks.
+    /// Of the 64 runs from the last write and then from the first block, the one that the arm
+    /// reaches first is written. Of a long run, the first 512 blocks are written.
     #[test]
-    fn the_next_write_is_the_nearest_of_a_few() {
+    fn the_nearest_of_the_next_64_runs_is_written() {
         let (mut pair, ..) = pair(&small());
         let now = Instant::START;
         assert_eq!(pair.nearest(now), None);
@@ -407,7 +411,7 @@ mod tests {
             };
             runs.iter().min_by_key(reached).copied()
         };
-        let of_all = nearest(&pair, &runs);
+        let nearest_of_all = nearest(&pair, &runs);
         for (next, considered) in [
             (150, [&runs[150..], &runs[..14]].concat()),
             (40, runs[40..104].to_vec()),
@@ -415,22 +419,22 @@ mod tests {
             pair.next = runs[next];
             let expected = nearest(&pair, &considered);
             assert_eq!(pair.nearest(now).map(|(first, _)| first), expected);
-            assert_eq!(expected == of_all, next == 150);
+            assert_eq!(expected == nearest_of_all, next == 150);
         }
         (pair.next, pair.waiting) = (Lbn(0), BlockSet::none(pair.capacity()));
         pair.waiting.insert(Lbn(700), SectorCount(1_000));
         assert_eq!(pair.nearest(now), Some((Lbn(700), MAX_WRITE)));
     }
 
-    /// Finally the spare has every block; data that the foreground has written are never replaced
-    /// by older data, and no block is written for the rebuild twice.
+    /// In the end the spare has every block. Data that the foreground has written are never
+    /// replaced by older data, and the rebuild writes no block twice.
     #[test]
-    fn the_spare_has_the_latest_data() {
+    fn the_spare_gets_the_latest_data() {
         let spec = small();
         let (mut pair, logs, progress) = pair(&spec);
         rebuild(&mut pair, &progress);
         let [left, spare] = logs.map(|log| lock(&log).clone());
-        // Only the rebuild's writes do not force access.
+        // All writes except those of the rebuild force unit access.
         let (own, rebuilt): (Vec<Request>, Vec<Request>) =
             spare.iter().partition(|write| write.force_unit_access);
         assert_eq!(own.len(), left.len());

@@ -1,5 +1,4 @@
-//! The record of a scan: blocks read and checksums, and its serialized form, from which a scan can
-//! continue.
+//! The record of a scan: blocks read and checksums. A scan can continue from its serialized form.
 
 use crc32fast::Hasher;
 use diskarm_core::freeblock::BlockSet;
@@ -7,13 +6,13 @@ use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
 use crate::live::{MAX_SECTORS, Size};
 
-/// Size of a chunk with a checksum of its own: 1 MiB, a multiple of any usual block size.
+/// Size of a chunk with its own checksum: 1 MiB, a multiple of any usual block size.
 pub const CHUNK: u64 = 1 << 20;
 
 /// The first bytes of a serialized record, with the version of the format.
 const MAGIC: &[u8] = b"diskarm scan 1\n";
 
-/// The blocks that a scan has read of a device, those that are unreadable, and checksums.
+/// The blocks of a device that a scan has read, those that are unreadable, and checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanRecord {
     size: Size,
@@ -48,7 +47,7 @@ impl ScanRecord {
         self.unreadable.runs_in(Lbn(0), all)
     }
 
-    /// Returns the checksums, in which blocks that were not read count as zeroes.
+    /// Returns the checksums; blocks that were not read count as zeroes.
     pub fn sums(&self) -> Option<&Checksums> {
         self.sums.as_ref()
     }
@@ -109,14 +108,14 @@ impl ScanRecord {
     }
 
     /// Parses the output of [`Self::emit`] for a scan of a device called `name`, with checksums or
-    /// without. Fails if it is damaged, or the record of another device.
+    /// without. Fails if it is damaged, or for another device.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
         let damaged = || InvalidCheckpoint("the checkpoint is damaged".to_owned());
         let (_, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
-        let whole = &bytes[..bytes.len() - sum.len()];
-        if crc32fast::hash(whole) != u32::from_le_bytes(*sum) || rest.len() < sum.len() {
+        let summed = &bytes[..bytes.len() - sum.len()];
+        if crc32fast::hash(summed) != u32::from_le_bytes(*sum) || rest.len() < sum.len() {
             return Err(damaged());
         }
         let mut rest = &rest[..rest.len() - sum.len()];
@@ -142,7 +141,7 @@ impl ScanRecord {
             sectors: SectorCount(take(rest)?),
             sector: Bytes(take(rest)?),
         };
-        // A right sum does not make the numbers possible.
+        // The numbers may be impossible even if the checksum is right.
         if size.sectors.0 > MAX_SECTORS || size.sectors.0.checked_mul(size.sector.0).is_none() {
             return None;
         }
@@ -201,7 +200,7 @@ fn bytes(size: Size) -> u64 {
     size.sectors.0 * size.sector.0
 }
 
-/// Writes a number, seven bits in a byte, the lowest first; bit 7 is clear in the last byte.
+/// Writes a number with seven bits per byte, lowest first; bit 7 is clear in the last byte.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 1 << 7 {
         out.push(number as u8 | 1 << 7);
@@ -227,8 +226,8 @@ fn take(rest: &mut &[u8]) -> Option<u64> {
 /// CRC-32 of chunks of equal length, the last of which may be shorter, as zlib and gzip compute it
 /// (ISO 3309, ITU-T V.42).
 ///
-/// A CRC is linear: that of a chunk differs from the CRC of a chunk of zeroes by the sum of the
-/// contributions of its pieces, in any order. So four bytes per chunk are enough.
+/// A CRC is linear: the CRC of a chunk differs from that of a chunk of zeroes by the sum of the
+/// contributions of its pieces, in any order. So four bytes per chunk suffice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksums {
     chunk: u64,
@@ -237,19 +236,19 @@ pub struct Checksums {
     differences: Vec<u32>,
 }
 
-/// Returns a register after another `zeroes` bytes of zero.
-fn shifted(register: u32, zeroes: u64) -> u32 {
+/// Returns the CRC register after `zeroes` more bytes of zero.
+fn append_zeroes(register: u32, zeroes: u64) -> u32 {
     let mut before = Hasher::new_with_initial_len(register, 0);
     before.combine(&Hasher::new_with_initial_len(0, zeroes));
     before.finalize()
 }
 
-fn of_zeroes(bytes: u64) -> u32 {
-    !shifted(u32::MAX, bytes)
+fn zero_checksum(bytes: u64) -> u32 {
+    !append_zeroes(u32::MAX, bytes)
 }
 
 impl Checksums {
-    /// Creates the checksums of a device of `bytes` bytes of zero.
+    /// Creates the checksums of `bytes` bytes of zero.
     fn new(bytes: u64, chunk: u64) -> Self {
         Self {
             chunk,
@@ -258,7 +257,7 @@ impl Checksums {
         }
     }
 
-    /// Adds bytes, each of which may be added once. Panics if they are beyond the device's end.
+    /// Adds data; each byte may be added once. Panics if they are beyond the device's end.
     fn add(&mut self, offset: u64, data: &[u8]) {
         let (mut at, mut data) = (offset, data);
         while !data.is_empty() {
@@ -266,8 +265,8 @@ impl Checksums {
             let end = ((index + 1) * self.chunk).min(self.bytes);
             let (piece, rest) = data.split_at(data.len().min((end - at) as usize));
             let length = piece.len() as u64;
-            let difference = crc32fast::hash(piece) ^ of_zeroes(length);
-            self.differences[index as usize] ^= shifted(difference, end - at - length);
+            let difference = crc32fast::hash(piece) ^ zero_checksum(length);
+            self.differences[index as usize] ^= append_zeroes(difference, end - at - length);
             (at, data) = (at + length, rest);
         }
     }
@@ -278,7 +277,7 @@ impl Checksums {
         chunks.map(|(index, difference): (u64, _)| {
             let first = index * self.chunk;
             let length = self.chunk.min(self.bytes - first);
-            (first, length, of_zeroes(length) ^ difference)
+            (first, length, zero_checksum(length) ^ difference)
         })
     }
 }
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_parsed_as_it_was_emitted() {
+    fn records_round_trip() {
         for seed in 0..20 {
             for sums in [false, true] {
                 let record = random_record(seed, sums);
@@ -340,8 +339,8 @@ mod tests {
             bytes[at] ^= 0x10;
             why(&bytes, "a disk", true);
         }
-        // Impossible numbers under a right sum.
-        let sealed = |mut bytes: Vec<u8>| {
+        // Impossible numbers with a correct checksum.
+        let why_with_checksum = |mut bytes: Vec<u8>| {
             bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
             why(&bytes, "a disk", true)
         };
@@ -352,15 +351,15 @@ mod tests {
         };
         let damaged = "the checkpoint is damaged";
         let missing_sum = bytes[..bytes.len() - 8].to_vec();
-        assert_eq!(sealed(missing_sum), damaged);
+        assert_eq!(why_with_checksum(missing_sum), damaged);
         for numbers in [
             &[8, 512, 9, 0, 0, 0, 0][..],
             &[8, u64::MAX, 0, 0, 0],
             &[MAX_SECTORS + 1, 512, 0, 0, 0],
         ] {
-            assert_eq!(sealed(fields(numbers)), damaged, "{numbers:?}");
+            assert_eq!(why_with_checksum(fields(numbers)), damaged, "{numbers:?}");
         }
-        let possible = sealed(fields(&[8, 512, 8, 0, 0, 0, 0]));
+        let possible = why_with_checksum(fields(&[8, 512, 8, 0, 0, 0, 0]));
         assert!(possible.ends_with("a scan without checksums"), "{possible}");
     }
 
@@ -372,9 +371,9 @@ mod tests {
         record.add_unreadable(Lbn(8), SectorCount(1));
     }
 
-    /// Pieces in any order give the checksum of zlib for each whole chunk.
+    /// Adding pieces in any order gives zlib's checksum of each chunk.
     #[test]
-    fn pieces_are_added_in_any_order() {
+    fn pieces_may_be_added_in_any_order() {
         let mut random = SplitMix64::new(1);
         let bytes: Vec<u8> = (0..10_000).map(|_| random.below(256) as u8).collect();
         let mut cuts: Vec<usize> = (0..40).map(|_| random.below(10_000) as usize).collect();
@@ -387,19 +386,19 @@ mod tests {
             let (first, end) = pieces.swap_remove(next);
             sums.add(first as u64, &bytes[first..end]);
         }
-        let whole = bytes.chunks(4096).map(crc32fast::hash);
-        assert!(sums.all().map(|(_, _, sum)| sum).eq(whole));
+        let expected = bytes.chunks(4096).map(crc32fast::hash);
+        assert!(sums.all().map(|(_, _, sum)| sum).eq(expected));
         let (first, length, _) = sums.all().last().expect("a chunk");
         assert_eq!((first, length), (8192, 10_000 - 8192));
     }
 
     /// The check value of the algorithm; missing bytes count as zeroes.
     #[test]
-    fn the_algorithm_is_that_of_zlib() {
+    fn checksums_match_zlib() {
         let mut sums = Checksums::new(9, 9);
         sums.add(0, b"123456789");
         assert_eq!(sums.all().next(), Some((0, 9, 0xcbf4_3926)));
-        let nothing = Checksums::new(5, 8).all().next();
-        assert_eq!(nothing, Some((0, 5, crc32fast::hash(&[0; 5]))));
+        let without_data = Checksums::new(5, 8).all().next();
+        assert_eq!(without_data, Some((0, 5, crc32fast::hash(&[0; 5]))));
     }
 }

@@ -42,13 +42,13 @@ pub struct Scan<'a> {
     /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
     pub on_progress: OnProgress<'a>,
-    /// Called with each command during a scan of one drive from outside, but not by
-    /// [`run_array`](Self::run_array), and not for the foreground without the scan.
+    /// Called with each command while one drive is scanned from outside, but not by
+    /// [`run_array`](Self::run_array), nor for the foreground without the scan.
     pub on_prediction: OnPrediction,
 }
 
-/// A function that is called with the progress of a run, from 0 to 1: its first half is the scan
-/// during the foreground, its second half the same foreground without the scan.
+/// A function that is called with the progress of a run, from 0 to 1. The first half is the scan
+/// during the foreground, the second half the same foreground without the scan.
 #[derive(Clone, Copy, Default)]
 pub struct OnProgress<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 
@@ -60,7 +60,7 @@ impl fmt::Debug for OnProgress<'_> {
     }
 }
 
-/// The location of the scheduler, which also fills gaps.
+/// The location of the scheduler, which also reads in gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerLocation {
     /// In front of the drive, with at most this many requests inside the drive: 1 or 2.
@@ -93,7 +93,7 @@ pub struct ScanReport {
     /// The instants at which 0, 1, … 100 % of the blocks had been read, up to the end of the run;
     /// empty if some blocks had been read before.
     pub percents: Vec<Instant>,
-    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
+    /// The fraction of each tenth of the disk that was unread when 10, 20, … 90 % of all blocks had
     /// been read, up to the end of the run.
     pub by_part: Vec<[f64; PARTS]>,
     pub stats: BackgroundStats,
@@ -147,7 +147,7 @@ impl ScanReport {
         foreground: ForegroundReport,
     ) -> Self {
         let background = external.background();
-        let background = background.map(|found| (*found.stats(), found.conservatism()));
+        let background = background.map(|reads| (*reads.stats(), reads.conservatism()));
         let (stats, conservatism) = background.unwrap_or_default();
         Self {
             foreground,
@@ -193,9 +193,9 @@ impl Scan<'_> {
     }
 
     /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
-    /// with faults: one for the scan, and one for the foreground without it. Fails if the model's
-    /// geometry is inconsistent, or `device` fails. Panics if the requests are not for the
-    /// device, the blocks are those of another, or the scheduler is in the firmware.
+    /// with faults. `device` is called for the scan, and for the foreground without it. Fails if
+    /// the model's geometry is inconsistent, or `device` fails. Panics if the requests are not for
+    /// the device, the blocks are those of another, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
@@ -267,7 +267,7 @@ impl Scan<'_> {
     ) -> ScanReport {
         let spec = self.spec_with_policy();
         let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
-            unreachable!("the table of policies has it");
+            unreachable!("the table of policies has FCFS");
         };
         let host = |drive: Drive| {
             let policy = fcfs.policy(&drive);
@@ -287,7 +287,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Serves the foreground until the scan or `max` requests have completed, or none is left.
+    /// Serves the foreground until the scan, `max` requests or all requests have completed.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
@@ -311,8 +311,8 @@ impl Scan<'_> {
 pub enum Requests<'a> {
     /// An endless stream of generated requests.
     Generated(&'a Workload),
-    /// Requests at given times, ascending, whatever the device does. The run ends with the last of
-    /// them, even if the scan is not complete.
+    /// Requests at given times, in ascending order, regardless of completions. The run ends with
+    /// the last request, even if the scan is not complete.
     Recorded(&'a [(Instant, Request)]),
 }
 
@@ -335,7 +335,6 @@ impl<'a> Requests<'a> {
 
 pub(crate) type SharedProgress = Arc<Mutex<Progress>>;
 
-/// The progress of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Number of blocks of a disk.
@@ -343,7 +342,7 @@ pub(crate) struct Progress {
     /// Number of blocks of all disks.
     sectors: u64,
     read: u64,
-    of_parts: [u64; PARTS],
+    read_by_part: [u64; PARTS],
     percents: Vec<Instant>,
     by_part: Vec<[f64; PARTS]>,
 }
@@ -403,8 +402,7 @@ impl Progress {
         SectorCount(self.sectors - self.read)
     }
 
-    /// Returns the share of blocks that have been read, from 0 to 1.
-    fn share(&self) -> f64 {
+    fn fraction_read(&self) -> f64 {
         self.read as f64 / self.sectors as f64
     }
 
@@ -418,7 +416,7 @@ impl Progress {
         for part in 0..PARTS {
             let (from, to) = (self.part_start(part), self.part_start(part + 1));
             let read = end.min(to).saturating_sub(delivered.first.0.max(from));
-            self.of_parts[part] += read;
+            self.read_by_part[part] += read;
         }
         self.read += delivered.sectors.0;
         let is_complete_scan = !self.percents.is_empty();
@@ -427,9 +425,9 @@ impl Progress {
             if (self.percents.len() - 1).is_multiple_of(10) && self.read < self.sectors {
                 let disks = self.sectors / self.disk;
                 self.by_part.push(std::array::from_fn(|part| {
-                    let whole = (self.part_start(part + 1) - self.part_start(part)) * disks;
-                    // A part may have no blocks.
-                    (whole - self.of_parts[part]) as f64 / whole.max(1) as f64
+                    let part_blocks = (self.part_start(part + 1) - self.part_start(part)) * disks;
+                    // A part may be empty.
+                    (part_blocks - self.read_by_part[part]) as f64 / part_blocks.max(1) as f64
                 }));
             }
         }
@@ -472,7 +470,7 @@ impl ScanObserver<'_> {
     fn done(&self) -> f64 {
         let served = self.foreground.requests as f64 / self.max as f64;
         match &self.progress {
-            Some(progress) => lock(progress).share().max(served) / 2.0,
+            Some(progress) => lock(progress).fraction_read().max(served) / 2.0,
             None => (1.0 + served) / 2.0,
         }
     }

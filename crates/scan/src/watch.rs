@@ -1,5 +1,4 @@
-//! Watches a device: a model follows its completions, learns the lag of commands, and counts
-//! surprises.
+//! A model that follows a device's completions, learns the lag of commands, and counts surprises.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,19 +15,19 @@ use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Instant, Span};
 
-/// A prediction counts as right if the request completes within this much of it.
+/// Maximum error of a prediction that counts as right.
 const MAX_RIGHT_ERROR: Span = Span::from_ns(50_000);
 
-/// An error longer than this many revolutions is not caused by rotation: the drive did something of
-/// its own, such as a thermal recalibration.
+/// An error longer than this many revolutions is not caused by rotation: the drive was doing
+/// something else, such as a thermal recalibration.
 const PAUSE_REVOLUTIONS: u64 = 4;
 
-/// The weight of an observation in the share of expected angles: about 30 count.
+/// The weight of an observation in the fraction of expected angles: about the last 30 count.
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
-/// The share of expected angles below which predictions are not relied on. If a model is wrong, all
-/// angles are equally likely, and one of twelve is taken for the expected one. Seeks that scatter
-/// by 0.15 ms leave nine of ten on a Quantum Atlas 10K.
+/// The fraction of expected angles below which predictions are considered unreliable. If a model is
+/// wrong, all angles are equally likely, and one in twelve passes for the expected one. With seeks
+/// that scatter by 0.15 ms, nine in ten remain on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
 /// A model of the drive for a scheduler outside it.
@@ -36,14 +35,14 @@ const MIN_EXPECTED_ANGLES: f64 = 0.25;
 pub struct Model(Predictor);
 
 impl Model {
-    /// Creates a model of a drive of `spec` in an unknown state: completions reveal the angle of
-    /// its platter. Fails if the geometry is inconsistent.
+    /// Creates a model of the drive that `spec` describes, in an unknown state: completions reveal
+    /// the angle of its platter. Fails if the geometry is inconsistent.
     pub fn new(spec: &Spec) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
     }
 
-    /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at
+    /// Creates a model of a new drive that `spec` describes, with its platter at angle `origin` at
     /// [`Instant::START`]. Fails if the geometry is inconsistent.
     pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
@@ -55,13 +54,13 @@ impl Model {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observations {
-    /// Requests whose predictions were relied on.
+    /// Requests whose predictions were considered reliable.
     pub predicted: u64,
-    /// Requests of these that completed within 50 us of the prediction.
+    /// Those of them that completed within 50 us of the prediction.
     pub right: u64,
     pub surprises: Surprises,
-    /// Foreground requests that were chosen by block number, though the policy needs positions,
-    /// because predictions were not relied on.
+    /// Foreground requests that were chosen by block number although the policy needs positions,
+    /// because predictions were unreliable.
     pub by_block_number: u64,
 }
 
@@ -81,7 +80,7 @@ pub struct Surprises {
     pub misses: u64,
     /// Errors of one to three revolutions.
     pub revolutions: u64,
-    /// Longer errors: the drive was busy with something of its own.
+    /// Longer errors: the drive was busy with something else.
     pub pauses: u64,
     pub failures: u64,
     /// Requests that completed before one that was sent earlier.
@@ -105,7 +104,7 @@ pub(crate) struct Watch {
     /// The ids of the outstanding requests that the model knows, each with the instant of the
     /// decision, in that order.
     outstanding: VecDeque<(u64, Instant)>,
-    /// The share of completions with the platter at the expected angle, as a moving mean.
+    /// The fraction of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
     pub lag: Lag,
     pub seen: Observations,
@@ -122,8 +121,8 @@ impl Watch {
         }
     }
 
-    /// Returns true if predictions can be relied on: the angle of the platter is known, and enough
-    /// recent completions from the media fitted it.
+    /// Returns true if predictions are reliable: the angle of the platter is known, and enough
+    /// recent completions from the media matched it.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.predictor.clock().is_locked(now) && self.expected_angles >= MIN_EXPECTED_ANGLES
     }
@@ -139,7 +138,7 @@ impl Watch {
     }
 
     /// Records that the device has completed a request. Returns the predicted instant, and true if
-    /// the prediction could be relied on.
+    /// the prediction was reliable.
     pub fn record_completion(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
         let id = completion.request.id;
         let is_success = completion.status.is_success();
@@ -168,12 +167,12 @@ impl Watch {
         }
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
-        let share = match seen.angle {
+        let as_expected = match seen.angle {
             Some(predict::AngleUpdate::Late(_)) => 1.0,
             Some(predict::AngleUpdate::Surprise) => 0.0,
             Some(predict::AngleUpdate::Found(_)) | None => self.expected_angles,
         };
-        self.expected_angles += (share - self.expected_angles) * ANGLE_WEIGHT;
+        self.expected_angles += (as_expected - self.expected_angles) * ANGLE_WEIGHT;
         if was_known {
             let (predicted, explained) = (seen.predicted.outcome, seen.explained.outcome);
             let half = self.predictor.clock().period().as_ns() / 2;
@@ -192,7 +191,7 @@ impl Watch {
         Some(next.at + self.lag.of_data(&next.request))
     }
 
-    /// Returns the error above which rotation is not the cause.
+    /// Returns the error above which rotation cannot be the cause.
     pub fn pause(&self) -> Span {
         self.predictor.clock().period() * PAUSE_REVOLUTIONS
     }
@@ -220,14 +219,13 @@ impl Watch {
 pub struct Prediction {
     /// The command as sent: a request of the foreground, with the blocks read in front of it.
     pub command: Request,
-    /// True if it serves a request of the foreground, false if it only reads for the background.
+    /// True if it serves a foreground request, false if it only reads for the background.
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// When it was predicted to end, once the previous command had ended; `None` if the model had
-    /// lost track of the device.
+    /// Its end, as predicted when the previous command had ended; `None` after losing track.
     pub expected: Option<Instant>,
-    /// True if it succeeded and predictions were relied on: [`Observations::predicted`] counts it.
+    /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,
 }
 
@@ -262,31 +260,31 @@ impl fmt::Debug for OnPrediction {
     }
 }
 
-/// The means are adjusted by one part in this many of a deviation.
+/// A mean is adjusted by a deviation divided by this.
 const MEAN_PARTS: i64 = 16;
 
-/// Maximum deviation that counts, in nanoseconds: other programs or the model cause longer ones.
+/// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
 const MAX_DEVIATION_NS: i64 = 500_000;
 
-/// The share of a deviation by which [`DataLag`]'s moments are adjusted: about 250 commands count.
+/// The weight of a command in the moments of [`DataLag`]: about the last 250 count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared: among like sizes the slope is noise.
+/// Added to the variance of sizes, in blocks squared: if sizes are similar, the slope is noise.
 const EXTRA_VARIANCE: f64 = 64.0;
 
-/// Number of mean deviations of both kinds that a plan allows for: four standard deviations of a
-/// normal distribution, whose mean deviation is 0.8 of one.
+/// Number of mean deviations, of sending and of answers, that a plan allows for: four standard
+/// deviations of a normal distribution, whose mean deviation is 0.8 standard deviations.
 const MARGIN_DEVIATIONS: u64 = 5;
 
-/// The delay from a decision until the drive receives the command, and from its end until it is
-/// answered. In virtual time both are zero.
+/// The delay from a decision until the drive receives the command, and from the command's end until
+/// its answer. In virtual time both are zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lag {
     /// Time from the decision until the command is sent.
     sending: Mean,
     /// Round trip between sending and the drive; `None` for a local device.
     round_trip: Option<Mean>,
-    /// The mean deviation of all answers, except those off by more than [`MAX_DEVIATION_NS`].
+    /// The mean deviation of all answers, except deviations above [`MAX_DEVIATION_NS`].
     answers: Span,
     data: DataLag,
 }
@@ -339,24 +337,24 @@ impl Lag {
         self.round_trip = Some(Mean::default());
     }
 
-    /// Returns the mean delay of a command. Completions are late too, and with them the angle of
-    /// the platter that they show, so this includes both directions.
+    /// Returns the mean delay of a command. Completions, and with them the observed angle of the
+    /// platter, are late, too, so this includes both directions.
     pub fn mean(&self) -> Span {
         self.sending.value + self.round_trip.unwrap_or_default().value
     }
 
     /// Returns a delay that is hardly ever exceeded. If the travel times of commands vary, answers
-    /// from the media are late by a revolution or not at all, and only those from the buffer show
-    /// the variation. If the host is disturbed, answers of both kinds vary, and most are from the
-    /// media. Any other cause that moves answers by less than half a millisecond, such as an
-    /// inexact model, also counts.
+    /// from the media are late by a revolution or not at all, and only answers from the buffer show
+    /// the variation. If the host is busy, answers of both kinds vary, and most are from the media.
+    /// Other causes that shift answers by less than half a millisecond, such as an inexact model,
+    /// are included.
     pub fn max(&self) -> Span {
         let round_trip = self.round_trip.unwrap_or_default();
         let deviation = round_trip.deviation.max(self.answers);
         self.mean() + (self.sending.deviation + deviation) * MARGIN_DEVIATIONS
     }
 
-    /// Returns the delay of a request's answer because of its data.
+    /// Returns how much a request's data delay its answer.
     pub fn of_data(&self, request: &Request) -> Span {
         if request.op != Op::Read {
             return Span::ZERO;
@@ -373,8 +371,9 @@ impl Lag {
     }
 
     /// Learns from a command that was answered later than predicted by `error`, with
-    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered: then the
-    /// error contains no error of the mechanics.
+    ///
+    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered, so the
+    /// error includes no mechanical error.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

@@ -1,5 +1,5 @@
-//! Measures the request rate of a server without time, compared with nbdkit's memory plugin if that
-//! is installed, and the lateness of replies with time. Run it on an idle machine.
+//! Measures the request rate of a server whose requests take no time, compared with nbdkit's memory
+//! plugin if it is installed, and the lateness of timed replies. Run it on an idle machine.
 //!
 //! `cargo run --release --package diskarm-serve --example speed`
 
@@ -19,28 +19,29 @@ use diskarm_wire::nbd::message::Simple;
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 
-/// The size of the export, and of requests.
+/// Size of the export, in bytes.
 const SIZE: u64 = 256 << 20;
+/// Size of a request, in bytes.
 const BLOCK: u64 = 4096;
-/// Outstanding requests at the server without time.
+/// Number of outstanding requests.
 const DEPTH: usize = 32;
 /// Duration of each measurement.
-const LONG: Duration = Duration::from_secs(5);
+const DURATION: Duration = Duration::from_secs(5);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let socket = std::env::temp_dir().join(format!("diskarm-{}-speed", std::process::id()));
     for command in [Command::Read, Command::Write] {
-        let figures = serve(&socket, None, false, &mut |socket| {
-            let rate = rate(socket, command, DEPTH, LONG)?;
-            println!("{command:?} without time, depth {DEPTH}: {rate:.0} requests/s");
+        let statistics = serve(&socket, None, false, &mut |socket| {
+            let rate = rate(socket, command, DEPTH, DURATION)?;
+            println!("{command:?}, untimed, depth {DEPTH}: {rate:.0} requests/s");
             Ok(())
         })?;
-        drop(figures);
+        drop(statistics);
         match nbdkit(&socket) {
             Some(mut child) => {
-                let rate = rate(&socket, command, DEPTH, LONG);
+                let rate = rate(&socket, command, DEPTH, DURATION);
                 child.kill()?;
                 child.wait()?;
                 std::fs::remove_file(&socket)?;
@@ -50,20 +51,20 @@ fn main() -> Outcome<()> {
         }
     }
     for (spins, depth) in [(false, 1), (true, 1), (false, DEPTH), (true, DEPTH)] {
-        let figures = serve(&socket, Some(Speed::REAL), spins, &mut |socket| {
-            rate(socket, Command::Read, depth, LONG).map(|_| ())
+        let statistics = serve(&socket, Some(Speed::REAL), spins, &mut |socket| {
+            rate(socket, Command::Read, depth, DURATION).map(|_| ())
         })?;
-        let how = if spins { "spinning" } else { "sleeping" };
-        println!("{how}, depth {depth}: {}", figures.line());
+        let mode = if spins { "spinning" } else { "sleeping" };
+        println!("{mode}, depth {depth}: {}", statistics.line());
     }
-    println!("No server can be less late than a thread that only watches the clock:");
+    println!("A thread that does nothing but wait, for comparison:");
     for spins in [false, true] {
         let mut late: Vec<Duration> = (0..1000).map(|_| late(spins)).collect();
         late.sort_unstable();
-        let us = |place: usize| late[place].as_secs_f64() * 1e6;
-        let how = if spins { "spinning" } else { "sleeping" };
+        let us = |index: usize| late[index].as_secs_f64() * 1e6;
+        let mode = if spins { "spinning" } else { "sleeping" };
         println!(
-            "{how}: late by {:.1} us (median), {:.1} us (99 %)",
+            "{mode}: late by {:.1} us (median), {:.1} us (99 %)",
             us(500),
             us(990)
         );
@@ -71,7 +72,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Lateness of a thread that waits for a time in the way that the server does.
+/// Returns the lateness of a thread that waits in the same way as the server.
 fn late(spins: bool) -> Duration {
     let due = Instant::now() + Duration::from_millis(5);
     if !spins {
@@ -92,7 +93,7 @@ fn serve(
     spins: bool,
     client: &mut dyn FnMut(&Path) -> Outcome<()>,
 ) -> Outcome<ExportStatistics> {
-    let setting = ExportSpec {
+    let spec = ExportSpec {
         name: String::new(),
         drive: "quantum-atlas-10k".to_owned(),
         changes: Vec::new(),
@@ -108,16 +109,16 @@ fn serve(
         spins,
         bound: Span::from_us(100.0),
     };
-    let export = setting.build(pace, 1)?;
+    let export = spec.build(pace, 1)?;
     let listener = Listener::bind(&Address::Unix(socket.to_owned()))?;
     let server = Server::start(Nbd::default(), vec![export], vec![listener], 4)?;
     client(socket)?;
     server.stopper()?.stop();
-    let served = server.wait();
-    Ok(setting.statistics(pace, Bytes(SIZE), &served[0]))
+    let statistics = server.wait();
+    Ok(spec.statistics(pace, Bytes(SIZE), &statistics[0]))
 }
 
-/// nbdkit, once it listens.
+/// Starts nbdkit and waits until it listens; returns `None` if that fails.
 fn nbdkit(socket: &Path) -> Option<Child> {
     let size = SIZE.to_string();
     let mut child = Program::new("nbdkit")
@@ -125,7 +126,7 @@ fn nbdkit(socket: &Path) -> Option<Child> {
         .arg(socket)
         .args(["memory", &size])
         .stdin(Stdio::null())
-        // It complains about clients that only test whether it listens.
+        // It logs an error for each client that only tests whether it listens.
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
@@ -139,13 +140,13 @@ fn nbdkit(socket: &Path) -> Option<Child> {
     None
 }
 
-/// Requests per second of a client with this many outstanding, at random places.
-fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcome<f64> {
+/// Returns the rate per second of requests at random offsets, with `depth` outstanding.
+fn rate(socket: &Path, command: Command, depth: usize, duration: Duration) -> Outcome<f64> {
     let mut stream = connect(socket)?;
     let is_write = command == Command::Write;
     let reply = Simple::LENGTH + if is_write { 0 } else { BLOCK as usize };
     let mut seed = 1_u64;
-    let mut more = |count: usize, output: &mut Vec<u8>| {
+    let mut add_requests = |count: usize, output: &mut Vec<u8>| {
         output.clear();
         for _ in 0..count {
             // xorshift (Marsaglia 2003)
@@ -170,32 +171,32 @@ fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcom
     let mut output = Vec::new();
     let mut input = vec![0; depth * reply];
     let (mut filled, mut done) = (0, 0_u64);
-    more(depth, &mut output);
+    add_requests(depth, &mut output);
     stream.write_all(&output)?;
     let begin = Instant::now();
-    while begin.elapsed() < long {
+    while begin.elapsed() < duration {
         let count = stream.read(&mut input[filled..])?;
         if count == 0 {
             return Err("the server has closed the connection".into());
         }
         filled += count;
-        let whole = filled / reply;
-        for start in (0..whole).map(|number| number * reply) {
+        let complete = filled / reply;
+        for start in (0..complete).map(|number| number * reply) {
             let header = Simple::parse(&input[start..]).map_err(|_| "a short reply")?;
             if (header.magic, header.error) != (Simple::MAGIC, 0) {
-                return Err("a reply that is none, or an error".into());
+                return Err("an error, or not a reply".into());
             }
         }
-        input.copy_within(whole * reply..filled, 0);
-        filled -= whole * reply;
-        done += whole as u64;
-        more(whole, &mut output);
+        input.copy_within(complete * reply..filled, 0);
+        filled -= complete * reply;
+        done += complete as u64;
+        add_requests(complete, &mut output);
         stream.write_all(&output)?;
     }
     Ok(done as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// A connection that has chosen the default export.
+/// Connects to the server and chooses the default export.
 fn connect(socket: &Path) -> Outcome<UnixStream> {
     let mut stream = UnixStream::connect(socket)?;
     stream.read_exact(&mut [0; Greeting::LENGTH])?;

@@ -53,17 +53,17 @@ pub trait PowerControl {
     /// Returns true if the power can be cut: the device reports when data reach the media.
     fn can_lose_writes(&self) -> bool;
 
-    /// The writes that have not reached the media by now.
+    /// Returns the writes that have not reached the media.
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
 
     /// Reverts the writes that do not survive and drops all requests in progress without replies.
     /// The device is replaced by one that has just been switched on.
-    /// Fails if the store fails; then some writes that should be lost survive.
+    /// Fails if the store fails; writes that should be lost may then survive.
     fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses>;
 
     fn statistics(&mut self) -> &mut Statistics;
 
-    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
+    /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
     fn cut_power(&mut self, cut: &PowerCut) -> Result<Reply, String> {
         let losses = self.revert_writes(cut);
         let known = losses.as_ref().copied().unwrap_or_default();
@@ -136,7 +136,7 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
         end => format!(" to {}", end.0 - 1),
     };
     Err(format!(
-        "inject: found sectors from {first}{last}, expected some of the {sectors} that {} has",
+        "inject: found sectors from {first}{last}, expected some of the {sectors} sectors of {}",
         match facts.name.as_str() {
             "" => "the export",
             name => name,
@@ -145,12 +145,12 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
 }
 
 /// Maximum length of a line, in bytes.
-const LINE: u64 = 1 << 12;
+const MAX_LINE: u64 = 1 << 12;
 
 /// Maximum number of clients; further ones are disconnected.
-const CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 
-/// A handle by which any thread sends commands to an export.
+/// A handle with which any thread can send commands to an export.
 #[derive(Clone)]
 pub struct ExportHandle {
     name: String,
@@ -160,7 +160,7 @@ pub struct ExportHandle {
 pub type Answer = Result<Reply, String>;
 
 impl ExportHandle {
-    /// The export `name`; `send` passes it a command and the channel for the answer.
+    /// Creates the handle of `name`; `send` passes on a command and a channel for the answer.
     pub fn new(
         name: String,
         send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
@@ -172,7 +172,7 @@ impl ExportHandle {
     pub(crate) fn ask(&self, command: Command) -> Answer {
         let (sender, answer) = channel();
         (self.send)(command, sender);
-        let ended = |_| Err("the server ends".to_owned());
+        let ended = |_| Err("the server is stopping".to_owned());
         answer.recv().unwrap_or_else(ended)
     }
 }
@@ -186,13 +186,13 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Serves clients in threads of its own until the program ends.
+    /// Serves clients in background threads until the program ends.
     pub fn listen(self, listener: Listener) -> io::Result<()> {
         let this = Arc::new(self);
         let run = move || {
             let clients = Arc::new(AtomicUsize::new(0));
             while let Ok(stream) = listener.accept_unix() {
-                if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS {
+                if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
                     clients.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
@@ -210,12 +210,12 @@ impl ControlServer {
         Ok(())
     }
 
-    /// Answers a client until it disconnects or sends an over-long line.
+    /// Answers a client until it disconnects or sends a line that is too long.
     fn serve(&self, stream: &UnixStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         loop {
             let mut line = String::new();
-            let count = reader.by_ref().take(LINE).read_line(&mut line)?;
+            let count = reader.by_ref().take(MAX_LINE).read_line(&mut line)?;
             if count == 0 || !line.ends_with('\n') {
                 return Ok(());
             }
@@ -242,7 +242,7 @@ impl ControlServer {
     }
 }
 
-/// Sends a command to the control socket at `path`; returns the line of the answer.
+/// Sends a command to the control socket at `path`; returns the answer, a line.
 pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -250,7 +250,7 @@ pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     BufReader::new(&stream).read_line(&mut line)?;
     if !line.ends_with('\n') {
         return Err(io::Error::other(
-            "no answer: it is not the socket of --control, or the server has ended",
+            "no answer: this is not a socket of `--control`, or the server has stopped",
         ));
     }
     line.pop();
@@ -301,15 +301,15 @@ impl ExportCommand {
         let text = |value: &str| Some(value.to_owned());
         let export = args.maybe("export", "the name of an export", text)?;
         let command = match call.name {
-            "power-cut" => Command::PowerCut(cut(&mut args)?),
+            "power-cut" => Command::PowerCut(parse_cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            // `strike` and `figures` are the names until 0.1.
-            "trigger" | "strike" => Command::Trigger(trigger(&mut args)?),
+            // The names up to version 0.1 are `strike` and `figures`.
+            "trigger" | "strike" => Command::Trigger(parse_trigger(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
-                let (first, end) = range(&mut args)?;
-                let given = args.maybe("affects", "reads, writes or both", affected)?;
+                let (first, end) = parse_range(&mut args)?;
+                let given = args.maybe("affects", "reads, writes or both", parse_affected)?;
                 let affected = given.unwrap_or(AffectedOps::Reads);
                 let left = args.maybe_count("times", 1..=u64::MAX)?;
                 let blocks = BadBlocks {
@@ -321,7 +321,7 @@ impl ExportCommand {
                 Command::Inject(InjectedFault { blocks, left })
             }
             "heal" => {
-                let (first, end) = range(&mut args)?;
+                let (first, end) = parse_range(&mut args)?;
                 Command::Heal { first, end }
             }
             "errors" => Command::Errors,
@@ -336,14 +336,14 @@ impl ExportCommand {
     }
 }
 
-fn cut(args: &mut Args<'_, ()>) -> Result<PowerCut, InputError> {
+fn parse_cut(args: &mut Args<'_, ()>) -> Result<PowerCut, InputError> {
     let torn = args.maybe_yes("torn")?.unwrap_or(false);
     let worst = args.maybe_yes("worst")?.unwrap_or(false);
     let seed = args.maybe_count("seed", 0..=u64::MAX)?.unwrap_or(1);
     Ok(PowerCut { torn, worst, seed })
 }
 
-fn trigger(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
+fn parse_trigger(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
     let before = args.maybe("before", TriggerEvent::BEFORE, TriggerEvent::parse_before)?;
     let after = args.maybe("after", TriggerEvent::AFTER, TriggerEvent::parse_after)?;
     let nth = args.maybe_count("nth", 1..=u64::MAX)?;
@@ -358,7 +358,7 @@ fn trigger(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
         Some(nth) => when.with_nth(nth, "trigger.nth")?,
         None => when,
     };
-    let cut = cut(args)?;
+    let cut = parse_cut(args)?;
     Ok(Trigger { when, cut })
 }
 
@@ -371,19 +371,19 @@ impl TriggerEvent {
 
     /// Parses `before=`: the next request of a kind.
     pub fn parse_before(text: &str) -> Option<Self> {
-        access(text).map(|access| Self::next(TriggerSide::Before, access))
+        parse_access(text).map(|access| Self::next(TriggerSide::Before, access))
     }
 
     /// Parses `after=`: the next request of a kind, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
-        let request = access(text).map(|access| Self::next(TriggerSide::After, access));
+        let request = parse_access(text).map(|access| Self::next(TriggerSide::After, access));
         request.or_else(|| {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
         })
     }
 
-    /// Sets the ordinal number of the request. A trigger at a time is an error for `field`.
+    /// Waits for the `nth` such request. Fails, naming `field`, if the trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
@@ -400,7 +400,7 @@ impl TriggerEvent {
     }
 }
 
-fn access(text: &str) -> Option<Access> {
+fn parse_access(text: &str) -> Option<Access> {
     match text {
         "flush" => Some(Access::Flush),
         "write" => Some(Access::Write),
@@ -408,14 +408,14 @@ fn access(text: &str) -> Option<Access> {
     }
 }
 
-fn range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
+fn parse_range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
     let first = args.maybe_count("first", 0..=ALL.0 - 1)?.unwrap_or(0);
     let sectors = args.maybe_count("sectors", 1..=ALL.0)?;
     let end = sectors.map_or(ALL, |sectors| Lbn(first + sectors));
     Ok((Lbn(first), end))
 }
 
-fn affected(text: &str) -> Option<AffectedOps> {
+fn parse_affected(text: &str) -> Option<AffectedOps> {
     let mut all = AFFECTED.iter();
     let named = all.find(|(_, name)| *name == text);
     named.map(|(affected, _)| *affected)
@@ -423,9 +423,9 @@ fn affected(text: &str) -> Option<AffectedOps> {
 
 impl fmt::Display for ExportCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut given = Vec::new();
+        let mut arguments = Vec::new();
         if !self.export.is_empty() {
-            given.push(format!("export={}", self.export));
+            arguments.push(format!("export={}", self.export));
         }
         let range = |first: Lbn, end: Lbn| {
             let sectors = (end != ALL).then(|| format!("sectors={}", end.0 - first.0));
@@ -433,7 +433,7 @@ impl fmt::Display for ExportCommand {
         };
         let name = match &self.command {
             Command::PowerCut(cut) => {
-                given.extend(given_of(cut));
+                arguments.extend(cut_arguments(cut));
                 "power-cut"
             }
             Command::PowerRestore => "power-restore",
@@ -449,36 +449,36 @@ impl fmt::Display for ExportCommand {
                             Access::Flush => "flush",
                             _ => "write",
                         };
-                        given.push(format!("{side}={access}"));
-                        given.push(format!("nth={nth}"));
+                        arguments.push(format!("{side}={access}"));
+                        arguments.push(format!("nth={nth}"));
                     }
-                    TriggerEvent::Time(span) => given.push(format!("after={}ns", span.as_ns())),
+                    TriggerEvent::Time(span) => arguments.push(format!("after={}ns", span.as_ns())),
                 }
-                given.extend(given_of(&trigger.cut));
+                arguments.extend(cut_arguments(&trigger.cut));
                 "trigger"
             }
             Command::Inject(InjectedFault { blocks, left }) => {
-                given.extend(range(blocks.first, blocks.end).into_iter().flatten());
-                given.push(format!("affects={}", affected_name(blocks.affected)));
-                given.extend(left.map(|left| format!("times={left}")));
+                arguments.extend(range(blocks.first, blocks.end).into_iter().flatten());
+                arguments.push(format!("affects={}", affected_name(blocks.affected)));
+                arguments.extend(left.map(|left| format!("times={left}")));
                 "inject"
             }
             Command::Heal { first, end } => {
-                given.extend(range(*first, *end).into_iter().flatten());
+                arguments.extend(range(*first, *end).into_iter().flatten());
                 "heal"
             }
             Command::Errors => "errors",
             Command::Statistics => "stats",
         };
-        if given.is_empty() {
+        if arguments.is_empty() {
             f.write_str(name)
         } else {
-            write!(f, "{name}({})", given.join(", "))
+            write!(f, "{name}({})", arguments.join(", "))
         }
     }
 }
 
-fn given_of(cut: &PowerCut) -> Vec<String> {
+fn cut_arguments(cut: &PowerCut) -> Vec<String> {
     let yes = |is: bool, name: &str| is.then(|| format!("{name}=yes"));
     let given = [yes(cut.torn, "torn"), yes(cut.worst, "worst")];
     let seed = Some(format!("seed={}", cut.seed));
@@ -505,8 +505,8 @@ mod tests {
             "heal(first=0)",
             "stats",
         ] {
-            let named = ExportCommand::parse(line).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(named.to_string(), line);
+            let parsed = ExportCommand::parse(line).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(parsed.to_string(), line);
         }
     }
 

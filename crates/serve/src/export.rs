@@ -10,9 +10,9 @@ use crate::timeline::Speed;
 pub struct Export<D = Box<dyn Device>> {
     pub facts: Facts,
     pub store: Box<dyn Store>,
-    /// Without it requests take no time.
+    /// `None` if requests take no time.
     pub timing: Option<Timing<D>>,
-    /// Present if the power may be cut.
+    /// `None` if the power cannot be cut.
     pub power: Option<PowerConfig<D>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Facts {
     /// The name; empty for the default export.
     pub name: String,
     pub description: String,
-    /// Sector size, of which all offsets and lengths are multiples.
+    /// Sector size; all offsets and lengths are multiples of it.
     pub sector: Bytes,
     /// Physical sector size; requests that are not multiples of it are slower.
     pub physical: Bytes,
@@ -39,26 +39,26 @@ impl Facts {
 }
 
 pub struct Timing<D = Box<dyn Device>> {
-    /// The device that serves the requests. It always has room.
+    /// The device that serves the requests. It always has room for another.
     pub device: D,
     pub speed: Speed,
-    /// Never sleep while requests are in progress, instead of waking shortly before a reply is due.
+    /// True to never sleep while requests are in progress, instead of until a reply is nearly due.
     pub spins: bool,
 }
 
 /// Builds a device in the state after power-on.
 pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
 
-/// The means to cut the power of an export.
+/// What cutting the power of an export requires.
 pub struct PowerConfig<D> {
     /// Capacity of the drive's buffer, which limits the writes that can be lost.
     pub capacity: SectorCount,
-    /// Builds the device anew; `None` if requests take no time.
+    /// Builds a new device; `None` if requests take no time.
     pub device: Option<DeviceFactory<D>>,
 }
 
 impl<D: Tappable + 'static> PowerConfig<D> {
-    /// Makes `tap` observe each device that is built.
+    /// Attaches `tap` to each device that is built.
     pub fn with_tap(self, tap: Tap) -> Self {
         let device = self.device.map(|make| -> DeviceFactory<D> {
             Box::new(move || {

@@ -33,12 +33,12 @@ pub struct ExportSpec {
     pub bound: Option<Span>,
 }
 
-/// Time settings that all exports share.
+/// Timing settings that all exports share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// `None` if requests take no time.
     pub speed: Option<Speed>,
-    /// Never sleep while requests are in progress.
+    /// True to never sleep while requests are in progress.
     pub spins: bool,
     /// Default limit on the 99th percentile of lateness.
     pub bound: Span,
@@ -69,7 +69,7 @@ impl ExportSpec {
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
         let bound = args.maybe("max-lateness", Pace::BOUND, Pace::parse_bound)?;
-        // The name until 0.1.
+        // The name up to version 0.1.
         let old_bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
         args.finish()?;
         Ok(Self {
@@ -117,7 +117,7 @@ impl ExportSpec {
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
-            let expected = "the bound without --instant, with which nothing is late";
+            let expected = "no max-lateness with --instant, as no reply can be late";
             return Err(Error::argument("max-lateness", found, expected));
         }
         let system = self.system()?;
@@ -151,7 +151,7 @@ impl ExportSpec {
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
             let device = device(&system, &policy, sectors);
-            device.unwrap_or_else(|error| panic!("it was built before: {error}"))
+            device.unwrap_or_else(|error| panic!("the same device was built before: {error}"))
         };
         let power = match &timing {
             None => Some(PowerConfig {
@@ -159,16 +159,16 @@ impl ExportSpec {
                 device: None,
             }),
             Some(_) => {
-                let tells = make().persisted(Instant::START).is_some();
+                let reports_persistence = make().persisted(Instant::START).is_some();
                 let device: DeviceFactory<D> = Box::new(make);
-                tells.then_some(PowerConfig {
+                reports_persistence.then_some(PowerConfig {
                     capacity,
                     device: Some(device),
                 })
             }
         };
         let opened = self.store.open(facts.bytes().0, self.is_read_only);
-        let store = opened.map_err(|source| self.unread(source))?;
+        let store = opened.map_err(|source| self.read_error(source))?;
         Ok(Export {
             facts,
             store,
@@ -177,13 +177,13 @@ impl ExportSpec {
         })
     }
 
-    /// The number of sectors: as specified, or else the file's, or the drive's.
+    /// Returns the specified number of sectors; by default, the file's or else the drive's.
     fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
         let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
-        let is_sound = |size: &SectorCount| (1..=sectors).contains(&size.0);
+        let is_valid = |size: &SectorCount| (1..=sectors).contains(&size.0);
         if let Some(text) = &self.size {
-            let size = quantity::sectors(text, disk.sector).filter(is_sound);
+            let size = quantity::sectors(text, disk.sector).filter(is_valid);
             return size.ok_or_else(|| {
                 let expected = format!(
                     "1 to {sectors} sectors of {bytes} bytes, with a unit, such as \"1 GiB\""
@@ -192,13 +192,13 @@ impl ExportSpec {
             });
         }
         let existing = self.store.existing_bytes();
-        let Some(existing) = existing.map_err(|source| self.unread(source))? else {
+        let Some(existing) = existing.map_err(|source| self.read_error(source))? else {
             return Ok(disk.sectors);
         };
         let size = SectorCount(existing / bytes);
         let is_whole = existing.is_multiple_of(bytes);
         Some(size)
-            .filter(|size| is_whole && is_sound(size))
+            .filter(|size| is_whole && is_valid(size))
             .ok_or_else(|| {
                 let found = format!("{} of {existing} bytes", self.store);
                 let expected = format!("a file of 1 to {sectors} sectors of {bytes} bytes");
@@ -206,8 +206,8 @@ impl ExportSpec {
             })
     }
 
-    fn unread(&self, source: std::io::Error) -> Error {
-        Error::Unread {
+    fn read_error(&self, source: std::io::Error) -> Error {
+        Error::ReadFailed {
             path: self.store.path().unwrap_or_default().to_owned(),
             source,
         }
@@ -244,21 +244,21 @@ mod tests {
         bound: Span::ZERO,
     };
 
-    fn built(text: &str) -> Result<Export, Error> {
+    fn build(text: &str) -> Result<Export, Error> {
         ExportSpec::parse(text, "--export")?.build(PACE, 1)
     }
 
     #[test]
     fn an_export_is_specified_as_a_call() {
-        let tower = "throttle(rate=10/s, drive=hp-c2247)";
-        let text = format!("db(drive={tower}, policy=fcfs, size=1 MiB, read-only=yes)");
-        let setting = ExportSpec::parse(&text, "--export").expect("a specification");
-        assert_eq!((&*setting.name, &*setting.drive), ("db", tower));
-        let export = setting.build(PACE, 1).expect("an export");
+        let stack = "throttle(rate=10/s, drive=hp-c2247)";
+        let text = format!("db(drive={stack}, policy=fcfs, size=1 MiB, read-only=yes)");
+        let spec = ExportSpec::parse(&text, "--export").expect("a specification");
+        assert_eq!((&*spec.name, &*spec.drive), ("db", stack));
+        let export = spec.build(PACE, 1).expect("an export");
         assert_eq!(export.facts.bytes(), Bytes(1 << 20));
         assert!(export.facts.is_read_only && export.facts.is_timed);
         // The default size is the drive's.
-        let whole = built("x(drive=hp-c2247)").expect("an export").facts;
+        let whole = build("x(drive=hp-c2247)").expect("an export").facts;
         let system = System::parse("hp-c2247").expect("a drive");
         assert_eq!(whole.sectors, system.sectors);
     }
@@ -266,18 +266,18 @@ mod tests {
     #[test]
     fn changes_apply_to_the_specification_of_the_drive() {
         let physical = |change: &str| {
-            let mut setting = ExportSpec::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
-            setting.changes = vec![Edit::parse(change, "--set").unwrap()];
-            setting.build(PACE, 1).map(|export| export.facts)
+            let mut spec = ExportSpec::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
+            spec.changes = vec![Edit::parse(change, "--set").unwrap()];
+            spec.build(PACE, 1).map(|export| export.facts)
         };
         // The default is 4096.
         let larger = physical("geometry.physical_sector=1 KiB").unwrap();
         assert_eq!(larger.physical, Bytes(1024));
         let name = "wd-blue-wd10jpvx with geometry.physical_sector = \"1 KiB\"";
         assert_eq!(larger.description, name);
-        let mut setting = ExportSpec::parse("x(drive=hp-c2247)", "--export").unwrap();
-        setting.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
-        let statistics = setting.statistics(PACE, Bytes(512), &Statistics::default());
+        let mut spec = ExportSpec::parse("x(drive=hp-c2247)", "--export").unwrap();
+        spec.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
+        let statistics = spec.statistics(PACE, Bytes(512), &Statistics::default());
         assert_eq!(statistics.drive, "hp-c2247 with queue.depth = 1");
         let error = physical("geometry.physical_sector=3 KiB").unwrap_err();
         let message = error.to_string();
@@ -285,28 +285,28 @@ mod tests {
     }
 
     #[test]
-    fn an_export_can_override_the_lateness_bound() {
+    fn an_export_can_override_the_lateness_limit() {
         let mut statistics = Statistics::default();
         statistics.record_lateness(Span::from_us(300.0));
         let late = |text| {
-            let setting = ExportSpec::parse(text, "--export").expect("a setting");
+            let spec = ExportSpec::parse(text, "--export").expect("a specification");
             let pace = Pace {
                 bound: Span::from_us(200.0),
                 ..PACE
             };
-            let statistics = setting.statistics(pace, Bytes(512), &statistics);
+            let statistics = spec.statistics(pace, Bytes(512), &statistics);
             let late = statistics.lateness.expect("a reply was late");
             (late.bound_us, late.keeps_time)
         };
         assert_eq!(late("x(drive=hp-c2247)"), (200.0, false));
         assert_eq!(late("x(drive=hp-c2247, max-lateness=1 ms)"), (1000.0, true));
-        let setting = ExportSpec::parse("x(drive=hp-c2247, bound=1ms)", "--export");
+        let spec = ExportSpec::parse("x(drive=hp-c2247, bound=1ms)", "--export");
         let pace = Pace {
             speed: None,
             ..PACE
         };
-        let refused = setting.expect("a setting").build(pace, 1).err();
-        let expected = "max-lateness: found \"1000 us\", expected the bound without --instant, ";
+        let refused = spec.expect("a specification").build(pace, 1).err();
+        let expected = "max-lateness: found \"1000 us\", expected no max-lateness with ";
         let error = refused.expect("nothing is late").to_string();
         assert!(error.starts_with(expected), "{error}");
     }
@@ -326,7 +326,7 @@ mod tests {
         "#;
         for case in cases.trim().lines() {
             let (text, expected) = case.trim().split_once(" => ").expect("a case");
-            let found = built(text).err().expect(text).to_string();
+            let found = build(text).err().expect(text).to_string();
             assert!(found.starts_with(expected), "{found}");
         }
     }

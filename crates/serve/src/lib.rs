@@ -1,8 +1,8 @@
 //! Serves simulated drives to other programs, in the drives' own time.
 //!
-//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that determines
-//! how long requests take. A [`Server`] has a thread that accepts connections, and one for each
-//! export. The protocols ([`nbd`] and [`iscsi`]) do no input or output of their own. Wall-clock
+//! An [`Export`] is data in a [`Store`](store::Store) with a simulated device that determines how
+//! long requests take. A [`Server`] has one thread that accepts connections, and one for each
+//! export. The protocols ([`nbd`] and [`iscsi`]) perform no input or output themselves. Wall-clock
 //! time is read here and not in the model: a [`Timeline`] advances the device.
 
 pub mod control;

@@ -12,9 +12,9 @@ use std::time::Duration;
 use crate::statistics::{ExportStatistics, Lateness};
 
 /// Maximum length of a request up to its empty line, in bytes.
-const HEAD: u64 = 8 << 10;
+const MAX_HEAD: u64 = 8 << 10;
 /// Timeout for a client.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A metric family with samples for each export.
@@ -25,35 +25,35 @@ struct Family {
     samples: fn(&ExportStatistics) -> Vec<Sample>,
 }
 
-/// A suffix of the family's name, further labels, and the value.
+/// The suffix of the family's name, additional labels, and the value.
 type Sample = (&'static str, Vec<(&'static str, String)>, f64);
 
 const FAMILIES: [Family; 6] = [
     Family {
         name: "diskarm_connections",
         kind: "counter",
-        help: "Connections that got beyond the handshake.",
+        help: "Connections that completed the handshake.",
         samples: |statistics| vec![("_total", vec![], statistics.connections as f64)],
     },
     Family {
         name: "diskarm_requests",
         kind: "counter",
-        help: "Requests by what they do.",
-        samples: |statistics| counts(&statistics.counts.kinds()),
+        help: "Requests by type.",
+        samples: |statistics| count_samples(&statistics.counts.kinds()),
     },
     Family {
         name: "diskarm_unsuccessful_requests",
         kind: "counter",
-        help: "Requests that were refused, failed, or were taken back.",
-        samples: |statistics| counts(&statistics.counts.unsuccessful()),
+        help: "Requests that were refused, failed or were aborted.",
+        samples: |statistics| count_samples(&statistics.counts.unsuccessful()),
     },
     Family {
         name: "diskarm_transferred_bytes",
         kind: "counter",
-        help: "Data that reads asked for, and that were written.",
+        help: "Data requested by reads, and data written.",
         samples: |statistics| {
             let counts = &statistics.counts;
-            self::counts(&[
+            count_samples(&[
                 ("reads", counts.read_bytes),
                 ("writes", counts.written_bytes),
             ])
@@ -62,13 +62,13 @@ const FAMILIES: [Family; 6] = [
     Family {
         name: "diskarm_lateness_seconds",
         kind: "summary",
-        help: "How late replies left, after the drive had completed the request.",
+        help: "Time from the completion of a request by the drive to the sending of the reply.",
         samples: |statistics| statistics.lateness.iter().flat_map(quantiles).collect(),
     },
     Family {
         name: "diskarm_keeps_time",
         kind: "gauge",
-        help: "1 if 99 in a hundred replies were within the bound, else 0.",
+        help: "1 if the 99th percentile of lateness is within the limit, otherwise 0.",
         samples: |statistics| {
             let sample = |late: &Lateness| ("", vec![], f64::from(u8::from(late.keeps_time)));
             statistics.lateness.iter().map(sample).collect()
@@ -76,7 +76,7 @@ const FAMILIES: [Family; 6] = [
     },
 ];
 
-fn counts(counts: &[(&'static str, u64)]) -> Vec<Sample> {
+fn count_samples(counts: &[(&'static str, u64)]) -> Vec<Sample> {
     let sample =
         |&(kind, count): &(&str, u64)| ("_total", vec![("kind", kind.to_owned())], count as f64);
     counts.iter().map(sample).collect()
@@ -89,7 +89,7 @@ fn quantiles(late: &Lateness) -> Vec<Sample> {
         ("0.999", late.p999_us),
         ("1.0", late.max_us),
     ];
-    let sample = |(of, us): (&str, f64)| ("", vec![("quantile", of.to_owned())], us / 1e6);
+    let sample = |(name, us): (&str, f64)| ("", vec![("quantile", name.to_owned())], us / 1e6);
     let mut samples: Vec<Sample> = quantiles.map(sample).into();
     let replies = late.replies as f64;
     samples.push(("_count", vec![], replies));
@@ -97,7 +97,7 @@ fn quantiles(late: &Lateness) -> Vec<Sample> {
     samples
 }
 
-/// The statistics of the exports in the OpenMetrics text format.
+/// Formats the statistics of the exports as OpenMetrics text.
 pub fn open_metrics(exports: &[ExportStatistics]) -> String {
     let mut text = String::new();
     for family in &FAMILIES {
@@ -112,13 +112,13 @@ pub fn open_metrics(exports: &[ExportStatistics]) -> String {
         let _ = writeln!(text, "# HELP {name} {help}");
         for export in exports {
             for (suffix, labels, value) in (family.samples)(export) {
-                let own = [
+                let common = [
                     ("export", export.export.clone()),
                     ("drive", export.drive.clone()),
                 ];
-                let labels = own.into_iter().chain(labels);
+                let labels = common.into_iter().chain(labels);
                 let labels: Vec<String> = labels
-                    .map(|(label, text)| format!("{label}=\"{}\"", escaped(&text)))
+                    .map(|(label, text)| format!("{label}=\"{}\"", escape(&text)))
                     .collect();
                 let _ = writeln!(text, "{name}{suffix}{{{}}} {value}", labels.join(","));
             }
@@ -127,13 +127,13 @@ pub fn open_metrics(exports: &[ExportStatistics]) -> String {
     text + "# EOF\n"
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }
 
-/// Answers `GET /metrics` with `text` in a thread of its own until `text` returns `None`.
+/// Answers `GET /metrics` with `text` in a background thread until `text` returns `None`.
 pub fn serve_metrics(
     listener: TcpListener,
     text: impl Fn() -> Option<String> + Send + 'static,
@@ -150,9 +150,9 @@ pub fn serve_metrics(
 }
 
 fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new((&stream).take(HEAD)).lines();
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut lines = BufReader::new((&stream).take(MAX_HEAD)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     // The rest is read because closing the socket with unread input would discard the answer.
     for line in lines {
@@ -163,7 +163,7 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     let mut words = request.split(' ');
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", text),
-        (Some("GET"), Some(_)) => ("404 Not Found", "There is only /metrics.\n"),
+        (Some("GET"), Some(_)) => ("404 Not Found", "The only path is /metrics.\n"),
         _ => ("400 Bad Request", "Expected GET /metrics.\n"),
     };
     let kind = if body == text { TYPE } else { "text/plain" };
@@ -225,7 +225,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         serve_metrics(listener, || Some("text\n".to_owned())).expect("a thread");
         let ask = |request: &str| {
-            let mut stream = TcpStream::connect(address).expect("a server that listens");
+            let mut stream = TcpStream::connect(address).expect("a listening server");
             stream.write_all(request.as_bytes()).expect("sent");
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("an answer");

@@ -1,4 +1,4 @@
-//! Helpers of the threads that serve non-blocking sockets: waiting, waking, and byte queues.
+//! Helpers for threads that serve non-blocking sockets: waiting, waking, and byte queues.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,7 +23,7 @@ impl Waker {
         Ok((Self(waker), WakeReceiver(receiver)))
     }
 
-    /// A second waker of the same thread.
+    /// Returns another waker for the same thread.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
@@ -49,11 +49,11 @@ impl AsFd for WakeReceiver {
     }
 }
 
-/// Waits until one of `sockets` is ready, or until the time `until`.
+/// Waits until one of `sockets` is ready, or `deadline` has passed.
 /// Panics if the operating system is out of memory.
-pub fn wait(sockets: &mut [PollFd<'_>], until: Option<Instant>) {
-    let timeout = until.map(|until| {
-        let remaining = until.saturating_duration_since(Instant::now());
+pub fn wait(sockets: &mut [PollFd<'_>], deadline: Option<Instant>) {
+    let timeout = deadline.map(|deadline| {
+        let remaining = deadline.saturating_duration_since(Instant::now());
         // Far below the largest timeout that a `Timespec` can hold.
         let left = remaining.min(Duration::from_secs(3600));
         Timespec {
@@ -96,13 +96,13 @@ impl ByteQueue {
 
     pub fn consume(&mut self, count: usize) {
         self.start += count;
-        assert!(self.start <= self.end, "more bytes leave than there are");
+        assert!(self.start <= self.end, "only queued bytes can be removed");
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
     }
 
-    /// Free space after the bytes. The caller reports how much of it was used to [`Self::added`].
+    /// Returns the free space after the bytes. The caller reports what it used to [`Self::added`].
     pub fn room(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);
@@ -120,11 +120,11 @@ impl ByteQueue {
         self.end += count;
         assert!(
             self.end <= self.data.len(),
-            "more bytes than there is room for"
+            "the bytes must fit in the queue"
         );
     }
 
-    /// Appends `data`, for which there is room.
+    /// Appends `data`. Panics if they do not fit.
     pub fn push(&mut self, data: &[u8]) {
         self.room()[..data.len()].copy_from_slice(data);
         self.added(data.len());

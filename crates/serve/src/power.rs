@@ -1,4 +1,4 @@
-//! Power cuts: which data survive.
+//! Power cuts, and which data survive them.
 //!
 //! A drive acknowledges a write when its cache has the data, and loses them if the power fails
 //! before they reach the media. A [`DataPath`] keeps the previous content of each sector until

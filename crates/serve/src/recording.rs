@@ -1,8 +1,8 @@
 //! Records the requests of clients and the completions of a device as a trace.
 //!
-//! A [`Tap`] observes the device. It passes each request, in order of arrival, once it and all
-//! before it have completed, to the thread of a [`Recorder`], which writes the trace. Drive times
-//! start with the first request, so a replay on an equal device takes the same times.
+//! A [`Tap`] observes the device. It passes requests in order of arrival to the thread of a
+//! [`Recorder`], which writes the trace: each once it and all before it have completed. Drive time
+//! starts with the first request, so a replay on an equal device has the same response times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -21,7 +21,7 @@ use diskarm_trace::{Location, TraceError, Writer};
 
 use crate::statistics::RecordingSummary;
 
-/// Limit of requests that wait for the writer before the device blocks.
+/// Maximum number of requests that wait for the writer; above it, the device blocks.
 const MAX_WAITING: usize = 1 << 14;
 
 /// Observes a device. Clones observe the same disk.
@@ -30,11 +30,11 @@ pub struct Tap(Arc<Mutex<Observations>>);
 
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
-    passed: VecDeque<RecordedRequest>,
+    requests: VecDeque<RecordedRequest>,
     sent: u64,
     /// Requests that have not completed: their sequence numbers, by id.
     outstanding: BTreeMap<u64, u64>,
-    to: SyncSender<Event>,
+    sender: SyncSender<Event>,
 }
 
 enum Event {
@@ -47,7 +47,7 @@ impl Tap {
     /// the same disk after power-on.
     pub fn power_cut(&self) {
         let mut observations = self.lock();
-        observations.give_up();
+        observations.send_all();
         observations.send(Event::PowerCut);
     }
 
@@ -59,13 +59,13 @@ impl Tap {
 impl Observations {
     fn send(&self, event: Event) {
         // The thread receives everything, even if it cannot write.
-        let _ = self.to.send(event);
+        let _ = self.sender.send(event);
     }
 
-    /// Passes on all requests that are left, completed or not.
-    fn give_up(&mut self) {
+    /// Sends all remaining requests, completed or not.
+    fn send_all(&mut self) {
         self.outstanding.clear();
-        while let Some(first) = self.passed.pop_front() {
+        while let Some(first) = self.requests.pop_front() {
             self.sent += 1;
             self.send(Event::RecordedRequest(first));
         }
@@ -75,9 +75,9 @@ impl Observations {
 impl Observer for Tap {
     fn arrived(&mut self, now: Instant, request: &Request) {
         let mut observations = self.lock();
-        let number = observations.sent + observations.passed.len() as u64;
+        let number = observations.sent + observations.requests.len() as u64;
         observations.outstanding.insert(request.id, number);
-        observations.passed.push_back(RecordedRequest {
+        observations.requests.push_back(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,
@@ -89,10 +89,10 @@ impl Observer for Tap {
         let Some(number) = observations.outstanding.remove(&completion.request.id) else {
             return;
         };
-        let place = (number - observations.sent) as usize;
-        observations.passed[place].completion = Some(*completion);
+        let index = (number - observations.sent) as usize;
+        observations.requests[index].completion = Some(*completion);
         while let Some(first) = observations
-            .passed
+            .requests
             .pop_front_if(|first| first.completion.is_some())
         {
             observations.sent += 1;
@@ -101,15 +101,15 @@ impl Observer for Tap {
     }
 }
 
-/// Passes on the requests that are left when the device is dropped.
+/// Sends the remaining requests when the device is dropped.
 impl Drop for Observations {
     fn drop(&mut self) {
-        self.give_up();
+        self.send_all();
     }
 }
 
 pub trait Tappable {
-    /// The device, observed by `tap`.
+    /// Attaches `tap` to the device.
     #[must_use]
     fn with_tap(self, tap: Tap) -> Self;
 }
@@ -128,7 +128,7 @@ pub struct Recorder {
 const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 
 impl Recorder {
-    /// Starts to write a trace of a device with these blocks in `format` to `output`, which errors
+    /// Starts writing a trace of a device with these blocks in `format` to `output`, which errors
     /// call `name`. Also returns the tap for the device.
     /// Fails if `format` is not a writable format.
     pub fn start(
@@ -143,18 +143,18 @@ impl Recorder {
             format: format.to_owned(),
             ..RecordingSummary::default()
         };
-        let (to, from) = sync_channel(MAX_WAITING);
+        let (sender, receiver) = sync_channel(MAX_WAITING);
         let thread = thread::spawn(move || {
-            let written = write(&from, writer, blocks, recorded);
-            // A device must never block on a thread that has given up.
-            from.into_iter().for_each(drop);
+            let written = write(&receiver, writer, blocks, recorded);
+            // A device must never block on a thread that has stopped writing.
+            receiver.into_iter().for_each(drop);
             written
         });
         let observations = Observations {
-            passed: VecDeque::new(),
+            requests: VecDeque::new(),
             sent: 0,
             outstanding: BTreeMap::new(),
-            to,
+            sender,
         };
         Ok((Self { thread }, Tap(Arc::new(Mutex::new(observations)))))
     }
@@ -168,41 +168,41 @@ impl Recorder {
 }
 
 fn write(
-    from: &Receiver<Event>,
+    receiver: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,
     blocks: BlockConverter,
     mut recorded: RecordingSummary,
 ) -> Result<RecordingSummary, TraceError> {
     let mut forced = 0_u64;
     let mut first = None;
-    for (event, row) in from.iter().zip(1..) {
-        let passed = match event {
-            Event::RecordedRequest(passed) => passed,
+    for (event, row) in receiver.iter().zip(1..) {
+        let observed = match event {
+            Event::RecordedRequest(request) => request,
             Event::PowerCut => {
                 recorded.power_cuts += 1;
                 continue;
             }
         };
-        match to_record(blocks, &passed, Location::Row(row)) {
+        match to_record(blocks, &observed, Location::Row(row)) {
             Some(record) => {
                 first = first.or(record.arrival);
-                forced += u64::from(record.op == Op::Write && passed.request.force_unit_access);
+                forced += u64::from(record.op == Op::Write && observed.request.force_unit_access);
                 writer.write(&record)?;
             }
-            None if passed.request.op == Op::Flush => recorded.flushes += 1,
+            None if observed.request.op == Op::Flush => recorded.flushes += 1,
             None => recorded.failed += 1,
         }
     }
     recorded.requests = writer.records_count();
     recorded.notes = writer.finish()?;
     if forced > 0 {
-        let note = format!("writes with force unit access are plain writes in a trace: {forced}");
+        let note = format!("writes with force unit access recorded as plain writes: {forced}");
         recorded.notes.push(note);
     }
     if recorded.power_cuts > 0 {
         let note = format!(
-            "a replay does not know of power cuts, after which the drive was as when it was \
-             switched on: {}",
+            "power cuts that a replay does not repeat, after which the drive was in its power-on \
+             state: {}",
             recorded.power_cuts
         );
         recorded.notes.push(note);
@@ -212,8 +212,8 @@ fn write(
     {
         let ms = (first - Instant::START).as_ms();
         let note = format!(
-            "in {} files time begins with the first request, {ms:.3} ms later than the drive's: \
-             the disk of a replay is turned by as much",
+            "time in {} files begins with the first request, {ms:.3} ms after the drive's time: \
+             in a replay the disk is rotated by that time",
             recorded.format
         );
         recorded.notes.push(note);

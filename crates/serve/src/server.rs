@@ -17,11 +17,11 @@ use crate::tls::Tls;
 use crate::worker::WorkerHandle;
 use crate::worker::{Connection, Permit, Service, Session};
 
-/// Default limit of connections past their handshakes.
+/// Default maximum number of connections that have completed their handshakes.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
 /// Maximum number of handshakes in progress; one more evicts the oldest.
-const HANDSHAKES: usize = 64;
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const MAX_HANDSHAKES: usize = 64;
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub trait Protocol: Send + 'static {
     type Device;
@@ -43,7 +43,7 @@ pub trait Protocol: Send + 'static {
 pub trait Handshake: Send + 'static {
     type Session: Session;
 
-    /// Maximum number of bytes for [`received`](Self::received) now.
+    /// Returns the maximum number of bytes that [`received`](Self::received) accepts now.
     fn room(&self) -> usize;
 
     fn received(&mut self, data: &[u8]);
@@ -87,7 +87,7 @@ impl Stopper {
 }
 
 impl Server {
-    /// Serves `exports`, whose names must differ, to at most `max` connections at once.
+    /// Serves `exports`, whose names must differ, to at most `max` connections at a time.
     pub fn start<P: Protocol>(
         protocol: P,
         mut exports: Vec<Export<P::Device>>,
@@ -143,13 +143,13 @@ impl Server {
         Arc::clone(&self.handles)
     }
 
-    /// A reader of the statistics so far.
+    /// Returns a reader of the statistics so far.
     pub fn watcher(&self) -> Watcher {
         let exports = self.handles();
         Watcher { exports }
     }
 
-    /// A handle for another thread that stops the server.
+    /// Returns a handle with which another thread can stop the server.
     pub fn stopper(&self) -> io::Result<Stopper> {
         let waker = self.stopper.waker.try_clone()?;
         Ok(Stopper { waker })
@@ -170,7 +170,7 @@ struct Acceptor<P: Protocol> {
     stopped: WakeReceiver,
     /// Handshakes in progress, the oldest first.
     handshakes: Vec<PendingHandshake<P::Handshake>>,
-    /// Number of connections past their handshakes.
+    /// Number of connections that have completed their handshakes.
     connection_count: Arc<AtomicUsize>,
     max: usize,
 }
@@ -187,7 +187,6 @@ struct PendingHandshake<E> {
 enum NextAction {
     Step,
     StartTls,
-    /// The client has nothing more to say.
     Close,
 }
 
@@ -259,13 +258,13 @@ impl<P: Protocol> Acceptor<P> {
     }
 
     fn accept(&mut self, stream: Stream) {
-        if self.handshakes.len() == HANDSHAKES {
+        if self.handshakes.len() == MAX_HANDSHAKES {
             self.handshakes.remove(0);
         }
         let pending = PendingHandshake {
             handshake: self.protocol.accept(&stream),
             stream,
-            until: Instant::now() + HANDSHAKE,
+            until: Instant::now() + HANDSHAKE_TIMEOUT,
             next_action: NextAction::Step,
         };
         if let Some(pending) = self.advance(pending) {
@@ -338,7 +337,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// The statistics of each export so far; `None` once the server has ended.
+    /// Returns the statistics of each export so far; `None` once the server has ended.
     pub fn statistics(&self) -> Option<Vec<Statistics>> {
         let ask = |export: &ExportHandle| match export.ask(Command::Statistics) {
             Ok(Reply::Statistics(statistics)) => Some(*statistics),

@@ -75,7 +75,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// The TCP and Unix sockets that systemd has opened for this process. Fails for other sockets.
+    /// Returns the sockets that systemd has opened for this process. Only TCP and Unix are allowed.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -112,7 +112,7 @@ impl Listener {
         }
     }
 
-    /// `None` for a Unix socket.
+    /// Returns the address of a TCP socket; `None` for a Unix socket.
     pub fn tcp_address(&self) -> Option<SocketAddr> {
         match &self.socket {
             ListeningSocket::Tcp(socket) => socket.local_addr().ok(),
@@ -120,9 +120,9 @@ impl Listener {
         }
     }
 
-    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; `secure` asks for TLS.
+    /// Returns the NBD URI (doc/uri.md of the NBD project) of an export; with TLS if `secure`.
     pub fn uri(&self, name: &str, secure: bool) -> String {
-        let name = escaped(name);
+        let name = percent_encode(name);
         let scheme = if secure { "nbds" } else { "nbd" };
         match &self.socket {
             ListeningSocket::Tcp(socket) => match socket.local_addr() {
@@ -132,17 +132,17 @@ impl Listener {
             ListeningSocket::Unix(socket) => {
                 let address = socket.local_addr();
                 let path = address.ok().and_then(|address| {
-                    // Clients have other working directories.
+                    // Clients may have other working directories.
                     let path = std::path::absolute(address.as_pathname()?).ok()?;
                     Some(path.display().to_string())
                 });
-                let path = escaped(&path.unwrap_or_default());
+                let path = percent_encode(&path.unwrap_or_default());
                 format!("{scheme}+unix:///{name}?socket={path}")
             }
         }
     }
 
-    /// Waits for a connection to a Unix socket, which is blocking, too. Fails for a TCP socket.
+    /// Waits for a connection to a Unix socket, which will be blocking. Fails for a TCP socket.
     pub fn accept_unix(&self) -> io::Result<UnixStream> {
         let ListeningSocket::Unix(socket) = &self.socket else {
             return Err(io::Error::other("not a Unix socket"));
@@ -175,7 +175,7 @@ impl Listener {
     }
 }
 
-/// Binds a Unix socket. Replaces the file of a socket without a listener.
+/// Binds a Unix socket, replacing the file of a socket that has no listener.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -193,7 +193,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Escapes text for a URI, except unreserved characters and slashes (RFC 3986).
-fn escaped(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
         match byte {
@@ -245,13 +245,13 @@ impl Stream {
         }
     }
 
-    /// Starts TLS: what follows is encrypted, beginning with a handshake.
+    /// Starts TLS: everything that follows, beginning with the handshake, is encrypted.
     pub fn secure(&mut self, tls: &Tls) -> io::Result<()> {
         self.tls = Some(Box::new(TlsSession::new(tls)?));
         Ok(())
     }
 
-    /// Reads available input, or returns `None`. Fails at the end of the connection, too.
+    /// Reads available input; returns `None` if there is none. Fails at the end of the connection.
     pub fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
         if let Some(tls) = &mut self.tls {
             return tls.receive(&mut self.socket, data);
@@ -264,7 +264,7 @@ impl Stream {
         }
     }
 
-    /// Sends as much as the socket takes; returns `None` if it takes nothing.
+    /// Sends as much as the socket accepts; returns `None` if it accepts nothing.
     pub fn send(&mut self, data: &[u8]) -> io::Result<Option<usize>> {
         if let Some(tls) = &mut self.tls {
             return tls.send(&mut self.socket, data);

@@ -18,7 +18,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Records a reply that left `late` after it was due.
+    /// Records a reply that was sent `late` after it was due.
     pub fn record_lateness(&mut self, late: Span) {
         self.lateness.record(late);
         self.late += late;
@@ -72,7 +72,7 @@ impl Counts {
         ]
     }
 
-    /// Unsuccessful requests by outcome.
+    /// Returns the numbers of unsuccessful requests by outcome.
     pub const fn unsuccessful(&self) -> [(&'static str, u64); 3] {
         [
             ("refused", self.refused),
@@ -111,7 +111,7 @@ pub struct ExportStatistics {
     pub policy: Option<String>,
     pub bytes: u64,
     pub store: String,
-    /// Seconds of drive time for each second of wall-clock time; `None` if requests took no time.
+    /// Seconds of drive time per second of wall-clock time; `None` if requests took no time.
     pub speed: Option<f64>,
     pub connections: u64,
     #[serde(flatten)]
@@ -138,7 +138,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// The mean and the quantiles; `None` if no reply was timed.
+    /// Computes the mean and the quantiles; `None` if no reply was timed.
     pub fn new(statistics: &Statistics, bound: Span) -> Option<Self> {
         let lateness = &statistics.lateness;
         let us = |fraction| Some(lateness.quantile(fraction)?.as_ms() * 1e3);
@@ -158,10 +158,10 @@ impl Lateness {
 }
 
 /// The message about a host that is too slow.
-pub const TOO_SLOW: &str = "this host cannot keep this drive's time";
+pub const TOO_SLOW: &str = "this host is too slow for this drive";
 
 impl ExportStatistics {
-    /// The statistics as lines of text, with the notes of the recording.
+    /// Formats the statistics as lines of text, with the notes of the recording.
     pub fn text(&self) -> String {
         let mut text = self.line() + "\n";
         if let Some(recorded) = &self.recording {
@@ -180,9 +180,9 @@ impl ExportStatistics {
         };
         let mut line = format!("{name}: connections {}", self.connections);
         let counts = [self.counts.kinds().as_slice(), &self.counts.unsuccessful()].concat();
-        for (what, count) in counts {
+        for (kind, count) in counts {
             if count > 0 {
-                let _ = write!(line, ", {what} {count}");
+                let _ = write!(line, ", {kind} {count}");
             }
         }
         if let Some(late) = &self.lateness {
@@ -223,7 +223,7 @@ impl RecordingSummary {
         self.trims = counts.trims;
         if counts.zeroes > 0 {
             let zeroes = counts.zeroes;
-            let note = format!("writes of zeroes are plain writes in a trace: {zeroes}");
+            let note = format!("writes of zeroes recorded as plain writes: {zeroes}");
             self.notes.push(note);
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verdict_is_about_99_in_a_hundred() {
+    fn the_verdict_depends_on_the_99th_percentile() {
         let verdict = |late_ones: usize| {
             let mut statistics = Statistics::default();
             for number in 0..1000 {

@@ -1,4 +1,4 @@
-//! Storage for the data of exports: in a file, or in memory over nothing or a read-only file.
+//! Storage for the data of exports: in a file, or in memory, optionally over a read-only file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,16 +17,16 @@ pub trait Store: Send {
     /// Reads from `offset` to fill `data`, which are undefined after an error.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()>;
 
-    /// Writes `data` at `offset`. After an error part of the old data may be overwritten.
+    /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Makes `length` bytes from `offset` zero. With `may_free` they take up no space.
+    /// Zeroes `length` bytes from `offset`. With `may_free`, they need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
-    /// Describes at least the first byte from `offset`, and at most `length` bytes.
+    /// Returns the extent that begins at `offset`, cut off after at most `length` bytes.
     fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent>;
 
-    /// The file to synchronise so that written data survive the end of this program.
+    /// Returns the file to synchronise so that written data survive the end of this program.
     fn sync_file(&self) -> Option<&File>;
 }
 
@@ -34,7 +34,7 @@ pub trait Store: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub length: u64,
-    /// They take up no space and read as zeroes.
+    /// True if they take up no space and read as zeroes.
     pub is_hole: bool,
 }
 
@@ -69,7 +69,7 @@ impl StoreSpec {
         }
     }
 
-    /// Size of the existing file, in bytes; `None` if there is none yet.
+    /// Returns the size of the existing file, in bytes; `None` if there is none yet.
     pub fn existing_bytes(&self) -> io::Result<Option<u64>> {
         let Some(path) = self.path() else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if its file is unreadable, of another size, or in use.
+    /// Opens a store of `bytes`. Fails if its file is unreadable, has another size, or is in use.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -111,7 +111,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens the file at `path`, or creates a file of `bytes` without data. Fails if it cannot be
+    /// Opens the file at `path`, or creates a sparse file of `bytes`. Fails if it cannot be
     /// opened, has another size, or is served by another program.
     pub fn open(path: &str, bytes: u64, is_read_only: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
@@ -120,7 +120,7 @@ impl FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = options.write(true).create_new(true).open(path)?;
                 file.set_len(bytes)?;
-                // The directory entry must survive, too.
+                // The directory entry must also survive.
                 file.sync_all()?;
                 file
             }
@@ -139,12 +139,12 @@ impl FileStore {
 /// Explains why a file could not be locked.
 fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::other("another program serves or locks it"),
+        TryLockError::WouldBlock => io::Error::other("it is locked by another program"),
         TryLockError::Error(error) => error,
     })
 }
 
-/// Size of a file or block device.
+/// Returns the size of a file or block device.
 fn file_size(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
@@ -158,7 +158,7 @@ fn check(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(message))
 }
 
-/// The extent at `offset` of `file`, which has `bytes`.
+/// Returns the extent at `offset` of `file`, which is `bytes` long.
 fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Extent> {
     use rustix::fs::{SeekFrom, seek};
     let end = offset + length;
@@ -219,8 +219,8 @@ impl Store for FileStore {
     }
 }
 
-/// Unit of allocation, in bytes: small compared with a client's buffers, and large enough that a
-/// full terabyte has no more than sixteen million.
+/// Size of a chunk, in bytes: small compared with a client's buffers, and large enough that a full
+/// terabyte has no more than sixteen million chunks.
 const CHUNK: u64 = 1 << 16;
 
 /// A store in memory over zeroes or a read-only file: the chunks that were written, and the base.
@@ -228,7 +228,7 @@ const CHUNK: u64 = 1 << 16;
 /// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
 pub struct SparseStore {
     bytes: u64,
-    /// The content of chunks that were not written; zeroes without a file.
+    /// The content of chunks that were not written; `None` for zeroes.
     base: Option<File>,
     chunks: BTreeMap<u64, Chunk>,
 }
@@ -274,8 +274,8 @@ impl SparseStore {
         }
     }
 
-    /// A store over the file at `path`, which it never writes. Fails if the file cannot be opened,
-    /// has another size, or is locked by a writer.
+    /// Opens a store over the file at `path`, which it never writes. Fails if the file cannot be
+    /// opened, has another size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
         lock(file.try_lock_shared())?;
@@ -296,7 +296,7 @@ impl SparseStore {
         }
     }
 
-    /// The data of a chunk, allocated if necessary.
+    /// Returns the data of a chunk, which is allocated if necessary.
     fn chunk_mut(&mut self, chunk: u64) -> io::Result<&mut [u8]> {
         let is_missing = !matches!(self.chunks.get(&chunk), Some(Chunk::Data(_)));
         if is_missing {
@@ -340,11 +340,11 @@ impl Store for SparseStore {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, left.len() as u64) {
-            let (now, rest) = left.split_at_mut(part.length);
+            let (piece, rest) = left.split_at_mut(part.length);
             match self.chunks.get(&part.chunk) {
-                Some(Chunk::Data(chunk)) => now.copy_from_slice(&chunk[part.from..][..part.length]),
-                Some(Chunk::Zero) => now.fill(0),
-                None => self.read_base(part.chunk * CHUNK + part.from as u64, now)?,
+                Some(Chunk::Data(data)) => piece.copy_from_slice(&data[part.from..][..part.length]),
+                Some(Chunk::Zero) => piece.fill(0),
+                None => self.read_base(part.chunk * CHUNK + part.from as u64, piece)?,
             }
             left = rest;
         }
@@ -354,8 +354,8 @@ impl Store for SparseStore {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, data.len() as u64) {
-            let (now, rest) = left.split_at(part.length);
-            self.chunk_mut(part.chunk)?[part.from..][..part.length].copy_from_slice(now);
+            let (piece, rest) = left.split_at(part.length);
+            self.chunk_mut(part.chunk)?[part.from..][..part.length].copy_from_slice(piece);
             left = rest;
         }
         Ok(())
@@ -447,11 +447,11 @@ impl FileSyncer {
         if let Some(asked) = &self.asked {
             asked
                 .send(job)
-                .unwrap_or_else(|_| panic!("the thread ends after this"));
+                .unwrap_or_else(|_| panic!("the thread runs until this is dropped"));
         }
     }
 
-    /// A job that has been synchronised, and whether that succeeded.
+    /// Returns a job that has been synchronised, and whether that succeeded.
     pub fn answer(&self) -> Option<(usize, bool)> {
         self.answered.try_recv().ok()
     }
@@ -467,14 +467,14 @@ impl Drop for FileSyncer {
 }
 
 fn run(file: &File, asks: &Receiver<usize>, answer: &Sender<(usize, bool)>, waker: &Waker) {
-    let mut is_sound = true;
+    let mut has_succeeded = true;
     while let Ok(first) = asks.recv() {
         // One call serves all jobs requested before it.
         let jobs: Vec<usize> = std::iter::once(first).chain(asks.try_iter()).collect();
         // After a failure the system may have dropped the data, so a later success means nothing.
-        is_sound &= file.sync_data().is_ok();
+        has_succeeded &= file.sync_data().is_ok();
         for job in jobs {
-            if answer.send((job, is_sound)).is_err() {
+            if answer.send((job, has_succeeded)).is_err() {
                 return;
             }
         }

@@ -37,7 +37,7 @@ impl Clock {
         Self { start, speed }
     }
 
-    /// The drive time at `at`, rounded down.
+    /// Returns the drive time at `at`, rounded down.
     pub fn drive_time(&self, at: HostInstant) -> Instant {
         let passed = at.saturating_duration_since(self.start).as_nanos() as u64;
         Instant::from_ns(match self.speed {
@@ -46,7 +46,7 @@ impl Clock {
         })
     }
 
-    /// The wall-clock time of `at`, rounded up.
+    /// Returns the wall-clock time of `at`, rounded up.
     pub fn host_time(&self, at: Instant) -> HostInstant {
         let ns = match self.speed {
             Speed::REAL => at.as_ns(),
@@ -60,7 +60,7 @@ impl Clock {
 pub trait EventSource {
     type Output;
 
-    /// The time of the next event without further input.
+    /// Returns the time of the next event if there is no further input.
     fn next_event(&self) -> Option<Instant>;
 
     /// Advances to `now`, or to the first output before it, which is returned.
@@ -103,9 +103,9 @@ impl<D: Backing> EventSource for Unit<D> {
 
 /// A device or a unit, and the clock that drives it.
 ///
-/// Time starts with the first input that takes time, so that a trace of the requests starts there,
-/// too. An input enters the model at the time of the clock, and its output is due at the time that
-/// the model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
+/// Time starts with the first input that takes time, so a trace of the requests also starts there.
+/// An input enters the model at the time of the clock, and its output is due at the time that the
+/// model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
@@ -133,7 +133,7 @@ impl<T: EventSource> Timeline<T> {
 
     /// Advances the model to `now`; returns it with the drive time.
     pub fn advance_to(&mut self, now: HostInstant) -> (&mut T, Instant) {
-        self.pass(now);
+        self.catch_up(now);
         self.last_input = Some(now);
         (&mut self.model, self.latest)
     }
@@ -144,7 +144,7 @@ impl<T: EventSource> Timeline<T> {
         self.outputs.clear();
     }
 
-    /// The time of the next output or event.
+    /// Returns the time of the next output or event.
     pub fn next_due(&self) -> Option<HostInstant> {
         let clock = self.any_clock()?;
         let done = self.outputs.front().map(T::time_of);
@@ -152,23 +152,23 @@ impl<T: EventSource> Timeline<T> {
         next.map(|at| clock.host_time(at))
     }
 
-    /// The next output that is due by now, with its due time.
+    /// Returns the next output that is due by now, with its due time.
     pub fn pop_due(&mut self, now: HostInstant) -> Option<(T::Output, HostInstant)> {
         if self.outputs.is_empty() {
-            self.pass(now);
+            self.catch_up(now);
         }
         let ended = self.outputs.pop_front()?;
         let due = self.any_clock()?.host_time(T::time_of(&ended));
         Some((ended, due))
     }
 
-    /// The clock, or the one that starts if the last input takes time.
+    /// Returns the clock, or the one that starts if the last input takes time.
     fn any_clock(&self) -> Option<Clock> {
-        let begins = |at| Clock::new(at, self.speed);
-        self.clock.or(self.last_input.map(begins))
+        let start = |at| Clock::new(at, self.speed);
+        self.clock.or(self.last_input.map(start))
     }
 
-    fn pass(&mut self, now: HostInstant) {
+    fn catch_up(&mut self, now: HostInstant) {
         if self.clock.is_none() {
             self.advance(Instant::START);
             let takes_time = self.model.next_event().is_some();
@@ -225,8 +225,8 @@ mod tests {
         }
     }
 
-    /// Response times of requests, each of which arrives when the previous one completes, in
-    /// wall-clock time multiplied by `speed`.
+    /// Returns the response times of requests, each of which arrives when the previous one
+    /// completes, in wall-clock time multiplied by `speed`.
     fn responses(speed: f64) -> Vec<u64> {
         let model = Model::find("hp-c2247").expect("a drive");
         let start = HostInstant::now();
@@ -240,10 +240,10 @@ mod tests {
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
                 let (device, at) = timeline.advance_to(now);
                 device.submit(at, request).expect("an idle drive");
-                // Only the last poll is late, or the following arrivals would be late, too.
+                // Only the last poll is late, or the following arrivals would also be late.
                 let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
-                    let next = timeline.next_due().expect("something under way");
+                    let next = timeline.next_due().expect("a pending event");
                     assert!(timeline.pop_due(next - Duration::from_nanos(1)).is_none());
                     // A late poll still returns the time at which the output was due.
                     if let Some((completion, due)) = timeline.pop_due(next + late) {
@@ -268,7 +268,7 @@ mod tests {
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
                 drive.submit(now, request).expect("an idle drive");
                 let done = loop {
-                    let at = drive.next_event().expect("something under way");
+                    let at = drive.next_event().expect("a pending event");
                     if let Some(done) = drive.advance(at) {
                         break done;
                     }

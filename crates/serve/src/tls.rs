@@ -1,4 +1,4 @@
-//! TLS on a connection, with `rustls`: it only turns bytes into bytes.
+//! TLS on a connection, with `rustls`.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,14 +13,14 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::nonblocking::is_retryable;
 
-/// Maximum number of reads from a socket, of up to 4 KiB each, before it is another's turn.
-const READS: usize = 128;
+/// Maximum number of reads from a socket, of up to 4 KiB each, before the next socket's turn.
+const MAX_READS: usize = 128;
 
 /// The TLS configuration of a server: TLS 1.2 or 1.3, with a certificate.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// Refuse clients that do not encrypt.
+    /// True to refuse clients that do not encrypt.
     pub is_required: bool,
 }
 
@@ -59,8 +59,8 @@ impl Tls {
     /// The certificates of the authorities for client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files of a `folder`, which are named as for nbdkit and QEMU. Clients must encrypt;
-    /// with `verifies_clients`, they must also have a certificate of the authority.
+    /// Reads the files in `folder`, which have the same names as for nbdkit and QEMU. Clients must
+    /// encrypt; with `verifies_clients`, they must also have a certificate of the authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
@@ -69,14 +69,14 @@ impl Tls {
         let key = parsed.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let versioned = builder.with_safe_default_protocol_versions();
-        let base = versioned.unwrap_or_else(|error| panic!("ring has these versions: {error}"));
+        let base = versioned.unwrap_or_else(|error| panic!("ring supports them: {error}"));
         let authenticated = if verifies_clients {
             base.with_client_cert_verifier(verifier(folder, provider)?)
         } else {
             base.with_no_client_auth()
         };
         let config = authenticated.with_single_cert(certificates, key);
-        let expected = "the key of the certificate next to it";
+        let expected = "the key of the certificate in server-cert.pem";
         let mut config = config.map_err(|error| invalid(&path, error, expected))?;
         // Connections are too rare for resumed sessions to be worth their memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -104,7 +104,7 @@ fn verifier(
     verifier.map_err(|error| invalid(&path, error, expected))
 }
 
-/// The certificates in a file, at least one.
+/// Reads the certificates in a file, at least one.
 fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let data = read(&path)?;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&data).collect();
@@ -148,14 +148,14 @@ impl TlsSession {
     }
 
     /// Continues the handshake, and reads and decrypts available input; returns `None` if there is
-    /// none. Fails at the end of the connection, too.
+    /// none. Also fails at the end of the connection.
     pub fn receive(
         &mut self,
         socket: &mut (impl Read + Write),
         data: &mut [u8],
     ) -> io::Result<Option<usize>> {
         let mut count = 0;
-        for _ in 0..READS {
+        for _ in 0..MAX_READS {
             if count == data.len() {
                 break;
             }
@@ -183,7 +183,7 @@ impl TlsSession {
         Ok((count > 0).then_some(count))
     }
 
-    /// Encrypts as much as there is room for; returns `None` if there is no room.
+    /// Encrypts as much as fits; returns `None` if there is no room.
     pub fn send(&mut self, socket: &mut impl Write, data: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush(socket)? {
             return Ok(None);
@@ -221,7 +221,7 @@ impl TlsSession {
     }
 }
 
-/// The result of a read at the end of the connection.
+/// Returns the result of a read at the end of the connection.
 fn end(count: usize) -> io::Result<Option<usize>> {
     match count {
         0 => Err(ErrorKind::UnexpectedEof.into()),

@@ -1,7 +1,7 @@
-//! The thread that serves an export by any protocol, and the interface of protocols to it.
+//! The thread that serves an export over any protocol, and its interface to protocols.
 //!
 //! It alone owns the [`Service`], with the device and the store. It sleeps until a request or a
-//! completion is due, so replies leave without crossing threads, and no client can delay another:
+//! completion is due, so replies are sent without a thread switch, and no client can delay another:
 //! sockets never block, and each connection has its own buffers.
 
 use std::io;
@@ -22,13 +22,13 @@ use crate::statistics::Statistics;
 
 /// The thread stops sleeping and polls the clock this long before something is due: longer than
 /// most machines take to wake up. At a hundred replies per second that is 2 % of a processor.
-const AWAKE: Duration = Duration::from_micros(200);
+const WAKE_EARLY: Duration = Duration::from_micros(200);
 
 /// Time limit for outstanding replies when the service stops.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client that is silent for this long is pinged, and disconnected after the same time again.
-const SILENCE: Duration = Duration::from_secs(30);
+/// A client that is silent for this long is pinged, and after as long again disconnected.
+const PING_AFTER: Duration = Duration::from_secs(30);
 
 enum Message<S> {
     Connect(Box<Connection<S>>),
@@ -43,8 +43,8 @@ pub struct WorkerHandle<S> {
 }
 
 impl<S: Session> WorkerHandle<S> {
-    /// Starts the service that `make` returns, which may wake the thread by the waker. With `spins`
-    /// the thread never sleeps while requests are in progress.
+    /// Starts the service that `make` returns, which may wake the thread with the waker. With
+    /// `spins` the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
@@ -73,7 +73,7 @@ impl<S: Session> WorkerHandle<S> {
         self.send(Message::Connect(Box::new(connection)));
     }
 
-    /// A handle by which any thread sends commands to the export, called `name`.
+    /// Returns a handle with which any thread can send commands to the export `name`.
     pub fn handle(&self, name: &str) -> io::Result<ExportHandle> {
         let (messages, waker) = (self.messages.clone(), self.waker.try_clone()?);
         Ok(ExportHandle::new(
@@ -105,7 +105,7 @@ impl<S: Session> WorkerHandle<S> {
 
 struct Ready {
     number: usize,
-    /// The client has disconnected.
+    /// True if the client has disconnected.
     is_gone: bool,
 }
 
@@ -115,7 +115,7 @@ struct Worker<D: Service> {
     inbox: Receiver<Message<D::Session>>,
     woken: WakeReceiver,
     connections: Connections<D::Session>,
-    /// Once stopped, the time at which the service ends in any case.
+    /// The time by which the service must end; `None` until it is stopped.
     stopping: Option<HostInstant>,
 }
 
@@ -147,7 +147,7 @@ impl<D: Service> Worker<D> {
     fn sleep(&mut self) -> Vec<Ready> {
         let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
         let mut numbers = Vec::new();
-        let mut until = self.next();
+        let mut until = self.next_wake();
         for (number, connection) in self.connections.iter() {
             let takes_input = self.takes_input(connection);
             let mut flags = PollFlags::empty();
@@ -178,8 +178,8 @@ impl<D: Service> Worker<D> {
         ready
     }
 
-    /// The time at which to wake without input.
-    fn next(&self) -> Option<HostInstant> {
+    /// Returns the time at which to wake if there is no input.
+    fn next_wake(&self) -> Option<HostInstant> {
         let is_idle = self.service.is_idle();
         if self.spins && !is_idle {
             return Some(HostInstant::now());
@@ -189,10 +189,10 @@ impl<D: Service> Worker<D> {
         let next = if is_idle {
             next
         } else {
-            next.map(|at| at.checked_sub(AWAKE).unwrap_or(at))
+            next.map(|at| at.checked_sub(WAKE_EARLY).unwrap_or(at))
         };
         let connections = self.connections.iter();
-        let pings = connections.map(|(_, connection)| connection.last_heard + SILENCE);
+        let pings = connections.map(|(_, connection)| connection.last_heard + PING_AFTER);
         pings.chain(next).chain(self.stopping).min()
     }
 
@@ -221,12 +221,12 @@ impl<D: Service> Worker<D> {
                     // The caller may have hung up.
                     let _ = answer.send(reply);
                 }
-                Message::Stop => self.stopping = Some(HostInstant::now() + DRAIN),
+                Message::Stop => self.stopping = Some(HostInstant::now() + DRAIN_TIMEOUT),
             }
         }
     }
 
-    /// Handles what has completed by now, and sends the replies.
+    /// Handles the requests that have completed, and sends the replies.
     fn serve_due(&mut self) {
         for number in self.service.serve_due(&mut self.connections) {
             self.pump(number);
@@ -279,10 +279,10 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Pings clients that have been silent for long, and disconnects those that did not answer.
+    /// Pings clients that have been silent for too long, and disconnects those that did not answer.
     fn ping_silent(&mut self) {
         let now = HostInstant::now();
-        let is_silent = |connection: &Connection<_>| connection.last_heard + SILENCE <= now;
+        let is_silent = |connection: &Connection<_>| connection.last_heard + PING_AFTER <= now;
         let all = self.connections.iter();
         let silent = all.filter(|(_, connection)| is_silent(connection));
         let numbers: Vec<usize> = silent.map(|(number, _)| number).collect();
@@ -310,7 +310,7 @@ impl<D: Service> Worker<D> {
 
     fn close_ended(&mut self) {
         let is_stopping = self.stopping.is_some();
-        let over: Vec<usize> = self
+        let ended: Vec<usize> = self
             .connections
             .iter()
             .filter(|(number, connection)| {
@@ -321,7 +321,7 @@ impl<D: Service> Worker<D> {
             })
             .map(|(number, _)| number)
             .collect();
-        for number in over {
+        for number in ended {
             self.close(number);
         }
     }
@@ -370,13 +370,13 @@ impl<S> Clients<S> for Connections<S> {
     }
 }
 
-/// The connection can only be closed.
+/// An error after which the connection must be closed.
 #[derive(Debug)]
 pub struct ConnectionError;
 
 /// The server's side of a connection after its handshake, without the socket.
 pub trait Session: Send + 'static {
-    /// Free space for input. The caller reports how much of it was used to [`Self::filled`].
+    /// Returns the free space for input. The caller reports what it used to [`Self::filled`].
     fn room(&mut self) -> &mut [u8];
 
     fn filled(&mut self, count: usize);
@@ -389,7 +389,7 @@ pub trait Session: Send + 'static {
     /// Drops the first `count` bytes of the output, which have been sent.
     fn sent(&mut self, count: usize);
 
-    /// Returns true if the connection has ended in the way that its protocol specifies.
+    /// Returns true if the connection has ended as its protocol specifies.
     fn has_ended(&self) -> bool;
 
     /// Pings the client; returns false if the protocol has no ping.
@@ -416,7 +416,7 @@ pub trait Service: PowerControl + Send + 'static {
         now: HostInstant,
     ) -> Result<bool, ConnectionError>;
 
-    /// Handles what has completed by now; returns the connections that have replies to send.
+    /// Handles the requests that have completed; returns the connections that have replies to send.
     fn serve_due(&mut self, clients: &mut dyn Clients<Self::Session>) -> Vec<usize>;
 
     /// Continues long work that takes no device time; returns the connections with replies.
@@ -434,7 +434,7 @@ pub trait Service: PowerControl + Send + 'static {
     /// Returns true if every complete request of a connection has been answered.
     fn is_answered(&self, number: usize, session: &Self::Session) -> bool;
 
-    /// The next time at which something is due.
+    /// Returns the next time at which something is due.
     fn next_due(&self) -> Option<HostInstant>;
 
     /// Returns true if no request is in progress.
@@ -451,7 +451,7 @@ pub struct Connection<S> {
     pub due: Vec<HostInstant>,
     /// The last time that the client sent something, or was pinged.
     pub last_heard: HostInstant,
-    /// The client has been pinged and has not answered yet.
+    /// True if the client has been pinged and has not answered yet.
     pub is_pinged: bool,
     _permit: Permit,
 }
@@ -468,7 +468,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// Reads what the client has sent. Fails if the connection is lost.
+    /// Reads input from the client. Fails if the connection is lost.
     pub fn receive(&mut self) -> io::Result<()> {
         if let Some(count) = self.stream.receive(self.session.room())? {
             self.session.filled(count);
@@ -486,7 +486,7 @@ impl<S: Session> Connection<S> {
     pub fn send(&mut self, service: &mut impl Service<Session = S>) -> io::Result<bool> {
         let mut has_sent = false;
         self.stream.flush()?;
-        let mut left = HostInstant::now();
+        let mut sent_at = HostInstant::now();
         loop {
             let filled = service.fill(&mut self.session);
             filled.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
@@ -494,7 +494,7 @@ impl<S: Session> Connection<S> {
                 break;
             }
             // Sending includes the time that the operating system takes to wake the client.
-            left = HostInstant::now();
+            sent_at = HostInstant::now();
             match self.stream.send(self.session.output())? {
                 Some(count) => self.session.sent(count),
                 None => break,
@@ -502,20 +502,20 @@ impl<S: Session> Connection<S> {
             has_sent = true;
         }
         // A client that does not read its replies does not make the server late.
-        record(&mut self.due, left, service.statistics());
+        record(&mut self.due, sent_at, service.statistics());
         Ok(has_sent)
     }
 }
 
-/// Records the lateness of replies that were `due` and left at `left`.
-fn record(due: &mut Vec<HostInstant>, left: HostInstant, statistics: &mut Statistics) {
+/// Records the lateness of replies that were `due` and sent at `sent_at`.
+fn record(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
     for due in due.drain(..) {
-        let late = left.saturating_duration_since(due).as_nanos();
+        let late = sent_at.saturating_duration_since(due).as_nanos();
         statistics.record_lateness(Span::from_ns(late as i64));
     }
 }
 
-/// A slot among the allowed connections, released on drop.
+/// One of the permitted connections, released on drop.
 pub struct Permit(Arc<AtomicUsize>);
 
 impl Permit {

@@ -43,7 +43,7 @@ fn option(option: u32, data: &[u8]) -> Vec<u8> {
     [&header.emit(), data].concat()
 }
 
-/// A handshake after its greeting and flags.
+/// Returns a handshake after its greeting and flags.
 fn greeted() -> NbdHandshake {
     let mut handshake = NbdHandshake::new(Encryption::Off);
     assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
@@ -55,7 +55,7 @@ fn greeted() -> NbdHandshake {
 
 type Answer = (u32, Vec<u8>);
 
-/// The answers in the output, each to `option`.
+/// Returns the answers in the output, each to `option`.
 fn answers(handshake: &mut NbdHandshake, option: u32) -> Vec<Answer> {
     let output = handshake.output().to_vec();
     handshake.sent(output.len());
@@ -71,14 +71,14 @@ fn answers(handshake: &mut NbdHandshake, option: u32) -> Vec<Answer> {
     answers
 }
 
-/// The answers to an option, and the state of the handshake.
+/// Returns the answers to an option, and the state of the handshake.
 fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Vec<Answer>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
     (answers(handshake, number), step)
 }
 
-/// The only answer, an error or not.
+/// Returns the only answer.
 fn only(answers: &(Vec<Answer>, NbdStep)) -> u32 {
     assert_eq!(
         (answers.0.len(), &answers.1),
@@ -106,9 +106,9 @@ fn exports_are_listed_and_described() {
     let data = Choice::emit("fixed", &[info::NAME, info::DESCRIPTION]);
     let (infos, step) = ask(&mut handshake, code::INFO, &data);
     assert_eq!(step, NbdStep::Wait);
-    let about = ExportInfo::parse(&infos[0].1).expect("an export");
-    let flags = TransmissionFlags::parse(&about.flags.to_be_bytes()).unwrap();
-    assert_eq!(about.size, BYTES);
+    let export_info = ExportInfo::parse(&infos[0].1).expect("an export");
+    let flags = TransmissionFlags::parse(&export_info.flags.to_be_bytes()).unwrap();
+    assert_eq!(export_info.size, BYTES);
     assert!(flags.has_flags && flags.read_only && flags.rotational && flags.multi_conn);
     assert!(!flags.dont_fragment && !flags.trim);
     assert_eq!(infos[1].1, [0, 3, 0, 0, 2, 0, 0, 0, 16, 0, 2, 0, 0, 0]);
@@ -118,7 +118,7 @@ fn exports_are_listed_and_described() {
 }
 
 #[test]
-fn options_are_refused_with_their_reasons() {
+fn options_are_refused_with_the_reason() {
     let mut handshake = greeted();
     let mut refused = |number, data: &[u8]| only(&ask(&mut handshake, number, data));
     assert_eq!(
@@ -187,35 +187,38 @@ fn contexts_are_listed_and_chosen() {
     )
     .1
     {
-        NbdStep::Negotiated(agreed) => agreed,
+        NbdStep::Negotiated(negotiated) => negotiated,
         step => panic!("{step:?}"),
     };
-    let agreed = go(&mut handshake, "");
-    assert_eq!((agreed.export, agreed.headers), (0, Headers::Structured));
-    assert!(agreed.has_status);
+    let negotiated = go(&mut handshake, "");
+    assert_eq!(
+        (negotiated.export, negotiated.headers),
+        (0, Headers::Structured)
+    );
+    assert!(negotiated.has_status);
     assert!(!go(&mut handshake, "timed").has_status);
-    assert_eq!(found_none(&mut handshake), answer::UNKNOWN);
+    assert_eq!(choose_missing_export(&mut handshake), answer::UNKNOWN);
     assert!(!go(&mut handshake, "").has_status);
 }
 
-/// A choice that fails revokes the previous one.
-fn found_none(handshake: &mut NbdHandshake) -> u32 {
+/// Chooses a context of a missing export, which revokes the previous choice.
+fn choose_missing_export(handshake: &mut NbdHandshake) -> u32 {
     let data = Queries::emit("none", &["base:allocation"]);
     only(&ask(handshake, code::SET_CONTEXTS, &data))
 }
 
 #[test]
-fn an_export_can_be_chosen_the_old_way() {
+fn an_export_can_be_chosen_without_go() {
     for (flags, length) in [(1, 134), (3, 10)] {
         let mut handshake = NbdHandshake::new(Encryption::Off);
         handshake.sent(18);
         handshake.received(&[0, 0, 0, flags]);
         handshake.received(&option(code::EXPORT_NAME, b"timed"));
         handshake.received(b"rest");
-        let NbdStep::Negotiated(agreed) = handshake.step(&exports(), false) else {
-            panic!("not agreed");
+        let NbdStep::Negotiated(negotiated) = handshake.step(&exports(), false) else {
+            panic!("no export was negotiated");
         };
-        assert_eq!((agreed.export, &agreed.rest[..]), (2, &b"rest"[..]));
+        assert_eq!((negotiated.export, &negotiated.rest[..]), (2, &b"rest"[..]));
         assert_eq!(handshake.output().len(), length);
         assert_eq!(handshake.output()[..8], BYTES.to_be_bytes());
     }
@@ -247,9 +250,9 @@ struct Client {
     headers: Headers,
 }
 
-/// A reply: its error, and its data by offset or its extents.
+/// A reply: its error, and its data or extents.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Got {
+struct ParsedReply {
     error: Option<Error>,
     data: Vec<u8>,
     extents: Vec<(u64, u64)>,
@@ -257,14 +260,14 @@ struct Got {
 
 impl Client {
     fn new(name: &str, headers: Headers) -> Self {
-        let agreed = NegotiatedExport {
+        let negotiated = NegotiatedExport {
             export: 0,
             headers,
             has_status: headers > Headers::Simple,
             rest: Vec::new(),
         };
         Self {
-            session: NbdSession::new(facts(name), &agreed, b""),
+            session: NbdSession::new(facts(name), &negotiated, b""),
             store: SparseStore::empty(BYTES),
             headers,
         }
@@ -285,13 +288,13 @@ impl Client {
         }
     }
 
-    /// Sends bytes; returns the requests that the server finds.
+    /// Sends bytes; returns the requests that the server parses.
     fn send(&mut self, mut bytes: &[u8]) -> Vec<Result<Job, InvalidInput>> {
         let mut found = Vec::new();
         while !bytes.is_empty() {
             let room = self.session.room();
             let count = room.len().min(bytes.len());
-            assert!(count > 0, "no room and nothing to be done");
+            assert!(count > 0, "the session is full but has no request");
             room[..count].copy_from_slice(&bytes[..count]);
             self.session.filled(count);
             bytes = &bytes[count..];
@@ -305,7 +308,13 @@ impl Client {
         found
     }
 
-    fn request(&mut self, command: Command, flags: u16, range: (u64, u64), data: &[u8]) -> Got {
+    fn request(
+        &mut self,
+        command: Command,
+        flags: u16,
+        range: (u64, u64),
+        data: &[u8],
+    ) -> ParsedReply {
         let request = Request {
             flags,
             command,
@@ -330,7 +339,7 @@ impl Client {
             _ => None,
         };
         self.session.reply(job, error);
-        self.got(range, command)
+        self.read_reply(range, command)
     }
 
     fn output(&mut self) -> Vec<u8> {
@@ -348,19 +357,19 @@ impl Client {
     }
 
     /// Reads the reply to the only request.
-    fn got(&mut self, range: (u64, u64), command: Command) -> Got {
+    fn read_reply(&mut self, range: (u64, u64), command: Command) -> ParsedReply {
         let output = self.output();
-        let mut got = Got::default();
+        let mut found_reply = ParsedReply::default();
         let mut left = &output[..];
         let is_simple = |left: &[u8]| left.starts_with(&Simple::MAGIC.to_be_bytes());
         if is_simple(left) {
             let reply = Simple::parse(left).expect("a reply");
             assert_eq!(reply.cookie, 7);
-            got.error = Error::from_code(reply.error);
+            found_reply.error = Error::from_code(reply.error);
             assert!(self.headers == Headers::Simple || command != Command::Read);
             assert!(self.headers < Headers::Extended);
-            got.data = left[Simple::LENGTH..].to_vec();
-            return got;
+            found_reply.data = left[Simple::LENGTH..].to_vec();
+            return found_reply;
         }
         loop {
             let chunk = Chunk::parse(self.headers, left).expect("a chunk");
@@ -368,29 +377,29 @@ impl Client {
             assert!(self.headers < Headers::Extended || chunk.offset == range.0);
             let (data, rest) =
                 left[Chunk::header_length(self.headers)..].split_at(chunk.length as usize);
-            self.chunk(chunk.kind, data, range, &mut got);
+            self.chunk(chunk.kind, data, range, &mut found_reply);
             left = rest;
             if chunk.is_last {
                 assert!(left.is_empty());
-                return got;
+                return found_reply;
             }
         }
     }
 
-    fn chunk(&self, number: u16, data: &[u8], range: (u64, u64), got: &mut Got) {
+    fn chunk(&self, number: u16, data: &[u8], range: (u64, u64), found_reply: &mut ParsedReply) {
         match number {
             kind::NONE => {}
             kind::DATA => {
                 let (at, data) = data.split_at(8);
-                assert_eq!(at, (range.0 + got.data.len() as u64).to_be_bytes());
-                got.data.extend(data);
+                assert_eq!(at, (range.0 + found_reply.data.len() as u64).to_be_bytes());
+                found_reply.data.extend(data);
             }
-            kind::ERROR => got.error = Failure::parse(data).map(|found| found.0.error),
+            kind::ERROR => found_reply.error = Failure::parse(data).map(|found| found.0.error),
             kind::STATUS => {
                 assert_eq!(data[..4], [0, 0, 0, 1]);
                 let extents = data[4..].chunks(8).map(|data| Extent::parse(data).unwrap());
                 let extents = extents.map(|it| (u64::from(it.length), u64::from(it.flags)));
-                got.extents = extents.collect();
+                found_reply.extents = extents.collect();
             }
             kind::STATUS_EXTENDED => {
                 assert_eq!(data[..4], [0, 0, 0, 1]);
@@ -400,7 +409,7 @@ impl Client {
                     .map(|extent| (extent.length, extent.flags))
                     .collect();
                 assert_eq!(data[4..8], (extents.len() as u32).to_be_bytes());
-                got.extents = extents;
+                found_reply.extents = extents;
             }
             other => panic!("a chunk of kind {other}"),
         }
@@ -409,7 +418,7 @@ impl Client {
 
 const HEADERS: [Headers; 3] = [Headers::Simple, Headers::Structured, Headers::Extended];
 
-/// The flag that announces data, for headers that require it.
+/// Returns the flag that announces data, if the headers require it.
 fn payload(headers: Headers) -> u16 {
     if headers == Headers::Extended {
         0x20
@@ -426,7 +435,7 @@ fn reads_return_written_data() {
         let range = (512, data.len() as u64 / 512 * 512);
         let data = &data[..range.1 as usize];
         let flags = payload(headers);
-        let done = Got::default();
+        let done = ParsedReply::default();
         assert_eq!(client.request(Command::Write, flags, range, data), done);
         let read = client.request(Command::Read, 0, range, b"");
         assert_eq!(read.error, None);
@@ -446,7 +455,7 @@ fn reads_return_written_data() {
 }
 
 #[test]
-fn requests_are_refused_with_their_errors() {
+fn requests_are_refused_with_the_error() {
     let read = |flags, range| (Command::Read, flags, range);
     let cases = [
         ("", read(0, (0, 0)), Error::Invalid),
@@ -476,28 +485,32 @@ fn requests_are_refused_with_their_errors() {
     for (name, (command, flags, range), expected) in cases {
         for headers in HEADERS {
             let mut client = Client::new(name, headers);
-            let got = client.request(command, flags, range, b"");
-            assert_eq!(got.error, Some(expected), "{command:?} {flags} {range:?}");
-            assert_eq!(got.data, b"");
+            let found_reply = client.request(command, flags, range, b"");
+            assert_eq!(
+                found_reply.error,
+                Some(expected),
+                "{command:?} {flags} {range:?}"
+            );
+            assert_eq!(found_reply.data, b"");
         }
     }
-    // If requests take no time, zeroes are fast.
+    // If requests take no time, writing zeroes is fast.
     let mut client = Client::new("", Headers::Simple);
     let fast = client.request(Command::WriteZeroes, 0x10, (0, 512), b"");
-    assert_eq!(fast, Got::default());
+    assert_eq!(fast, ParsedReply::default());
     // The data of a refused write are skipped.
     let mut client = Client::new("", Headers::Structured);
-    let got = client.request(Command::Write, 0, (BYTES - 512, 1024), &[9; 1024]);
-    assert_eq!(got.error, Some(Error::NoSpace));
-    let got = client.request(Command::Read, 0, (BYTES - 512, 512), b"");
-    assert_eq!(got.data, [0; 512]);
+    let found_reply = client.request(Command::Write, 0, (BYTES - 512, 1024), &[9; 1024]);
+    assert_eq!(found_reply.error, Some(Error::NoSpace));
+    let found_reply = client.request(Command::Read, 0, (BYTES - 512, 512), b"");
+    assert_eq!(found_reply.data, [0; 512]);
     let mut client = Client::new("fixed", Headers::Simple);
-    let got = client.request(Command::Write, 0, (0, 512), &[9; 512]);
-    assert_eq!(got.error, Some(Error::NotPermitted));
-    // With extended headers any request may have data.
+    let found_reply = client.request(Command::Write, 0, (0, 512), &[9; 512]);
+    assert_eq!(found_reply.error, Some(Error::NotPermitted));
+    // With extended headers, any request may have a payload.
     let mut client = Client::new("", Headers::Extended);
-    let got = client.request(Command::Read, 0x20, (0, 512), &[0; 512]);
-    assert_eq!(got.error, Some(Error::Invalid));
+    let found_reply = client.request(Command::Read, 0x20, (0, 512), &[0; 512]);
+    assert_eq!(found_reply.error, Some(Error::Invalid));
 }
 
 #[test]
@@ -514,21 +527,21 @@ fn block_status_reports_holes() {
         assert_eq!(one.extents, [(512, 3)]);
     }
     let mut client = Client::new("", Headers::Simple);
-    let got = client.request(Command::BlockStatus, 0, (0, 512), b"");
-    assert_eq!(got.error, Some(Error::Invalid));
+    let found_reply = client.request(Command::BlockStatus, 0, (0, 512), b"");
+    assert_eq!(found_reply.error, Some(Error::Invalid));
 }
 
 #[test]
 fn an_undivided_read_has_one_chunk_or_fails() {
     let mut client = Client::new("", Headers::Structured);
-    let got = client.request(Command::Read, 4, (0, 1 << 16), b"");
-    assert_eq!((got.error, got.data.len()), (None, 1 << 16));
-    let got = client.request(Command::Read, 4, (0, 1 << 18), b"");
-    assert_eq!(got.error, Some(Error::Overflow));
+    let found_reply = client.request(Command::Read, 4, (0, 1 << 16), b"");
+    assert_eq!((found_reply.error, found_reply.data.len()), (None, 1 << 16));
+    let found_reply = client.request(Command::Read, 4, (0, 1 << 18), b"");
+    assert_eq!(found_reply.error, Some(Error::Overflow));
 }
 
 #[test]
-fn requests_beyond_the_limit_wait() {
+fn requests_above_the_limit_wait() {
     let mut client = Client::new("", Headers::Simple);
     let request = Request {
         flags: 0,
@@ -552,7 +565,7 @@ fn requests_beyond_the_limit_wait() {
 }
 
 #[test]
-fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
+fn a_disconnect_or_invalid_input_ends_the_session() {
     let mut client = Client::new("", Headers::Simple);
     let request = Request {
         flags: 0,
@@ -600,14 +613,17 @@ fn random_requests_are_answered() {
                 length %= 4096;
             }
             let data = vec![1; if has_data { length as usize } else { 0 }];
-            let got = client.request(command, flags, (offset, length), &data);
-            let is_read = command == Command::Read && got.error.is_none();
-            assert_eq!(got.data.len() as u64, if is_read { length } else { 0 });
+            let found_reply = client.request(command, flags, (offset, length), &data);
+            let is_read = command == Command::Read && found_reply.error.is_none();
+            assert_eq!(
+                found_reply.data.len() as u64,
+                if is_read { length } else { 0 }
+            );
         }
     }
 }
 
-/// Bytes at random, in handshakes: no panic, no growth, no endless loop.
+/// Random bytes in handshakes: no panic, no unlimited output, no endless loop.
 #[test]
 fn random_options_are_answered() {
     let mut numbers = XorShift::new(18);

@@ -1,4 +1,4 @@
-//! Replays of recordings have the response times that were served.
+//! Replays of recordings have the same response times as the recorded run.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use diskarm_core::device::{Completion, Device, Status};
-use diskarm_core::request::{Op, Request as Asked};
+use diskarm_core::request::{Op, Request as DeviceRequest};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{ObservedDevice, Recording};
 use diskarm_serve::iscsi::{Iscsi, target_name};
@@ -56,22 +56,22 @@ impl Trace {
         self.path.to_str().expect("UTF-8")
     }
 
-    /// Starts to record the requests of `device`.
+    /// Starts recording the requests of `device`.
     fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
         let file = File::create(&self.path).expect("a file");
         let blocks = blocks(self.drive);
-        let begun = Recorder::start(file, self.name(), format, blocks);
-        let (recorder, tap) = begun.expect("a format");
+        let started = Recorder::start(file, self.name(), format, blocks);
+        let (recorder, tap) = started.expect("a format");
         (recorder, device.with_tap(tap))
     }
 
-    fn replayed(&self, format: &str, by: &str) -> Vec<Row> {
-        replayed(self.name(), format, self.drive, by)
+    fn replay(&self, format: &str, by: &str) -> Vec<Row> {
+        replay(self.name(), format, self.drive, by)
     }
 }
 
-/// The results of a simulation of the trace at `path`, in order of arrival.
-fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
+/// Simulates the trace at `path`; returns the results in order of arrival.
+fn replay(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
     let model = System::parse(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
     let mut traced = TraceReplay::new(vec![path.to_owned()]);
@@ -98,24 +98,24 @@ impl Sink for Completions {
 type Row = (Op, u64, u64, Instant, Span);
 
 fn row(completion: &Completion) -> Row {
-    let Asked {
+    let DeviceRequest {
         op, start, sectors, ..
     } = completion.request;
     let response = completion.response();
     (op, start.0, sectors.0, completion.arrived, response)
 }
 
-/// The reads and writes that succeeded.
+/// Returns the reads and writes that succeeded.
 fn served(recording: &Recording) -> Vec<Row> {
-    let completions = recording.passed().iter().filter_map(|one| one.completion);
+    let completions = recording.requests().iter().filter_map(|one| one.completion);
     let done = completions.filter(Completion::has_transferred);
     done.map(|completion| row(&completion)).collect()
 }
 
-/// Connects by the oldest form of the handshake.
+/// Connects with the oldest form of the handshake.
 fn client(path: &PathBuf) -> UnixStream {
-    let mut stream = UnixStream::connect(path).expect("a server that listens");
-    // A server that hangs must not let the test hang.
+    let mut stream = UnixStream::connect(path).expect("a listening server");
+    // A server that hangs must not hang the test.
     let max = Some(Duration::from_secs(60));
     stream.set_read_timeout(max).expect("a timeout");
     let header = OptionHeader {
@@ -131,7 +131,7 @@ fn client(path: &PathBuf) -> UnixStream {
     stream
 }
 
-/// Requests for random sectors, always the same.
+/// The same random requests each time.
 struct Random(u64);
 
 impl Random {
@@ -157,7 +157,7 @@ fn send(stream: &mut UnixStream, command: Command, cookie: u64, range: (u64, u64
     stream.write_all(&data[..length]).expect("sent");
 }
 
-/// The reply to one of these requests.
+/// Reads the reply to one of these requests.
 fn reply(stream: &mut UnixStream, are_reads: &[bool]) {
     let mut header = [0; Simple::LENGTH];
     stream.read_exact(&mut header).expect("a reply");
@@ -168,7 +168,7 @@ fn reply(stream: &mut UnixStream, are_reads: &[bool]) {
     }
 }
 
-/// Sends requests for random sectors, this many at a time, and a flush when all are answered.
+/// Sends requests for random sectors, `depth` at a time, and a flush when all have been answered.
 fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
     let mut random = Random(1);
     for _ in 0..rounds {
@@ -194,16 +194,16 @@ fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
     }
 }
 
-/// Drives that write at once, and drives that keep writes in their buffer.
+/// Tests a drive that writes immediately, and one that keeps writes in its buffer.
 #[test]
-fn a_recorded_session_is_replayed_to_the_served_times() {
+fn a_replayed_session_has_the_served_times() {
     for drive in [DRIVE, "seagate-cheetah-st39102lw"] {
-        replays_what_it_served(drive);
+        check_replay(drive);
     }
 }
 
-/// An export of a whole drive.
-fn setting(drive: &str, policy: &str) -> ExportSpec {
+/// Returns the specification of an export of a whole drive.
+fn export_spec(drive: &str, policy: &str) -> ExportSpec {
     ExportSpec {
         name: String::new(),
         drive: drive.to_owned(),
@@ -225,15 +225,15 @@ fn pace() -> Pace {
     }
 }
 
-fn replays_what_it_served(drive: &'static str) {
+fn check_replay(drive: &'static str) {
     let trace = Trace::new("session.spc", drive);
     let socket = Trace::new("socket", drive);
-    let setting = setting(drive, "sptf");
-    let mut export = setting.build(pace(), 1).expect("an export");
+    let spec = export_spec(drive, "sptf");
+    let mut export = spec.build(pace(), 1).expect("an export");
     let mut timing = export.timing.take().expect("a drive");
     let seen = Arc::new(Mutex::new(Recording::default()));
-    let watched = Box::new(ObservedDevice::new(timing.device, Arc::clone(&seen)));
-    let (recorder, device) = trace.record("spc", watched);
+    let observed = Box::new(ObservedDevice::new(timing.device, Arc::clone(&seen)));
+    let (recorder, device) = trace.record("spc", observed);
     timing.device = device;
     export.timing = Some(timing);
     let listener = Listener::bind(&Address::Unix(socket.path.clone())).expect("a socket");
@@ -245,24 +245,24 @@ fn replays_what_it_served(drive: &'static str) {
     let served = served(&seen.lock().expect("not poisoned"));
     assert_eq!((recorded.requests, recorded.flushes), (96, 12));
     assert_eq!((recorded.failed, served.len()), (0, 96));
-    assert_eq!(trace.replayed("spc", "sptf"), served);
+    assert_eq!(trace.replay("spc", "sptf"), served);
 }
 
-/// The same over iSCSI, in a format whose files begin with the first request: the time of the drive
-/// must not begin before, with the login or with commands that take none.
+/// The same over iSCSI, in a format whose files begin with the first request: the drive's time must
+/// not begin earlier, with the login or with commands that take no time.
 #[test]
-fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
-    // A whole drive, which reports its own properties, and one with a policy.
+fn a_replayed_iscsi_session_has_the_served_times() {
+    // A whole drive, which reports its own properties, and a drive behind a policy.
     for policy in ["fcfs", "look"] {
         let trace = Trace::new(&format!("iscsi-{policy}.csv"), DRIVE);
-        let mut export = setting(DRIVE, policy)
+        let mut export = export_spec(DRIVE, policy)
             .build_unit(pace(), 1)
             .expect("an export");
         let mut timing = export.timing.take().expect("a drive");
         let file = File::create(&trace.path).expect("a file");
         let blocks = blocks(DRIVE);
-        let begun = Recorder::start(file, trace.name(), "msr", blocks);
-        let (recorder, tap) = begun.expect("a format");
+        let started = Recorder::start(file, trace.name(), "msr", blocks);
+        let (recorder, tap) = started.expect("a format");
         timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         let address = Address::parse("127.0.0.1:0").expect("an address");
@@ -276,31 +276,31 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
         let recorded = recorder.finish().expect("a trace");
         assert_eq!((recorded.requests, recorded.flushes), (60, 6), "{policy}");
         let mut notes = recorded.notes.iter();
-        assert!(!notes.any(|note| note.contains("time begins")));
+        assert!(!notes.any(|note| note.contains("time in ")));
         let records = diskarm_trace::open(trace.name(), Some("msr")).expect("a trace");
-        let replayed = trace.replayed("msr", policy);
+        let replayed = trace.replay("msr", policy);
         assert_eq!(replayed.len(), 60, "{policy}");
         for (record, row) in records.zip(replayed) {
             let served = record.expect("a row").response.expect("a response");
             // The format's resolution, twice: arrival and response.
-            let off = (row.4 - served).as_ns().abs();
-            assert!(off <= 200, "{policy}: {row:?} {served:?}");
+            let error = (row.4 - served).as_ns().abs();
+            assert!(error <= 200, "{policy}: {row:?} {served:?}");
         }
     }
 }
 
 /// Sends commands for random blocks to the target at `url`, one at a time.
 fn initiate(url: &str) {
-    let place = diskarm_transport::iscsi::Address::parse(url).expect("an address");
-    let mut session = Session::open(&place, None).expect("a target");
-    session.allow_writes(true).expect("no questions");
+    let address = diskarm_transport::iscsi::Address::parse(url).expect("an address");
+    let mut session = Session::open(&address, None).expect("a target");
+    session.allow_writes(true).expect("writes are allowed");
     let mut run = |command: &Scsi, data: Data<'_>| {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
         let reply = session.execute(&block[..length], data);
         reply.expect("a reply").status
     };
-    // It is notified of the power-on.
+    // The first command reports the power-on.
     assert_eq!(run(&Scsi::TestUnitReady, Data::None), 2);
     let (size, caching) = (Size::Ten, Caching::default());
     let mut random = Random(3);
@@ -335,9 +335,9 @@ fn initiate(url: &str) {
     }
 }
 
-/// The same in every writable format, with fixed arrivals, so that rounding never varies.
+/// The same in every writable format, with fixed arrival times, so that rounding never varies.
 #[test]
-fn every_format_holds_a_recording() {
+fn every_writable_format_can_be_replayed() {
     let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
@@ -345,14 +345,14 @@ fn every_format_holds_a_recording() {
         let trace = Trace::new(format, DRIVE);
         let seen = Arc::new(Mutex::new(Recording::default()));
         let device = model.queued(&by, 1).expect("a device");
-        let watched = Box::new(ObservedDevice::new(device, Arc::clone(&seen)));
-        let (recorder, mut device) = trace.record(format, watched);
+        let observed = Box::new(ObservedDevice::new(device, Arc::clone(&seen)));
+        let (recorder, mut device) = trace.record(format, observed);
         let mut random = Random(2);
         let mut now = Instant::START;
         for id in 0..100 {
             let (is_read, sector) = random.next();
             let op = if is_read { Op::Read } else { Op::Write };
-            let request = Asked::new(id, op, Lbn(sector), SectorCount(8));
+            let request = DeviceRequest::new(id, op, Lbn(sector), SectorCount(8));
             device.submit(now, request).expect("an idle drive");
             while let Some(at) = device.next_event() {
                 if let Some(done) = device.advance(at) {
@@ -361,15 +361,18 @@ fn every_format_holds_a_recording() {
                 }
             }
         }
-        // It is still in progress when the device is dropped.
+        // This request is still in progress when the device is dropped.
         device
-            .submit(now, Asked::new(100, Op::Read, Lbn(0), SectorCount(8)))
+            .submit(
+                now,
+                DeviceRequest::new(100, Op::Read, Lbn(0), SectorCount(8)),
+            )
             .expect("an idle drive");
         drop(device);
         let recorded = recorder.finish().expect("a trace");
         assert_eq!((recorded.requests, recorded.failed), (100, 1), "{format}");
         let served = served(&seen.lock().expect("not poisoned"));
-        let replayed = trace.replayed(format, "fcfs");
+        let replayed = trace.replay(format, "fcfs");
         assert_eq!(replayed.len(), 100, "{format}");
         let is_exact = ["spc", "disksim", "measured"].contains(&format);
         for (replayed, served) in replayed.iter().zip(&served) {
@@ -377,17 +380,17 @@ fn every_format_holds_a_recording() {
                 (replayed.0, replayed.1, replayed.2),
                 (served.0, served.1, served.2)
             );
-            // The resolutions of the others: 100 ns, or a microsecond.
+            // The other formats have a resolution of 100 ns or a microsecond.
             let max = if is_exact { 0 } else { 1000 };
-            let off = (replayed.4.as_ns() - served.4.as_ns()).abs();
-            assert!(off <= max, "{format}: {replayed:?} {served:?}");
+            let error = (replayed.4.as_ns() - served.4.as_ns()).abs();
+            assert!(error <= max, "{format}: {replayed:?} {served:?}");
         }
     }
 }
 
-/// Some formats cannot represent that time began before the first request.
+/// Some formats cannot represent a time before the first request.
 #[test]
-fn a_late_first_request_is_noted_where_the_format_loses_it() {
+fn a_note_reports_if_the_format_loses_the_first_arrival() {
     let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
@@ -395,7 +398,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
         let trace = Trace::new(&format!("late-{format}"), DRIVE);
         let (recorder, mut device) = trace.record(format, model.queued(&by, 1).expect("a device"));
         let late = Instant::from_ns(5_000_000);
-        let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
+        let request = DeviceRequest::new(0, Op::Read, Lbn(100), SectorCount(8));
         device.submit(late, request).expect("an idle drive");
         while let Some(at) = device.next_event() {
             device.advance(at);
@@ -403,19 +406,19 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
         drop(device);
         let recorded = recorder.finish().expect("a trace");
         let is_noted = recorded.notes.iter().any(|note| note.contains("5.000 ms"));
-        let is_lost = trace.replayed(format, "fcfs")[0].3 != late;
+        let is_lost = trace.replay(format, "fcfs")[0].3 != late;
         assert_eq!(is_noted, is_lost, "{format}: {:?}", recorded.notes);
     }
 }
 
-/// The model still gives the served times of the traces in `examples/`, recorded from databases.
+/// The model reproduces the times in the traces of databases in `examples/`.
 #[test]
-fn recorded_examples_are_replayed_to_the_served_times() {
+fn replayed_examples_have_the_served_times() {
     for (name, requests) in [("sqlite", 884), ("postgresql", 1578)] {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let path = format!("{root}/examples/{name}-{DRIVE}.csv.gz");
         let records = diskarm_trace::open(&path, None).expect("a trace");
-        let replayed = replayed(&path, "msr", DRIVE, "fcfs");
+        let replayed = replay(&path, "msr", DRIVE, "fcfs");
         assert_eq!(replayed.len(), requests, "{name}");
         for (record, row) in records.zip(replayed) {
             let served = record.expect("a row").response.expect("a response");

@@ -32,11 +32,11 @@ fn pace(speed: Option<f64>) -> Pace {
     }
 }
 
-/// Serves a drive of a megabyte to this many connections at once.
-fn started(name: &str, speed: Option<f64>, store: StoreSpec, max: usize) -> Running {
+/// Serves a megabyte from a drive to at most `max` connections at a time.
+fn start(name: &str, speed: Option<f64>, store: StoreSpec, max: usize) -> Running {
     let name = format!("diskarm-{}-server-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
-    let setting = ExportSpec {
+    let spec = ExportSpec {
         name: String::new(),
         drive: "hp-c2247".to_owned(),
         changes: Vec::new(),
@@ -47,7 +47,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreSpec, max: usize) -> Runn
         record: None,
         bound: None,
     };
-    let export = setting.build(pace(speed), 1).expect("an export");
+    let export = spec.build(pace(speed), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
     let server =
         Server::start(Nbd::default(), vec![export], vec![listener], max).expect("a server");
@@ -62,16 +62,16 @@ impl Running {
         served
     }
 
-    /// A connection before its handshake.
+    /// Connects without a handshake.
     fn connect(&self) -> UnixStream {
-        let stream = UnixStream::connect(&self.path).expect("a server that listens");
-        // A server that hangs must not let the test hang.
+        let stream = UnixStream::connect(&self.path).expect("a listening server");
+        // A server that hangs must not hang the test.
         let max = Some(Duration::from_secs(60));
         stream.set_read_timeout(max).expect("a timeout");
         stream
     }
 
-    /// A connection whose client has chosen the export, and the server's last answer.
+    /// Connects and chooses the export; also returns the server's last answer.
     fn choose(&self) -> (UnixStream, u32) {
         let mut stream = self.connect();
         exact(&mut stream, Greeting::LENGTH);
@@ -82,7 +82,7 @@ impl Running {
             length: data.len() as u32,
         };
         let sent = [&[0, 0, 0, 3], &header.emit()[..], &data].concat();
-        stream.write_all(&sent).expect("a server that listens");
+        stream.write_all(&sent).expect("a listening server");
         loop {
             let header = exact(&mut stream, AnswerHeader::LENGTH);
             let header = AnswerHeader::parse(&header).expect("an answer");
@@ -102,7 +102,7 @@ impl Running {
 
 fn exact(stream: &mut UnixStream, count: usize) -> Vec<u8> {
     let mut data = vec![0; count];
-    stream.read_exact(&mut data).expect("what the server sends");
+    stream.read_exact(&mut data).expect("data from the server");
     data
 }
 
@@ -119,7 +119,7 @@ fn request(command: Command, cookie: u64, range: (u64, u64)) -> Vec<u8> {
     data[..length].to_vec()
 }
 
-/// The next reply: its cookie and error, and this much data if it succeeded.
+/// Reads the next reply; returns its cookie, its error, and `count` bytes of data on success.
 fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>) {
     let header = exact(stream, Simple::LENGTH);
     let header = Simple::parse(&header).expect("a reply");
@@ -133,7 +133,7 @@ fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>)
 }
 
 /// Writes a block and reads it back.
-fn works(stream: &mut UnixStream) {
+fn check_connection(stream: &mut UnixStream) {
     let write = [request(Command::Write, 1, (512, 512)), vec![7; 512]].concat();
     stream.write_all(&write).expect("sent");
     assert_eq!(reply(stream, 0), (1, None, vec![]));
@@ -151,11 +151,11 @@ fn has_ended(stream: &mut UnixStream) -> bool {
 }
 
 #[test]
-fn requests_are_served_in_the_time_of_the_drive() {
-    let running = started("timed", Some(10.0), StoreSpec::Memory, 4);
+fn requests_take_as_long_as_on_the_drive() {
+    let running = start("timed", Some(10.0), StoreSpec::Memory, 4);
     let mut stream = running.client();
-    works(&mut stream);
-    // A flush waits for the drive, zeroes for all commands that they need.
+    check_connection(&mut stream);
+    // A flush waits for the drive; writing zeroes waits for several commands.
     for (cookie, command) in [(3, Command::Flush), (4, Command::Trim)] {
         let range = if command == Command::Flush {
             (0, 0)
@@ -188,16 +188,16 @@ fn requests_are_served_in_the_time_of_the_drive() {
 }
 
 #[test]
-fn a_request_that_the_drive_fails_has_an_error() {
+fn a_request_that_fails_in_the_drive_returns_an_error() {
     let name = format!("diskarm-{}-server-faults", std::process::id());
     let path = std::env::temp_dir().join(name);
     let text = "x(drive=faults(medium=100% after 1 retries, drive=hp-c2247), size=1 MiB)";
-    let setting = ExportSpec::parse(text, "--export").expect("a setting");
-    let setting = ExportSpec {
+    let spec = ExportSpec::parse(text, "--export").expect("a specification");
+    let spec = ExportSpec {
         name: String::new(),
-        ..setting
+        ..spec
     };
-    let export = setting.build(pace(Some(1000.0)), 1).expect("an export");
+    let export = spec.build(pace(Some(1000.0)), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
     let server = Server::start(Nbd::default(), vec![export], vec![listener], 1).expect("a server");
     let running = Running { server, path };
@@ -214,40 +214,40 @@ fn a_request_that_the_drive_fails_has_an_error() {
 }
 
 #[test]
-fn no_client_holds_others_up() {
-    let running = started("slow", None, StoreSpec::Memory, 4);
+fn slow_clients_do_not_delay_others() {
+    let running = start("slow", None, StoreSpec::Memory, 4);
     // More idle handshakes than the limit.
     let half_open: Vec<UnixStream> = (0..70).map(|_| running.connect()).collect();
-    // One that never finishes a write, and one that takes no replies.
+    // A client that never finishes a write, and one that reads no replies.
     let mut slow = running.client();
     let write = [request(Command::Write, 1, (0, SIZE)), vec![1; 1000]].concat();
     slow.write_all(&write).expect("sent");
-    let mut deaf = running.client();
+    let mut not_reading = running.client();
     let reads = request(Command::Read, 1, (0, SIZE)).repeat(200);
-    deaf.write_all(&reads).expect("sent");
+    not_reading.write_all(&reads).expect("sent");
     let mut lost = running.client();
     lost.write_all(&[0xff; 100]).expect("sent");
     assert!(has_ended(&mut lost));
-    works(&mut running.client());
+    check_connection(&mut running.client());
     drop(half_open);
-    // Once it reads again it receives everything.
+    // Once that client reads again, it receives everything.
     for _ in 0..200 {
-        let (cookie, error, data) = reply(&mut deaf, SIZE as usize);
+        let (cookie, error, data) = reply(&mut not_reading, SIZE as usize);
         assert_eq!((cookie, error, data.len()), (1, None, SIZE as usize));
     }
-    works(&mut deaf);
+    check_connection(&mut not_reading);
     let counts = running.stop().counts;
     assert_eq!((counts.reads, counts.writes), (202, 2));
 }
 
 #[test]
-fn connections_beyond_the_limit_are_refused_until_one_ends() {
-    let running = started("limit", None, StoreSpec::Memory, 1);
+fn connections_above_the_limit_are_refused_until_one_ends() {
+    let running = start("limit", None, StoreSpec::Memory, 1);
     let first = running.client();
     let (second, refused) = running.choose();
     assert_eq!(refused, answer::POLICY);
-    first.shutdown(Shutdown::Both).expect("open until now");
-    // The server notices that when it polls.
+    first.shutdown(Shutdown::Both).expect("an open connection");
+    // The server notices this when it polls.
     let ended = (0..10_000).any(|_| running.choose().1 == answer::ACK);
     assert!(ended);
     drop(second);
@@ -255,20 +255,20 @@ fn connections_beyond_the_limit_are_refused_until_one_ends() {
 }
 
 #[test]
-fn a_server_that_ends_answers_what_is_under_way() {
-    let running = started("drain", Some(1.0), StoreSpec::Memory, 4);
+fn a_stopping_server_answers_pending_requests() {
+    let running = start("drain", Some(1.0), StoreSpec::Memory, 4);
     let mut stream = running.client();
     for cookie in 0..8 {
-        let place = cookie * 100 * 1024 % SIZE;
+        let offset = cookie * 100 * 1024 % SIZE;
         stream
-            .write_all(&request(Command::Read, cookie, (place, 1024)))
+            .write_all(&request(Command::Read, cookie, (offset, 1024)))
             .expect("sent");
     }
-    // When the first reply is there, all requests are in the drive.
+    // When the first reply has arrived, all requests are in the drive.
     let first = reply(&mut stream, 1024);
-    // A connection in the middle of a write is not waited for.
-    let mut partly = running.client();
-    partly
+    // The server does not wait for an incomplete write.
+    let mut incomplete = running.client();
+    incomplete
         .write_all(&request(Command::Write, 9, (0, 4096)))
         .expect("sent");
     running.server.stopper().expect("a stopper").stop();
@@ -280,15 +280,15 @@ fn a_server_that_ends_answers_what_is_under_way() {
     }
     cookies.sort_unstable();
     assert_eq!(cookies, [0, 1, 2, 3, 4, 5, 6, 7]);
-    assert!(has_ended(&mut stream) && has_ended(&mut partly));
+    assert!(has_ended(&mut stream) && has_ended(&mut incomplete));
     let served = running.server.wait().remove(0);
     assert_eq!((served.counts.reads, served.lateness.count()), (8, 8));
 }
 
 #[test]
-fn requests_of_a_client_that_is_gone_are_taken_back() {
-    let running = started("gone", Some(0.001), StoreSpec::Memory, 2);
-    // At this speed the drive would need minutes for these.
+fn requests_of_a_disconnected_client_are_aborted() {
+    let running = start("gone", Some(0.001), StoreSpec::Memory, 2);
+    // At this speed the drive would need minutes to serve these.
     let mut stream = running.client();
     let reads: Vec<u8> = (0..20)
         .flat_map(|cookie| request(Command::Read, cookie, (cookie * 50 * 1024, 1024)))
@@ -307,13 +307,13 @@ fn requests_of_a_client_that_is_gone_are_taken_back() {
 }
 
 #[test]
-fn a_file_has_what_was_flushed() {
+fn flushed_data_are_in_the_file() {
     let name = format!("diskarm-{}-server-data", std::process::id());
     let file = std::env::temp_dir().join(name);
     let store = StoreSpec::File(file.to_str().expect("UTF-8").to_owned());
-    let running = started("file", None, store, 2);
+    let running = start("file", None, store, 2);
     let mut stream = running.client();
-    works(&mut stream);
+    check_connection(&mut stream);
     stream
         .write_all(&request(Command::Flush, 3, (0, 0)))
         .expect("sent");

@@ -18,7 +18,7 @@ pub enum Error {
     /// A device refused a request that had not been checked before.
     RejectedRequest(RejectedRequest),
     /// A file cannot be read.
-    Unread {
+    ReadFailed {
         /// The path of the file.
         path: String,
         /// The error of the operating system.
@@ -60,7 +60,7 @@ impl Error {
         match self {
             Self::Input(error) => error.file(),
             Self::Trace(error) => Some(error.name()),
-            Self::Unread { path, .. } => Some(path),
+            Self::ReadFailed { path, .. } => Some(path),
             Self::RejectedRequest(_) => None,
         }
     }
@@ -73,7 +73,7 @@ impl Error {
                 Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
-            Self::RejectedRequest(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::ReadFailed { .. } => None,
         }
     }
 
@@ -82,7 +82,7 @@ impl Error {
         match self {
             Self::Input(error) => Some(&error.field),
             Self::Trace(error) => error.field(),
-            Self::RejectedRequest(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::ReadFailed { .. } => None,
         }
     }
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Error {
             Self::Input(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::RejectedRequest(error) => error.fmt(f),
-            Self::Unread { path, source } => write!(f, "{path}: cannot read: {source}"),
+            Self::ReadFailed { path, source } => write!(f, "{path}: cannot read: {source}"),
         }
     }
 }
@@ -104,7 +104,7 @@ impl StdError for Error {
             Self::Input(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::RejectedRequest(error) => Some(error),
-            Self::Unread { source, .. } => Some(source),
+            Self::ReadFailed { source, .. } => Some(source),
         }
     }
 }

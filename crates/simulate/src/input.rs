@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Workload, replication_seeds};
-use diskarm_trace::adapt::{DeviceFilter, Disks, Factor, Fit, Fitted, Notes, Paced, Window};
+use diskarm_trace::adapt::{DeviceFilter, Disks, Factor, Fit, Fitter, Notes, Pacer, Window};
 use diskarm_trace::{ArrivalEvent, OnError, Options, Reader, Record, TraceError};
 
 use crate::error::Error;
@@ -197,7 +197,7 @@ impl TraceSelection {
     /// Scales the times between requests.
     pub fn pace(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
         match self.faster {
-            Some(factor) => Box::new(Paced::new(trace, factor)),
+            Some(factor) => Box::new(Pacer::new(trace, factor)),
             None => trace,
         }
     }
@@ -232,7 +232,7 @@ impl Fitting {
             Self::Spread(disks) => Fit::Spread(disks),
             Self::Scale => Fit::Scale(traced_size(file, &read)?),
         };
-        Ok(Box::new(Fitted::new(read()?, room, fit)))
+        Ok(Box::new(Fitter::new(read()?, room, fit)))
     }
 
     /// Returns the number of disks over which each device is spread.

@@ -155,7 +155,7 @@ pub fn read_text(path: &str) -> Result<String, Error> {
         }
         Ok(text)
     };
-    read().map_err(|source| Error::Unread {
+    read().map_err(|source| Error::ReadFailed {
         path: path.to_owned(),
         source,
     })

@@ -154,7 +154,7 @@ impl Speedup {
 /// the runs were independent: with the same requests their errors tend to have the same sign, and
 /// the interval is too wide rather than too narrow.
 pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
-    let figures = |run: &Run| run.report.all().responses().figures();
+    let figures = |run: &Run| run.report.all().responses().stats();
     if let ([fast], [slow]) = (fast, slow) {
         let (fast, slow) = (figures(fast)?, figures(slow)?);
         let times = slow.mean_ms / fast.mean_ms;

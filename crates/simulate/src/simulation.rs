@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use diskarm_core::array::SideBySide;
+use diskarm_core::array::IndependentDisks;
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{
@@ -183,7 +183,7 @@ impl<'a> Simulation<'a> {
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let mut rows = TraceRows::open(traced, self.system)?;
-        let mut disks = SideBySide::new(MAX_DISKS, make);
+        let mut disks = IndependentDisks::new(MAX_DISKS, make);
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
             asked => asked,

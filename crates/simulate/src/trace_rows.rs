@@ -4,7 +4,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::Disk;
 use diskarm_core::wrap::{RecordedRequest, Recording};
-use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
+use diskarm_trace::adapt::{ClosedLoop, Disks, Merger, Notes};
 use diskarm_trace::{Location, Record, TraceError};
 
 use crate::error::Error;
@@ -153,7 +153,7 @@ fn read_changed(traced: &TraceReplay, room: SectorCount) -> Result<Box<dyn Notes
     let mut traces = traces.collect::<Result<Vec<_>, Error>>()?;
     let merged: Box<dyn Notes> = match traces.pop() {
         Some(only) if traces.is_empty() => only,
-        last => Box::new(Merged::new(traces.into_iter().chain(last))),
+        last => Box::new(Merger::new(traces.into_iter().chain(last))),
     };
     let taken = traced.selection.window(merged);
     Ok(traced.selection.pace(match traced.issue {
@@ -323,7 +323,7 @@ impl Arrivals {
 /// their responses. Fails if the sectors of `system` are not blocks of a trace.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
-    let passed = recording.passed().iter().zip(1..);
+    let passed = recording.requests().iter().zip(1..);
     let records = passed.filter_map(|(passed, row)| to_record(blocks, passed, Location::Row(row)));
     Ok(records.collect())
 }

@@ -54,7 +54,7 @@ fn a_recording_is_written_and_read_as_a_trace() {
         Request::new(3, Op::Write, Lbn(890), SectorCount(16)),
     ];
     let recording = recorded(&system, &requests);
-    let failed = recording.passed()[2].completion.expect("it ended");
+    let failed = recording.requests()[2].completion.expect("it ended");
     assert_eq!(failed.status, Status::MediumError { offset: 10 });
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, "memory", "msr").expect("a writable format");
@@ -66,7 +66,7 @@ fn a_recording_is_written_and_read_as_a_trace() {
     let rows: Vec<_> = trace.map(|row| row.expect("a sound row")).collect();
     // The trace has neither the flush nor the failed read. The format's unit is 100 ns.
     for (row, number) in rows.iter().zip([0, 3]) {
-        let passed = recording.passed()[number];
+        let passed = recording.requests()[number];
         let request = passed.request;
         assert_eq!(
             (row.op, row.start, row.sectors),

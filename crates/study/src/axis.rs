@@ -6,7 +6,7 @@ use diskarm_core::text::InputError;
 
 use crate::expression::{Location, Names, Scalar};
 
-/// One thing that a study varies.
+/// Something that a study varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The name in placeholders and selections.
@@ -14,9 +14,9 @@ pub struct Axis {
     /// The title in figures.
     pub title: String,
     pub unit: Option<String>,
-    /// At least one, in the order of the file.
+    /// The values, at least one, in the order of the file.
     pub values: Vec<AxisValue>,
-    /// True if its values are traces that the command line gives.
+    /// True if its values are traces from the command line.
     pub is_given: bool,
     /// The values that the study's short form leaves out.
     pub left_out: Vec<AxisValue>,
@@ -46,7 +46,7 @@ impl Axis {
 }
 
 impl AxisValue {
-    /// Returns `value` without a label or fields of its own.
+    /// Returns `value` with neither a label nor fields of its own.
     pub fn plain(value: Scalar) -> Self {
         Self {
             label: value.to_string(),
@@ -56,7 +56,7 @@ impl AxisValue {
     }
 
     /// Returns true if `text` is its label or its value.
-    fn is(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
     }
 }
@@ -64,13 +64,13 @@ impl AxisValue {
 /// The index of a cell's value on each axis.
 pub type Point = Vec<usize>;
 
-/// Returns all points of these axes; the last axis varies first.
+/// Returns all points of these axes; the last axis varies fastest.
 pub fn points(axes: &[Axis]) -> Vec<Point> {
     let mut points: Vec<Point> = vec![Vec::new()];
     for axis in axes {
         let longer = points.iter().flat_map(|point| {
-            let places = 0..axis.values.len();
-            places.map(|place| [&point[..], &[place]].concat())
+            let indices = 0..axis.values.len();
+            indices.map(|index| [&point[..], &[index]].concat())
         });
         points = longer.collect();
     }
@@ -79,8 +79,8 @@ pub fn points(axes: &[Axis]) -> Vec<Point> {
 
 /// Returns the values of all placeholders in the cell at `point`.
 pub fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
-    let values = axes.iter().zip(point).flat_map(|(axis, place)| {
-        let value = &axis.values[*place];
+    let values = axes.iter().zip(point).flat_map(|(axis, index)| {
+        let value = &axis.values[*index];
         let fields = value
             .fields
             .iter()
@@ -99,7 +99,7 @@ pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
     let values = axes.iter().zip(point).enumerate();
     let values = values.filter(|(axis, _)| *axis != except);
     let labels =
-        values.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
+        values.map(|(_, (axis, index))| format!("{} = {}", axis.name, axis.values[*index].label));
     labels.collect::<Vec<String>>().join(", ")
 }
 
@@ -114,28 +114,28 @@ impl Selection {
         for (name, value) in table {
             let at = at.part(name);
             let number = axis_of(name, axes, &at)?;
-            selected.push((number, places(value, &axes[number], &at)?));
+            selected.push((number, indices(value, &axes[number], &at)?));
         }
         selected.sort_unstable();
         Ok(Self(selected))
     }
 
-    pub fn has(&self, point: &Point) -> bool {
+    pub fn contains(&self, point: &Point) -> bool {
         let mut axes = self.0.iter();
-        axes.all(|(axis, places)| places.contains(&point[*axis]))
+        axes.all(|(axis, indices)| indices.contains(&point[*axis]))
     }
 
-    /// Returns true if a cell with the value at `place` on the axis can be selected.
-    pub fn keeps(&self, axis: usize, place: usize) -> bool {
+    /// Returns true if a cell with value `index` of the axis can be selected.
+    pub fn keeps(&self, axis: usize, index: usize) -> bool {
         let named = self.0.iter().find(|(named, _)| *named == axis);
-        named.is_none_or(|(_, places)| places.contains(&place))
+        named.is_none_or(|(_, indices)| indices.contains(&index))
     }
 
     /// Replaces the value of each selected axis in `point`; `None` if an axis has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
-        for (axis, places) in &self.0 {
-            let [only] = places[..] else { return None };
+        for (axis, indices) in &self.0 {
+            let [only] = indices[..] else { return None };
             moved[*axis] = only;
         }
         Some(moved)
@@ -147,50 +147,50 @@ impl Selection {
     }
 
     pub fn is_single(&self) -> bool {
-        self.0.iter().all(|(_, places)| places.len() == 1)
+        self.0.iter().all(|(_, indices)| indices.len() == 1)
     }
 
     pub fn label(&self, axes: &[Axis]) -> String {
-        let labels = self.0.iter().map(|(axis, places)| {
-            let label = |place: &usize| axes[*axis].values[*place].label.as_str();
-            Vec::from_iter(places.iter().map(label)).join(", ")
+        let labels = self.0.iter().map(|(axis, indices)| {
+            let label = |index: &usize| axes[*axis].values[*index].label.as_str();
+            Vec::from_iter(indices.iter().map(label)).join(", ")
         });
         labels.collect::<Vec<String>>().join("; ")
     }
 }
 
 pub fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
-    let place = axes.iter().position(|axis| axis.name == name);
-    place.ok_or_else(|| {
+    let index = axes.iter().position(|axis| axis.name == name);
+    index.ok_or_else(|| {
         let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         at.unknown(name, "an axis", &known)
     })
 }
 
-pub fn places(value: &toml::Value, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
+pub fn indices(value: &toml::Value, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
     let values = match value {
         toml::Value::Array(values) if values.is_empty() => {
             return Err(at.error("none", "at least one value"));
         }
         toml::Value::Array(values) => values,
-        toml::Value::Table(range) => return places_within(range, axis, at),
-        value => return place(value, axis, at).map(|place| vec![place]),
+        toml::Value::Table(range) => return indices_within(range, axis, at),
+        value => return index_of(value, axis, at).map(|index| vec![index]),
     };
     let is_kept = |value: &&toml::Value| {
         let text = Scalar::new(value).map(|scalar| scalar.to_string());
-        !text.is_some_and(|text| axis.left_out.iter().any(|value| value.is(&text)))
+        !text.is_some_and(|text| axis.left_out.iter().any(|value| value.matches(&text)))
     };
     let kept = values.iter().filter(is_kept);
-    let places = kept.map(|value| place(value, axis, at));
-    match places.collect::<Result<Vec<_>, _>>()? {
+    let indices = kept.map(|value| index_of(value, axis, at));
+    match indices.collect::<Result<Vec<_>, _>>()? {
         none if none.is_empty() => Err(at.error(value, "a value that the short form keeps")),
-        places => Ok(places),
+        indices => Ok(indices),
     }
 }
 
-fn place(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, InputError> {
+fn index_of(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, InputError> {
     let text = Scalar::new(value).map(|scalar| scalar.to_string());
-    let position = |text: &String| axis.values.iter().position(|value| value.is(text));
+    let position = |text: &String| axis.values.iter().position(|value| value.matches(text));
     text.as_ref().and_then(position).ok_or_else(|| {
         let labels: Vec<&str> = axis.values.iter().map(|v| v.label.as_str()).collect();
         let what = format!("a value of axis {:?}", axis.name);
@@ -202,13 +202,13 @@ fn place(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, Input
 }
 
 /// Returns the numbers of an axis from `from` to `to`, both included; at least one.
-fn places_within(
+fn indices_within(
     range: &toml::Table,
     axis: &Axis,
     at: &Location,
 ) -> Result<Vec<usize>, InputError> {
     let wrong = || {
-        let expected = "numbers { from, to } that hold a value of this axis";
+        let expected = "numbers { from, to } with a value of this axis between them";
         at.error(toml::Value::Table(range.clone()), expected)
     };
     let [mut from, mut to] = [f64::NEG_INFINITY, f64::INFINITY];
@@ -222,10 +222,10 @@ fn places_within(
         *end = number.ok_or_else(wrong)?;
     }
     let numbers = axis.numbers().ok_or_else(wrong)?;
-    let mut places: Vec<usize> = (0..numbers.len()).collect();
-    places.retain(|place| (from..=to).contains(&numbers[*place]));
-    if places.is_empty() {
+    let mut indices: Vec<usize> = (0..numbers.len()).collect();
+    indices.retain(|index| (from..=to).contains(&numbers[*index]));
+    if indices.is_empty() {
         return Err(wrong());
     }
-    Ok(places)
+    Ok(indices)
 }

@@ -42,14 +42,14 @@ pub(crate) const KEYS: &[&str] = &[
 pub struct Inputs {
     /// A name in the catalogue, or the path of a `.toml` file.
     pub drive: String,
-    /// Values to set in its specification: TOML text by dotted key.
+    /// Values to set in its specification, as TOML by dotted key.
     pub spec: BTreeMap<String, String>,
     /// The policy, as for `--policy`.
     pub policy: String,
     pub source: CellInput,
-    /// Completions left out of the results.
+    /// The number of completions that are left out of the results.
     pub warm_up: u64,
-    /// A run ends as saturated when more requests than this wait.
+    /// A run ends as saturated when more requests than this are waiting.
     pub max_waiting: Option<u64>,
     pub measure: Measure,
     /// The options of the measure `scan`, by keys named after the flags of `diskarm scan`.
@@ -88,7 +88,8 @@ pub struct Replications {
     pub seed: u64,
     pub min: u32,
     pub max: u32,
-    /// Runs are added until half the first metric's 95 % interval is this share of its mean.
+    /// Runs are added until the half-width of the first metric's interval is this share of its
+    /// mean.
     pub until_ci95: Option<f64>,
 }
 
@@ -157,8 +158,8 @@ impl Cell {
         })
     }
 
-    /// Returns true if runs with other seeds may differ: with generated requests, or of a scan,
-    /// whose drive may do things at random. Nothing else about a trace is random.
+    /// Returns true if runs with different seeds may differ: those of generated requests, and of a
+    /// scan, whose drive may behave randomly. Nothing else about a trace is random.
     pub(crate) fn is_random(&self) -> bool {
         let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
         is_generated || self.inputs.measure == Measure::Scan
@@ -182,7 +183,6 @@ impl CellKeys<'_> {
         self.text.location(&span, format!("cell.{key}"))
     }
 
-    /// Returns `expected`, with the cell it applies to.
     fn expected(&self, expected: &str) -> String {
         if self.point.is_empty() {
             return expected.to_owned();
@@ -213,7 +213,7 @@ impl CellKeys<'_> {
         found.ok_or_else(|| self.location(key).error("nothing", expected()))
     }
 
-    /// Returns a whole number of at least `min`; `default` where the key is absent.
+    /// Returns a whole number of at least `min`; `default` if the key is absent.
     fn count(&self, key: &str, min: u64, default: Option<u64>) -> Result<u64, InputError> {
         let expected = self.expected(&format!("a whole number of {min} or more"));
         let wrong = |found: &str| self.location(key).error(found, expected);
@@ -230,17 +230,17 @@ impl CellKeys<'_> {
     fn check_source(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.keys.contains_key(**key);
         let expected = "a workload or a trace";
-        let (own, others) = match (has(&&"workload"), has(&&"trace")) {
+        let (source, others) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS.to_vec()),
-            // The drive of a scan may do things at random, so that runs differ.
+            // The drive of a scan may behave randomly, so that runs differ.
             (false, true) if self.measure()? == Measure::Scan => ("trace", LENGTH_KEYS.to_vec()),
-            (false, true) => ("trace", [LENGTH_KEYS, CHANCE_KEYS].concat()),
+            (false, true) => ("trace", [LENGTH_KEYS, RANDOM_KEYS].concat()),
             (false, false) => return Err(self.location("workload").error("neither", expected)),
             (true, true) => return Err(self.location("trace").error("both", expected)),
         };
         let stray = others.iter().find(has);
         stray.map_or(Ok(()), |stray| {
-            let expected = format!("nothing, as the cell has a {own}");
+            let expected = format!("nothing, as the cell has a {source}");
             Err(self.location(stray).error("a value", expected))
         })
     }
@@ -255,7 +255,7 @@ impl CellKeys<'_> {
         Ok(changes)
     }
 
-    /// Returns the table `key`, each value as `write` writes it; empty where it is absent.
+    /// Returns the table `key`, with each value as `write` formats it; empty if it is absent.
     fn table(
         &self,
         key: &str,
@@ -274,18 +274,17 @@ impl CellKeys<'_> {
         filled.collect()
     }
 
-    /// Returns the values to set in the drive's specification, as TOML text.
     fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
         self.table("spec", "a table of dotted keys", |value, at| {
-            self.toml(value, at)
+            self.to_toml(value, at)
         })
     }
 
-    /// Writes a value as TOML text; in a list, each of its values is filled.
-    fn toml(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
+    /// Formats a value as TOML, with its placeholders replaced, also in a list.
+    fn to_toml(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
         match value {
             toml::Value::Array(values) => {
-                let values = values.iter().map(|value| self.toml(value, at));
+                let values = values.iter().map(|value| self.to_toml(value, at));
                 let values: Vec<String> = values.collect::<Result<_, _>>()?;
                 Ok(format!("[{}]", values.join(", ")))
             }
@@ -324,7 +323,7 @@ impl CellKeys<'_> {
         let mut keys = TRACE_KEYS.iter();
         match keys.find(|key| self.keys.contains_key(**key)) {
             Some(key) if measure == Measure::Predictions => {
-                let expected = "nothing, as the measure \"predictions\" follows a trace as it is";
+                let expected = "nothing, as the measure \"predictions\" needs the trace unchanged";
                 Err(self.location(key).error("a value", expected))
             }
             _ => Ok(measure),
@@ -351,7 +350,7 @@ impl CellKeys<'_> {
         let min = count("replications", Some(1))?;
         let until_ci95 = self.share("until_ci95")?;
         if until_ci95.is_some() && min < 3 {
-            let expected = "3 or more with until_ci95, as two agree by chance";
+            let expected = "3 or more with until_ci95, as two may agree by chance";
             return Err(self.location("replications").error(min, expected));
         }
         let max = match until_ci95 {
@@ -388,5 +387,5 @@ const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outst
 /// Keys that need `workload`, as a trace has an end.
 const LENGTH_KEYS: &[&str] = &["requests"];
 
-/// Keys that need chance: a workload, or the measure `scan`.
-const CHANCE_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];
+/// Keys that need randomness: a workload, or the measure `scan`.
+const RANDOM_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];

@@ -26,17 +26,17 @@ pub use check::{CheckInfo, Number, Verdict};
 pub struct Claim {
     /// The claim, in a sentence.
     pub says: String,
-    /// The place of the claim in the paper.
+    /// The location of the claim in the paper.
     pub source: String,
     /// The paper's own number or wording.
     pub theirs: String,
     /// The origin of the bounds.
-    pub bounds: BoundsOf,
+    pub bounds: BoundsOrigin,
     /// The lower bound of its check.
     pub at_least: Option<f64>,
     /// The upper bound of its check.
     pub at_most: Option<f64>,
-    /// True if it only repeats an input of the model, which the model may not change.
+    /// True if it only checks that the model reproduces one of its inputs.
     pub model_check: bool,
     /// The reason why it fails, if that was investigated.
     pub known: Option<KnownReason>,
@@ -49,7 +49,7 @@ pub struct Claim {
 /// The origin of the bounds of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BoundsOf {
+pub enum BoundsOrigin {
     /// They are the source's, or follow from its wording.
     #[default]
     Source,
@@ -124,9 +124,9 @@ impl JudgedClaim<'_> {
 }
 
 impl Claim {
-    /// Returns remarks to follow its source: on the origin of the bounds, and on a model check.
+    /// Returns remarks to print after its source: on the origin of the bounds and on a model check.
     pub fn remarks(&self) -> String {
-        let bounds = (self.bounds == BoundsOf::Ours).then_some("; bounds ours");
+        let bounds = (self.bounds == BoundsOrigin::Ours).then_some("; bounds ours");
         let kind = self.model_check.then_some("; a model check");
         [bounds, kind].into_iter().flatten().collect()
     }
@@ -150,8 +150,8 @@ impl Claim {
         }
     }
 
-    /// Returns the claim for a short form without its cells.
-    pub(crate) fn left_out(&self) -> Self {
+    /// Returns the claim for a short form that lacks its cells.
+    pub(crate) fn without_cells(&self) -> Self {
         let finding = |_: &Results<'_>| Finding {
             verdict: Verdict::NotMeasured,
             ours: "left out of the short form".to_owned(),
@@ -171,7 +171,7 @@ pub(crate) struct RawClaim {
     source: String,
     theirs: String,
     #[serde(default)]
-    bounds: BoundsOf,
+    bounds: BoundsOrigin,
     #[serde(default)]
     model_check: bool,
     known: Option<KnownReason>,
@@ -197,7 +197,7 @@ impl RawClaim {
         let mut keys = Keys { left, scope };
         let check = (info.read)(&mut keys)?;
         keys.finish(info)?;
-        let known = self.known.map(|reason| reason.checked(scope.axes, &known));
+        let known = self.known.map(|reason| reason.validate(scope.axes, &known));
         Ok(Claim {
             says: self.says,
             source: self.source,
@@ -226,7 +226,8 @@ const CAUSES: [&str; 5] = [
     "model-defect",
 ];
 
-/// A known reason for the failure of a claim, for numbers of its cells and within its bounds.
+/// A known reason for the failure of a claim. It applies to numbers of its cells and within its
+/// bounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownReason {
@@ -238,7 +239,8 @@ pub struct KnownReason {
     pub evidence: String,
     /// The command that repeats the experiment.
     pub command: Option<String>,
-    /// The smallest number that it explains, in the unit of the check; `None` if there is none.
+    /// The smallest number that it explains, in the unit of the check; `None` if it explains only
+    /// saturated cells.
     pub at_least: Option<f64>,
     /// The largest number that it explains, in the same unit.
     pub at_most: Option<f64>,
@@ -270,8 +272,11 @@ impl KnownReason {
 
     /// Returns true if it is about the cell of this number, and the number is within its bounds.
     fn covers(&self, axes: &[Axis], number: &Number) -> bool {
-        let is_here = self.cells.as_ref().is_some_and(|c| c.has(&number.point));
-        if !(is_here && self.is_of_its_trace(axes, &number.point)) {
+        let is_here = self
+            .cells
+            .as_ref()
+            .is_some_and(|c| c.contains(&number.point));
+        if !(is_here && self.is_about_trace(axes, &number.point)) {
             return false;
         }
         if number.is_saturated() {
@@ -280,19 +285,19 @@ impl KnownReason {
         let (Some(min), Some(max)) = (self.at_least, self.at_most) else {
             return false;
         };
-        // It leaves the bounds where its whole interval does.
+        // It is outside the bounds only if its whole interval is.
         let bounds = Bounds::new(Some(min), Some(max), 0.0);
         bounds.verdict_between(number.low, number.high) != Verdict::Fails
     }
 
-    fn is_of_its_trace(&self, axes: &[Axis], point: &Point) -> bool {
+    fn is_about_trace(&self, axes: &[Axis], point: &Point) -> bool {
         let given = axes.iter().zip(point).filter(|(axis, _)| axis.is_given);
-        let mut labels = given.map(|(axis, place)| &axis.values[*place].label);
+        let mut labels = given.map(|(axis, index)| &axis.values[*index].label);
         labels.all(|label| self.traces.contains(label))
     }
 
     /// Checks its values as written in the file, and finds its cells.
-    fn checked(mut self, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
+    fn validate(mut self, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
         if !CAUSES.contains(&self.cause.as_str()) {
             return Err(at.part("cause").unknown(&self.cause, "a cause", &CAUSES));
         }
@@ -304,7 +309,7 @@ impl KnownReason {
         }
         let is_short = axes.iter().any(|axis| !axis.left_out.is_empty());
         self.cells = match Selection::read(&self.selected, axes, &at.part("where")) {
-            // Read without error in the full form: its cells are those left out.
+            // The full form has them, so the short form leaves them out.
             Err(_) if is_short => None,
             cells => Some(cells?),
         };
@@ -331,7 +336,8 @@ impl KnownReason {
         }
     }
 
-    /// Both bounds, in order; none where it explains saturated cells only.
+    /// Checks that both bounds are present and in order, or absent if only saturated cells are
+    /// explained.
     fn check_bounds(&self, at: &Location) -> Result<(), InputError> {
         let missing = |key, expected: &str| Err(at.part(key).error("nothing", expected));
         match (self.at_least, self.at_most) {
@@ -341,8 +347,8 @@ impl KnownReason {
                 Err(at.part("at_least").error(min, expected))
             }
             (None, None) if self.saturated => Ok(()),
-            (None, _) => missing("at_least", "the least figure that it explains"),
-            (_, None) => missing("at_most", "the largest figure that it explains"),
+            (None, _) => missing("at_least", "the smallest number that it explains"),
+            (_, None) => missing("at_most", "the largest number that it explains"),
         }
     }
 }
@@ -409,7 +415,7 @@ impl Count {
 }
 
 impl Verdicts {
-    /// `28 claims: 27 hold, 1 unsure`; `None` without any.
+    /// Formats it as `28 claims: 27 hold, 1 unsure`; `None` if there are none.
     fn text(&self, what: &str) -> Option<String> {
         let not_measured_known = "not measured for a known reason";
         let parts = [
@@ -428,12 +434,12 @@ impl Verdicts {
         let parts =
             parts.map(|(count, words)| format!("{count} {}", words[usize::from(*count > 1)]));
         let parts = parts.collect::<Vec<_>>().join(", ");
-        (all > 0).then(|| format!("{}: {parts}", counted(all, what)))
+        (all > 0).then(|| format!("{}: {parts}", with_noun(all, what)))
     }
 }
 
 /// Formats a count with its noun: `1 claim`, `2 claims`.
-pub fn counted(count: usize, what: &str) -> String {
+pub fn with_noun(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
 }

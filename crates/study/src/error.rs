@@ -14,7 +14,7 @@ pub enum StudyError {
     /// A cell cannot be simulated.
     Cell {
         /// The study and the cell: `fig3.toml: policy = SSTF, rate = 40`.
-        place: String,
+        cell: String,
         /// The problem, in one line.
         why: String,
     },
@@ -71,8 +71,8 @@ impl fmt::Display for StudyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(error) => error.fmt(f),
-            Self::Cell { place, why } => write!(f, "{place}: {why}"),
-            Self::Stopped => f.write_str("stopped; the same command continues from there"),
+            Self::Cell { cell, why } => write!(f, "{cell}: {why}"),
+            Self::Stopped => f.write_str("stopped: run the same command again to continue"),
             Self::Busy(path) => write!(
                 f,
                 "{}: another run uses this folder: wait until it ends, or choose another folder",
@@ -80,8 +80,8 @@ impl fmt::Display for StudyError {
             ),
             Self::OtherVersion { path, found } => write!(
                 f,
-                "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
-                 another folder with --output, or remove this one)",
+                "{}:1: version: found {found:?}, expected {:?}, the version of this program \
+                 (choose another folder with --output, or remove this one)",
                 path.display(),
                 VERSION
             ),

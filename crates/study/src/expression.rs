@@ -54,7 +54,6 @@ impl fmt::Display for Scalar {
 
 #[derive(Clone, Copy)]
 pub(crate) struct StudyText<'a> {
-    /// Its name in errors.
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
 }
@@ -88,7 +87,7 @@ impl<'a> StudyText<'a> {
         keys.collect()
     }
 
-    pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
+    pub(crate) fn syntax_error(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim().replace('\n', " ").replace('`', "\"");
         InputError::message(message).in_file(self.file, line_of(self.text, span.start))
@@ -110,7 +109,6 @@ impl Location {
         InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
     }
 
-    /// Returns the location of a key within this field.
     pub(crate) fn part(&self, name: &str) -> Self {
         let line = self.keys.iter().find(|(key, _)| key == name);
         Self {
@@ -186,21 +184,21 @@ pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result
     for (name, operator) in expression.split(['*', '/']).map(str::trim).zip(operators) {
         let factor = name.parse::<f64>().ok().or_else(|| number(name));
         let factor = factor
-            .ok_or_else(|| format!("numbers in {{{expression}}}, of which {name:?} is none"))?;
+            .ok_or_else(|| format!("numbers in {{{expression}}}, but {name:?} is not a number"))?;
         match operator {
             "/" => value /= factor,
             _ => value *= factor,
         }
     }
     let value = Some(value).filter(|value| value.is_finite());
-    value.ok_or_else(|| format!("a finite number of {{{expression}}}"))
+    value.ok_or_else(|| format!("a finite value of {{{expression}}}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn filled(text: &str) -> Result<Scalar, String> {
+    fn fill_in(text: &str) -> Result<Scalar, String> {
         let values = [
             ("rate", Scalar::Number(1.5)),
             ("base", Scalar::Number(60.0)),
@@ -212,18 +210,18 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_by_values_and_products() {
         let text = |text: &str| Ok(Scalar::Text(text.to_owned()));
-        let poisson = filled("poisson(rate={rate*base}/s)");
+        let poisson = fill_in("poisson(rate={rate*base}/s)");
         assert_eq!(poisson, text("poisson(rate=90/s)"));
-        assert_eq!(filled("{policy} {base/rate/2}"), text("clook(by=lbn) 20"));
-        assert_eq!(filled("{rate}"), Ok(Scalar::Number(1.5)));
-        assert_eq!(filled("plain"), text("plain"));
-        assert!(filled("{nothing}").unwrap_err().contains("nothing"));
-        assert!(filled("{policy*2}").is_err());
-        assert!(filled("{rate/0}").unwrap_err().contains("finite"));
+        assert_eq!(fill_in("{policy} {base/rate/2}"), text("clook(by=lbn) 20"));
+        assert_eq!(fill_in("{rate}"), Ok(Scalar::Number(1.5)));
+        assert_eq!(fill_in("plain"), text("plain"));
+        assert!(fill_in("{nothing}").unwrap_err().contains("nothing"));
+        assert!(fill_in("{policy*2}").is_err());
+        assert!(fill_in("{rate/0}").unwrap_err().contains("finite"));
     }
 
     #[test]
-    fn braces_need_partners() {
+    fn braces_must_match() {
         assert_eq!(placeholders("a{b}c{d*2}"), Some(vec!["b", "d*2"]));
         for text in ["a{b", "a}b", "a{b{c}}"] {
             assert_eq!(placeholders(text), None, "{text}");

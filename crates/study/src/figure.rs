@@ -17,19 +17,19 @@ pub enum Scale {
 
 /// The quantity on the horizontal axis of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Across {
-    /// The numbers of the axis along which the lines go.
+pub enum XQuantity {
+    /// The numbers of the axis along which the lines are drawn.
     Numbers,
     Metric(Metric),
 }
 
-/// A figure: a line for each value of one axis, along another.
+/// A line chart: a line for each value of one axis, drawn along another.
 #[derive(Clone, Debug)]
 pub struct Figure {
     pub name: String,
     pub title: String,
     pub along: usize,
-    pub x: Across,
+    pub x: XQuantity,
     pub x_label: String,
     pub x_scale: Scale,
     pub y: Metric,
@@ -97,26 +97,26 @@ enum OneOrMore {
 impl RawFigure {
     pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Figure, InputError> {
         let y = scope.metric("y", &self.y)?;
-        let (x, along) = self.across(scope)?;
+        let (x, along) = self.x_quantity(scope)?;
         let series = scope.axis("series", &self.series)?;
         if series == along {
             let found = format!("{:?}", self.series);
             let expected = match x {
-                Across::Numbers => "another axis than x",
-                Across::Metric(_) => "another axis than along",
+                XQuantity::Numbers => "a different axis from x",
+                XQuantity::Metric(_) => "a different axis from along",
             };
             return Err(scope.error("series", found, expected));
         }
         if let Some(max) = self.y_most {
-            check_height(max, scope)?;
+            check_y_most(max, scope)?;
         }
         Ok(Figure {
-            name: file_name(self.name, scope)?,
+            name: check_name(self.name, scope)?,
             title: self.title,
             along,
             x_label: self.x_label.unwrap_or_else(|| match x {
-                Across::Numbers => scope.axes[along].with_unit(),
-                Across::Metric(x) => scope.columns[x.0].title.clone(),
+                XQuantity::Numbers => scope.axes[along].with_unit(),
+                XQuantity::Metric(x) => scope.columns[x.0].title.clone(),
             }),
             x,
             x_scale: self.x_scale,
@@ -131,15 +131,15 @@ impl RawFigure {
         })
     }
 
-    /// Returns the quantity on the horizontal axis, and the axis along which the lines go.
-    fn across(&self, scope: &Scope<'_>) -> Result<(Across, usize), InputError> {
+    /// Returns the quantity on the horizontal axis, and the axis along which the lines are drawn.
+    fn x_quantity(&self, scope: &Scope<'_>) -> Result<(XQuantity, usize), InputError> {
         if let Some(along) = &self.along {
             let x = scope.metric("x", &self.x)?;
-            return Ok((Across::Metric(x), scope.axis("along", along)?));
+            return Ok((XQuantity::Metric(x), scope.axis("along", along)?));
         }
         let x = scope.axis("x", &self.x)?;
         if scope.axes[x].numbers().is_some() {
-            return Ok((Across::Numbers, x));
+            return Ok((XQuantity::Numbers, x));
         }
         let found = format!("{:?}", self.x);
         Err(scope.error("x", found, "an axis of numbers"))
@@ -156,11 +156,11 @@ impl RawTable {
         let columns = scope.axis("columns", &self.columns)?;
         if columns == rows {
             let found = format!("{:?}", self.columns);
-            return Err(scope.error("columns", found, "another axis than rows"));
+            return Err(scope.error("columns", found, "a different axis from rows"));
         }
         let metrics = names.iter().map(|name| scope.metric("metric", name));
         let metrics = metrics.collect::<Result<_, _>>()?;
-        file_name(self.name, scope)?;
+        check_name(self.name, scope)?;
         Ok(Table {
             metrics,
             title: self.title,
@@ -172,16 +172,20 @@ impl RawTable {
 }
 
 /// Checks that a name can be part of a file name on every system.
-fn file_name(name: String, scope: &Scope<'_>) -> Result<String, InputError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
+fn check_name(name: String, scope: &Scope<'_>) -> Result<String, InputError> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.chars().all(is_allowed) && !name.starts_with('.') {
         return Ok(name);
     }
     let found = format!("{name:?}");
-    Err(scope.error("name", found, "letters, digits, - _ and . within"))
+    Err(scope.error(
+        "name",
+        found,
+        "letters, digits, -, _ and ., and no dot in front",
+    ))
 }
 
-fn check_height(y_most: f64, scope: &Scope<'_>) -> Result<(), InputError> {
+fn check_y_most(y_most: f64, scope: &Scope<'_>) -> Result<(), InputError> {
     if y_most.is_finite() && y_most > 0.0 {
         return Ok(());
     }
@@ -229,21 +233,21 @@ impl RawMap {
         if y.is_empty() {
             return Err(scope.error("y", "none", "at least one metric"));
         }
-        check_height(self.y_most, scope)?;
-        let ascends = self.bounds.is_sorted_by(|one, next| one < next);
-        if self.bounds.is_empty() || !ascends || self.bounds.iter().any(|b| !b.is_finite()) {
+        check_y_most(self.y_most, scope)?;
+        let is_ascending = self.bounds.is_sorted_by(|one, next| one < next);
+        if self.bounds.is_empty() || !is_ascending || self.bounds.iter().any(|b| !b.is_finite()) {
             let found = format!("{:?}", self.bounds);
-            let expected = "one number or more, ascending";
+            let expected = "one or more ascending numbers";
             return Err(scope.error("bounds", found, expected));
         }
         let cells = scope.selection("where", &self.cells)?;
         let x = scope.axis("x", &self.x)?;
-        if !has_width(&scope.axes[x], |place| cells.keeps(x, place)) {
-            let expected = "an axis of numbers, two or more of them, all different";
+        if !has_width(&scope.axes[x], |index| cells.keeps(x, index)) {
+            let expected = "an axis of two or more numbers, all different";
             return Err(scope.error("x", format!("{:?}", self.x), expected));
         }
         Ok(Map {
-            name: file_name(self.name, scope)?,
+            name: check_name(self.name, scope)?,
             title: self.title,
             x,
             y,
@@ -259,7 +263,7 @@ impl RawMap {
 /// Returns true if the kept values of `axis` are two or more different numbers.
 fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
     let values = axis.values.iter().enumerate();
-    let kept = values.filter(|(place, _)| is_kept(*place));
+    let kept = values.filter(|(index, _)| is_kept(*index));
     let numbers: Option<Vec<f64>> = kept.map(|(_, value)| value.value.number()).collect();
     numbers.is_some_and(|mut numbers| {
         numbers.sort_by(f64::total_cmp);
@@ -272,7 +276,7 @@ fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
 pub struct Density {
     pub name: String,
     pub title: String,
-    /// The middle of each bin, ascending, and its share of all that was observed.
+    /// The middle of each bin, ascending, and its share of all observations.
     pub bins: Vec<(f64, Metric)>,
     /// The quantity of the bins, with its unit.
     pub x_label: String,
@@ -297,14 +301,14 @@ pub(crate) struct RawDensity {
 impl RawDensity {
     pub(crate) fn read(self, scope: &Scope<'_>) -> Result<Density, InputError> {
         let columns = scope.columns.iter().enumerate();
-        let bins = columns.filter_map(|(place, column)| Some((column.middle?, Metric(place))));
+        let bins = columns.filter_map(|(index, column)| Some((column.middle?, Metric(index))));
         let bins: Vec<(f64, Metric)> = bins.collect();
         if bins.is_empty() {
             let expected = "a measure with bins, such as \"predictions\"";
             return Err(scope.at.error("a measure without bins", expected));
         }
         Ok(Density {
-            name: file_name(self.name, scope)?,
+            name: check_name(self.name, scope)?,
             title: self.title,
             bins,
             x_label: self.x_label,

@@ -6,7 +6,7 @@ use diskarm_core::text::InputError;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::axis::{Axis, AxisValue, axis_of, names, places, points};
+use crate::axis::{Axis, AxisValue, axis_of, indices, names, points};
 use crate::cell::{Cell, KEYS, Keys};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
 use crate::expression::{Scalar, StudyText, names as names_in, placeholders};
@@ -26,7 +26,7 @@ pub struct StudyOptions {
 /// A study: what it varies, what it simulates at each point, what it draws and what it claims.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Its name, also of the folder of its results.
+    /// Its name, which is also that of the folder of its results.
     pub name: String,
     /// The text of its file.
     pub text: String,
@@ -39,7 +39,7 @@ pub struct Study {
     /// A description of the experiment, and of departures from its source.
     pub about: String,
     /// The differences of the short form from the full study: `requests 1000 instead of 5000`.
-    pub differs: Vec<String>,
+    pub differences: Vec<String>,
     /// True if the values of an axis are traces from the command line.
     pub takes_traces: bool,
     /// Its axes; the last axis varies fastest.
@@ -48,7 +48,7 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// The columns of its results.
     pub columns: Vec<Column>,
-    /// Its charts of lines.
+    /// Its line charts.
     pub figures: Vec<Figure>,
     pub(crate) densities: Vec<Density>,
     pub(crate) maps: Vec<Map>,
@@ -102,8 +102,8 @@ impl RawAxis {
 
 impl Study {
     /// Reads the study `name` from `text`; errors call its file `file`. Fails with the first error
-    /// in it or in its short form, whichever is requested: every cell is read, but none is
-    /// simulated. Also fails if the short form is requested of a study without one.
+    /// in it or in its short form, whichever of them is requested: every cell is read, but none is
+    /// simulated. Also fails if the requested short form does not exist.
     pub fn read(
         name: &str,
         text: &str,
@@ -115,8 +115,8 @@ impl Study {
             let expected = "a name for the folder of its results, not a path";
             return Err(InputError::new("study", name, expected));
         }
-        let parsed = || toml::from_str(text).map_err(|error| source.not_toml(&error));
-        let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
+        let parsed = || toml::from_str(text).map_err(|error| source.syntax_error(&error));
+        let [raw, raw_short]: [Raw; 2] = [parsed()?, parsed()?];
         if options.quick && raw.quick.is_none() {
             let expected = "a [quick] table, which describes the short form";
             return Err(source.location(&(0..0), "quick").error("nothing", expected));
@@ -126,14 +126,14 @@ impl Study {
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
         let form = Form::new(&raw, axes, raw.cell.get_ref(), source)?;
         let claims = form.each("claim", raw.claim, RawClaim::read);
-        let whole = Self {
+        let full = Self {
             name: name.to_owned(),
             text: text.to_owned(),
             options,
             title: raw.title,
             source: raw.source,
             about: raw.about.trim().to_owned(),
-            differs: Vec::new(),
+            differences: Vec::new(),
             takes_traces: raw.axis.iter().any(RawAxis::takes_traces),
             figures: form.all("figure", raw.figure, RawFigure::read)?,
             densities: form.all("density", raw.density, RawDensity::read)?,
@@ -144,28 +144,28 @@ impl Study {
             cells: form.cells,
             columns: form.columns,
         };
-        let Some(quick) = again.quick.clone() else {
-            return Ok(whole);
+        let Some(quick) = raw_short.quick.clone() else {
+            return Ok(full);
         };
-        let short = whole.clone().shortened(quick, again, source)?;
-        Ok(if whole.options.quick { short } else { whole })
+        let short = full.clone().to_short_form(quick, raw_short, source)?;
+        Ok(if full.options.quick { short } else { full })
     }
 
-    /// Returns its short form, as `quick` says.
-    fn shortened(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
+    /// Returns its short form, which `quick` describes.
+    fn to_short_form(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
-        let mut differs = shorten(quick, &mut keys, &mut axes, text)?;
+        let mut differences = shorten(quick, &mut keys, &mut axes, text)?;
         let mut form = Form::new(&raw, axes, &keys, text)?;
         form.is_short = true;
         if form.cells.len() != self.cells.len() {
             let (few, all) = (form.cells.len(), self.cells.len());
-            differs.insert(0, format!("{few} of its {all} cells"));
+            differences.insert(0, format!("{few} of its {all} cells"));
         }
         let claims = form.each("claim", raw.claim, RawClaim::read).into_iter();
         let claims = claims.zip(&self.claims);
-        let claims = claims.map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()));
+        let claims = claims.map(|(short, full)| short.unwrap_or_else(|_| full.without_cells()));
         Ok(Self {
-            differs,
+            differences,
             figures: form.all("figure", raw.figure, RawFigure::read)?,
             densities: form.all("density", raw.density, RawDensity::read)?,
             maps: form.all("map", raw.map, RawMap::read)?,
@@ -193,13 +193,15 @@ impl Study {
     }
 }
 
-/// Returns true if `name` is that of something inside a folder: not empty, `..` or a path.
+/// Returns true if `name` can be the name of a folder: it is not empty, `..` or a path.
 fn is_folder_name(name: &str) -> bool {
     let mut parts = std::path::Path::new(name).components();
     let first = parts.next();
     // The path `a/.` has the same parts as `a`.
-    let is_whole = first.is_some_and(|part| part.as_os_str() == name);
-    is_whole && parts.next().is_none() && matches!(first, Some(std::path::Component::Normal(_)))
+    let is_single_part = first.is_some_and(|part| part.as_os_str() == name);
+    is_single_part
+        && parts.next().is_none()
+        && matches!(first, Some(std::path::Component::Normal(_)))
 }
 
 /// The experiment of a study, in its full or its short form.
@@ -230,7 +232,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Reads all figures, maps or tables. One that is invalid in the short form alone refers to
+    /// Reads all figures, maps or tables. One that is invalid only in the short form refers to
     /// values that are left out, and is left out too.
     fn all<R, T>(
         &self,
@@ -244,7 +246,6 @@ impl<'a> Form<'a> {
             .collect()
     }
 
-    /// Reads each figure, map, table or claim.
     fn each<R, T>(
         &self,
         kind: &str,
@@ -280,7 +281,7 @@ fn read_axis(
         }
         toml::Value::Array(values) => {
             let values = values.iter().map(|value| {
-                let expected = "a single value, or a table with value, label and single values";
+                let expected = "a single value, or a table with value, label and other keys";
                 axis_value(value).ok_or_else(|| at.error(value, expected))
             });
             values.collect::<Result<_, _>>()?
@@ -289,7 +290,7 @@ fn read_axis(
     };
     if values.is_empty() {
         let expected = if is_given {
-            "a trace or more: give --trace FILE"
+            "one or more traces: give --trace FILE"
         } else {
             "at least one value"
         };
@@ -309,7 +310,6 @@ fn read_axis(
     })
 }
 
-/// Returns the last part of a path.
 fn file_name(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
     name.map_or(path.into(), |name| name.to_string_lossy())
@@ -351,9 +351,9 @@ fn shorten(
             let at = at.part(&name);
             let number = axis_of(&name, axes, &at)?;
             let axis = &mut axes[number];
-            let places = places(&values, axis, &at)?;
-            for (place, value) in std::mem::take(&mut axis.values).into_iter().enumerate() {
-                if places.contains(&place) {
+            let indices = indices(&values, axis, &at)?;
+            for (index, value) in std::mem::take(&mut axis.values).into_iter().enumerate() {
+                if indices.contains(&index) {
                     axis.values.push(value);
                 } else {
                     axis.left_out.push(value);
@@ -361,21 +361,21 @@ fn shorten(
             }
         }
     }
-    let written = |value: &toml::Value| match Scalar::new(value) {
+    let format_value = |value: &toml::Value| match Scalar::new(value) {
         Some(single) => single.to_string(),
         None => value.to_string(),
     };
-    let mut differs = Vec::new();
+    let mut differences = Vec::new();
     for (key, value) in &quick {
-        let new = written(value.get_ref());
-        match keys.get(key).map(|old| written(old.get_ref())) {
+        let new = format_value(value.get_ref());
+        match keys.get(key).map(|old| format_value(old.get_ref())) {
             Some(old) if old == new => {}
-            Some(old) => differs.push(format!("{key} {new} instead of {old}")),
-            None => differs.push(format!("{key} {new}")),
+            Some(old) => differences.push(format!("{key} {new} instead of {old}")),
+            None => differences.push(format!("{key} {new}")),
         }
     }
     keys.extend(quick);
-    Ok(differs)
+    Ok(differences)
 }
 
 /// Checks that every key is known, every placeholder an axis or a field, and every axis used.

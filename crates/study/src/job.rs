@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::cell::{CellInput, Inputs};
 use crate::error::StudyError;
 use crate::measure::{Measure, Scanning};
-use crate::metric::{Figures, Stop};
+use crate::metric::{RunOutcome, Stop};
 
 pub(crate) struct Job {
     inputs: Inputs,
@@ -31,21 +31,20 @@ pub(crate) struct Job {
     input: Input,
     scanning: Scanning,
     sizes: Range<SectorCount>,
-    /// The digest of its trace.
     trace: Option<Arc<str>>,
 }
 
 /// Drives and digests of traces that several cells share.
 #[derive(Default)]
-pub(crate) struct Shared {
-    /// By the name of the drive, and the values to set in its specification.
+pub(crate) struct SharedInputs {
+    /// Keyed by the name of the drive, and the values to set in its specification.
     systems: BTreeMap<(String, BTreeMap<String, String>), Arc<System>>,
     traces: BTreeMap<String, Arc<str>>,
 }
 
 impl Job {
-    /// Prepares a cell. The error is a problem of the cell, in one line.
-    pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
+    /// Prepares a cell. Fails with a problem of the cell, in one line.
+    pub(crate) fn new(inputs: &Inputs, shared: &mut SharedInputs) -> Result<Self, String> {
         let system = shared.system(inputs)?;
         let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
         let policy = policy.map_err(|error| error.in_argument("cell.policy").to_string())?;
@@ -73,7 +72,7 @@ impl Job {
         })
     }
 
-    pub(crate) fn reading(&self, files: Files) -> Files {
+    pub(crate) fn add_inputs(&self, files: Files) -> Files {
         let files = files.reading("cell.drive", self.system.drive_name());
         match &self.inputs.source {
             CellInput::Generated { workload, .. } => files.reading("cell.workload", workload),
@@ -83,7 +82,11 @@ impl Job {
 
     /// Returns the digest of the specifications of its drives, with the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
-        let others = self.system.others().iter().chain(&self.scanning.believed);
+        let others = self
+            .system
+            .others()
+            .iter()
+            .chain(&self.scanning.assumed_model);
         let mut hasher = Sha256::new();
         for model in iter::once(&self.system.drive).chain(others) {
             hasher.update(model.text.as_bytes());
@@ -95,8 +98,8 @@ impl Job {
         self.trace.as_deref()
     }
 
-    /// Measures one run, with the requests of `seed`. The error is a problem of the cell.
-    pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
+    /// Measures one run, with the requests of `seed`. Fails with a problem of the cell.
+    pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<RunOutcome, String> {
         let mut input = self.input.clone();
         match &mut input {
             Input::Generated(generated) => generated.seed = seed,
@@ -112,15 +115,14 @@ impl Job {
     }
 
     /// Returns the key of a run: the build, and a digest of everything else that the results depend
-    /// on. Files count by their content, not by their path.
+    /// on. Files are identified by their content, not by their path.
     pub(crate) fn key(&self, seed: u64) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {
             specification: &'a str,
-            /// Those of drives of other models.
+            /// The specifications of drives of other models.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             others: Vec<&'a str>,
-            /// The devices in front of the drive.
             #[serde(skip_serializing_if = "Option::is_none")]
             tower: Option<String>,
             policy: String,
@@ -130,7 +132,7 @@ impl Job {
             measure: Measure,
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             scan: &'a BTreeMap<String, String>,
-            /// The specification that a scan believes in, if it is another.
+            /// The specification that a scan assumes, if it is not the drive's.
             #[serde(skip_serializing_if = "Option::is_none")]
             believed: Option<&'a str>,
             /// The sizes that are judged, if not all are.
@@ -153,7 +155,9 @@ impl Job {
             (Input::Traced(_), CellInput::Traced { trace, changes }) => {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
-            (Input::Traced(_), CellInput::Generated { .. }) => unreachable!("made of its source"),
+            (Input::Traced(_), CellInput::Generated { .. }) => {
+                unreachable!("a job has the input of its source")
+            }
         };
         let others = self.system.others().iter();
         let identity = Identity {
@@ -166,17 +170,21 @@ impl Job {
             max_waiting: inputs.max_waiting,
             measure: inputs.measure,
             scan: &inputs.scan,
-            believed: self.scanning.believed.as_ref().map(|model| &*model.text),
+            believed: self
+                .scanning
+                .assumed_model
+                .as_ref()
+                .map(|model| &*model.text),
             sizes: inputs.sizes.as_deref(),
             seed,
         };
-        let text = serde_json::to_string(&identity).expect("plain data");
+        let text = serde_json::to_string(&identity).expect("plain data can be serialised");
         let digest = hex(&Sha256::digest(text.as_bytes()));
         format!("{}-{}", crate::error::BUILD, &digest[..32])
     }
 }
 
-impl Shared {
+impl SharedInputs {
     fn system(&mut self, inputs: &Inputs) -> Result<Arc<System>, String> {
         let key = (inputs.drive.clone(), inputs.spec.clone());
         if let Some(system) = self.systems.get(&key) {
@@ -235,7 +243,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Parses the range `A..B` of sizes in sectors, without `B`; either bound or both may be absent.
+/// Parses the range `A..B` of sizes in sectors, which excludes `B`; either bound may be absent.
 fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
     let text = text.unwrap_or("..");
     let bound = |text: &str, absent: u64| match text {
@@ -252,7 +260,6 @@ fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
     }
 }
 
-/// Returns the requests of the file `trace` with these changes.
 fn trace_replay(trace: &str, changes: &BTreeMap<String, String>) -> Result<TraceReplay, String> {
     let mut replay = TraceReplay::new(vec![trace.to_owned()]);
     for (key, text) in changes {
@@ -262,9 +269,9 @@ fn trace_replay(trace: &str, changes: &BTreeMap<String, String>) -> Result<Trace
     Ok(replay)
 }
 
-/// Makes one change; the error is what was expected.
+/// Makes one change. Fails with what was expected.
 fn change(replay: &mut TraceReplay, key: &str, text: &str) -> Result<(), &'static str> {
-    let time = "a time since the trace's zero, such as \"90 s\"";
+    let time = "a time since the start of the trace, such as \"90 s\"";
     match key {
         "faster" => {
             let factor = Factor::parse(text).ok_or("a factor such as 0.25 or 2")?;
@@ -273,7 +280,7 @@ fn change(replay: &mut TraceReplay, key: &str, text: &str) -> Result<(), &'stati
         "from" => replay.selection.from = Some(parse_instant(text).ok_or(time)?),
         "until" => replay.selection.until = Some(parse_instant(text).ok_or(time)?),
         "device" => {
-            let device = text.parse().map_err(|_| "the number of a device")?;
+            let device = text.parse().map_err(|_| "a device number")?;
             replay.selection.devices = vec![device];
         }
         "outstanding" => {
@@ -299,7 +306,7 @@ fn fitting(text: &str) -> Option<Fitting> {
     }
 }
 
-/// Returns an error in the cell at `place`.
-pub(crate) fn cell_error(place: String) -> impl FnOnce(String) -> StudyError {
-    move |why| StudyError::Cell { place, why }
+/// Returns a function that turns a problem into an error in `cell`.
+pub(crate) fn cell_error(cell: String) -> impl FnOnce(String) -> StudyError {
+    move |why| StudyError::Cell { cell, why }
 }

@@ -1,4 +1,4 @@
-//! Experiments as files: what is varied, what is simulated, what is drawn and what is claimed.
+//! Experiments as files, which say what is varied, simulated, drawn and claimed.
 //!
 //! A [`Study`] is read from TOML (`docs/studies.md`). A [`Runner`] simulates its cells and keeps
 //! each run in a [`Store`], so that no run is repeated. The outcomes are [`Results`], against which
@@ -31,7 +31,7 @@ mod store;
 pub mod studies;
 
 pub use cell::CellInput;
-pub use claim::{Claim, Count, JudgedClaim, Judgement, Verdict, counted};
+pub use claim::{Claim, Count, JudgedClaim, Judgement, Verdict, with_noun};
 pub use error::{BUILD, StudyError, VERSION, VERSION_AND_BUILD};
 pub use expression::Scalar;
 pub use file::{Study, StudyOptions};

@@ -1,4 +1,4 @@
-//! The measures: what a run of a cell measures. One file per family of measures.
+//! The measures, which determine what a run of a cell measures: one file per family.
 
 mod access;
 mod choices;
@@ -15,7 +15,7 @@ use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
 use crate::expression::Location;
-use crate::metric::{Figures, MeasureInfo, Stop};
+use crate::metric::{MeasureInfo, RunOutcome, Stop};
 pub(crate) use scan::Scanning;
 
 /// One of the measures.
@@ -67,7 +67,7 @@ impl Measure {
     }
 
     /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
-    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error is a problem of the cell.
+    /// `scanning`, and only [`Self::Predictions`] `sizes`. Fails with a problem of the cell.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,
@@ -75,7 +75,7 @@ impl Measure {
         scanning: &Scanning,
         sizes: &Range<SectorCount>,
         stop: Stop<'_>,
-    ) -> Result<Figures, String> {
+    ) -> Result<RunOutcome, String> {
         match self {
             Self::Responses => responses::run(simulation, stop),
             Self::Parts => responses::parts(simulation, stop),

@@ -11,20 +11,20 @@ use crate::expression::{self, Location, names};
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Ends in the unit if it has one: `response_ms_mean`.
+    /// The name, which ends in the unit if it has one: `response_ms_mean`.
     pub name: String,
     /// The title in figures.
     pub title: String,
-    /// For the share of a bin of all that a run observed, the bin's middle.
+    /// The middle of the bin, if it is the share of a bin in all observations of a run.
     pub(crate) middle: Option<f64>,
     /// The product that defines it; `None` for a column that is measured.
-    derived: Option<Derived>,
+    derivation: Option<Derivation>,
 }
 
 /// Another column times numbers of the cell.
 #[derive(Clone, Debug, PartialEq)]
-struct Derived {
-    of: usize,
+struct Derivation {
+    base: usize,
     expression: String,
 }
 
@@ -38,7 +38,7 @@ impl Column {
             name: name.to_owned(),
             title: title.to_owned(),
             middle: None,
-            derived: None,
+            derivation: None,
         }
     }
 
@@ -58,11 +58,11 @@ impl Column {
         if columns.iter().any(|column| column.name == name) {
             return Err(wrong("a name that no other column has"));
         }
-        let mut of = None;
+        let mut base = None;
         for part in names(expression) {
             match columns.iter().position(|column| column.name == part) {
-                Some(column) if of.replace(column).is_some() => {
-                    return Err(wrong("one metric, and numbers"));
+                Some(column) if base.replace(column).is_some() => {
+                    return Err(wrong("only one metric, and numbers"));
                 }
                 Some(_) => {}
                 None if fields.contains(&part) => {}
@@ -70,11 +70,11 @@ impl Column {
             }
         }
         let first = names(expression).next();
-        let of = of.filter(|of| first == Some(&columns[*of].name));
-        let of = of.ok_or_else(|| wrong("a metric first, times or divided by numbers"))?;
+        let base = base.filter(|base| first == Some(&columns[*base].name));
+        let base = base.ok_or_else(|| wrong("a metric first, multiplied or divided by numbers"))?;
         let expression = expression.to_owned();
         Ok(Self {
-            derived: Some(Derived { of, expression }),
+            derivation: Some(Derivation { base, expression }),
             ..Self::measured(name, &name.replace('_', " "))
         })
     }
@@ -86,12 +86,12 @@ impl Column {
         columns: &[Self],
         number: impl Fn(&str) -> Option<f64>,
     ) -> Option<(usize, f64)> {
-        let Derived { of, expression } = self.derived.as_ref()?;
-        let base = &columns[*of].name;
-        let factor = |name: &str| (name == base).then_some(1.0).or_else(|| number(name));
+        let Derivation { base, expression } = self.derivation.as_ref()?;
+        let base_name = &columns[*base].name;
+        let factor = |name: &str| (name == base_name).then_some(1.0).or_else(|| number(name));
         // Undefined where a field is not a number in this cell.
         let product = expression::product(expression, factor).unwrap_or(f64::NAN);
-        Some((*of, product))
+        Some((*base, product))
     }
 }
 
@@ -103,15 +103,13 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns the axis that `name`, the value of `key`, names.
     pub(crate) fn axis(&self, key: &str, name: &str) -> Result<usize, InputError> {
         axis_of(name, self.axes, &self.at.part(key))
     }
 
-    /// Returns the metric that `name`, the value of `key`, names.
     pub(crate) fn metric(&self, key: &str, name: &str) -> Result<Metric, InputError> {
-        let place = self.columns.iter().position(|column| column.name == name);
-        place.map(Metric).ok_or_else(|| {
+        let index = self.columns.iter().position(|column| column.name == name);
+        index.map(Metric).ok_or_else(|| {
             let known = names_of(self.columns);
             let at = self.at.part(key);
             at.unknown(name, "a metric that is measured", &known)
@@ -152,12 +150,11 @@ pub struct MeasureInfo {
     pub columns: fn() -> Vec<Column>,
 }
 
-/// Called now and then during a run; says whether to continue.
+/// Called repeatedly during a run; returns whether to continue.
 pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
-/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Figures {
+pub(crate) enum RunOutcome {
     /// A number for each column of the measure; `None` where it does not exist.
     Measured(Vec<Option<f64>>),
     /// Requests arrived faster than they were served.

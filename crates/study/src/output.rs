@@ -53,15 +53,14 @@ impl Folder {
         &self.path
     }
 
-    /// Returns the output file `name`; fails if the study reads it.
-    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
+    pub(crate) fn output_file(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
         let mut files = self.inputs.clone();
         Ok(files.output(self.field, self.path.join(name))?)
     }
 
     /// Writes a file completely or not at all; fails if the study reads it.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StudyError> {
-        Ok(self.place(name)?.write(bytes)?)
+        Ok(self.output_file(name)?.write(bytes)?)
     }
 
     /// Removes partial files left by killed processes, as no other process writes here:
@@ -91,7 +90,7 @@ impl Study {
     /// Returns the title of another study whose results are in `folder`. Studies are identified by
     /// their titles, as their files may be edited and moved. Writing replaces these results, but
     /// not the other study's runs, so its results can be written again without simulating.
-    pub fn replaces(&self, folder: &Path) -> Option<String> {
+    pub fn replaced_title(&self, folder: &Path) -> Option<String> {
         // Errors are reported when the results are written.
         let text = fs::read_to_string(folder.join("results.json")).ok()?;
         let owner: Owner = serde_json::from_str(&text).ok()?;
@@ -101,20 +100,20 @@ impl Study {
     /// Returns a row for each cell and metric: the labels of the axes, `metric`, `mean`,
     /// `ci95_half_width`, `replications`, `saturated`. A saturated cell has one row and no metric.
     pub fn csv(&self, results: &Results<'_>) -> String {
-        let axes = self.axes.iter().map(|axis| field(&axis.name) + ",");
+        let axes = self.axes.iter().map(|axis| csv_field(&axis.name) + ",");
         let mut text: String = axes.collect();
         text += "metric,mean,ci95_half_width,replications,saturated\n";
         for (cell, outcome) in self.cells.iter().zip(&results.outcomes) {
-            let places = self.axes.iter().zip(&cell.point);
-            let labels = places.map(|(axis, place)| field(&axis.values[*place].label) + ",");
+            let values = self.axes.iter().zip(&cell.point);
+            let labels = values.map(|(axis, index)| csv_field(&axis.values[*index].label) + ",");
             let labels: String = labels.collect();
             let replications = outcome.seeds.len();
             if outcome.is_saturated {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{labels},,,{replications},true");
             }
-            for (place, column) in self.columns.iter().enumerate() {
-                let Some(estimate) = outcome.estimate(Metric(place)) else {
+            for (index, column) in self.columns.iter().enumerate() {
+                let Some(estimate) = outcome.estimate(Metric(index)) else {
                     continue;
                 };
                 let half_width = estimate.half_width.map(|half| half.to_string());
@@ -132,10 +131,10 @@ impl Study {
         let cells = cells.map(|(cell, outcome)| {
             let values = self.axes.iter().zip(&cell.point);
             let values =
-                values.map(|(axis, place)| (axis.name.as_str(), &axis.values[*place].value));
-            let figures = self.columns.iter().enumerate();
-            let figures = figures.filter_map(|(place, column)| {
-                Some((column.name.as_str(), outcome.estimate(Metric(place))?))
+                values.map(|(axis, index)| (axis.name.as_str(), &axis.values[*index].value));
+            let metrics = self.columns.iter().enumerate();
+            let metrics = metrics.filter_map(|(index, column)| {
+                Some((column.name.as_str(), outcome.estimate(Metric(index))?))
             });
             CellOut {
                 at: Map(values.collect()),
@@ -143,7 +142,7 @@ impl Study {
                 replications: &cell.replications,
                 seeds: &outcome.seeds,
                 saturated: outcome.is_saturated,
-                figures: Map(figures.collect()),
+                figures: Map(metrics.collect()),
             }
         });
         let out = Out {
@@ -155,7 +154,7 @@ impl Study {
             cells: cells.collect(),
             claims: self.judge(results),
         };
-        serde_json::to_string_pretty(&out).expect("plain data") + "\n"
+        serde_json::to_string_pretty(&out).expect("plain data can be serialised") + "\n"
     }
 }
 
@@ -170,7 +169,6 @@ struct Out<'a> {
     study: &'a str,
     title: &'a str,
     version: &'a str,
-    /// A digest of the program's sources.
     sources: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
@@ -196,8 +194,8 @@ impl<T: Serialize> Serialize for Map<'_, T> {
     }
 }
 
-/// A CSV field, quoted where necessary.
-fn field(text: &str) -> String {
+/// Formats a CSV field, quoted if necessary.
+fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

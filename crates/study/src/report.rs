@@ -1,4 +1,4 @@
-//! The report of a study: one page that opens anywhere, and its figures as files.
+//! The report of a study: one self-contained page, and its figures as files.
 
 mod charts;
 mod tables;
@@ -10,10 +10,10 @@ use diskarm_results::html::{self, Html, Section, page};
 
 use crate::axis::{Point, describe};
 use crate::cell::{Cell, CellInput};
-use crate::claim::{Count, JudgedClaim, Judgement, Verdict, counted};
+use crate::claim::{Count, JudgedClaim, Judgement, Verdict, with_noun};
 use crate::error::{StudyError, VERSION_AND_BUILD};
 use crate::file::Study;
-use crate::job::{Job, Shared, cell_error};
+use crate::job::{Job, SharedInputs, cell_error};
 use crate::output::{FIGURES, Folder};
 use crate::results::Results;
 use crate::studies;
@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes the report. Fails if a specification or a trace that it names cannot be read.
+    /// Creates the report. Fails if a specification or a trace that it names cannot be read.
     pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = ExternalInputs::new(study, results)?;
         let claims = study.judge(results);
@@ -42,7 +42,7 @@ impl Report {
         if !claims.is_empty() {
             let list = claims.iter().enumerate();
             let items: Html = list
-                .map(|(place, claim)| claim_item(place, claim))
+                .map(|(index, claim)| claim_item(index, claim))
                 .collect();
             let list = Html::with("ol", &[("class", "claims")], items);
             sections.push(("claims", "Claims", list));
@@ -53,7 +53,7 @@ impl Report {
         if results.outcomes.iter().any(|outcome| outcome.is_saturated) {
             sections.push(("saturated", "Saturated cells", saturated(results)));
         }
-        sections.push(("again", "To run it again", inputs.html(study)));
+        sections.push(("again", "How to run it again", inputs.html(study)));
         let head = head(study, results, &claims, inputs.runs);
         Ok(Self {
             html: page(&study.title, head, sections),
@@ -70,7 +70,7 @@ impl Report {
             for drawing in &self.drawings {
                 let name = |ending: &str| format!("{FIGURES}/{}.{ending}", drawing.name);
                 folder.write(name("svg"), drawing.svg.as_bytes())?;
-                let image = diskarm_plot::png(&drawing.svg).expect("a drawing of our own");
+                let image = diskarm_plot::png(&drawing.svg).expect("our own drawing is valid");
                 folder.write(name("png"), &image)?;
             }
         }
@@ -82,7 +82,7 @@ fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: 
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|outcome| outcome.is_saturated).count();
-    let (count, runs) = (counted(study.cells.len(), "cell"), counted(runs, "run"));
+    let (count, runs) = (with_noun(study.cells.len(), "cell"), with_noun(runs, "run"));
     let mut cells = format!("{count} from {runs}");
     if saturated > 0 {
         cells += &format!("; {saturated} saturated");
@@ -100,11 +100,11 @@ fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: 
     let mut class = "summary";
     if study.options.quick {
         class = "summary warning";
-        let differs = match &study.differs[..] {
+        let differences = match &study.differences[..] {
             [] => "no different from the full study".to_owned(),
-            differs => format!("{}; claims may come out otherwise", differs.join(", ")),
+            differences => format!("{}; verdicts may be different", differences.join(", ")),
         };
-        let words = format!("The short form of the study: {differs}.");
+        let words = format!("The short form of the study: {differences}.");
         summary.push(paragraph("short", words));
     }
     let summary: Html = summary.into_iter().collect();
@@ -113,14 +113,14 @@ fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: 
         [
             Html::element("h1", study.title.as_str()),
             paragraph("source", study.source.clone()),
-            paragraph("about", reflowed(&study.about)),
+            paragraph("about", reflow(&study.about)),
             Html::with("div", &[("class", class)], summary),
         ],
     )
 }
 
 /// Removes the line ends within the paragraphs of `text`.
-fn reflowed(text: &str) -> String {
+fn reflow(text: &str) -> String {
     let lines = |paragraph: &str| Vec::from_iter(paragraph.lines().map(str::trim)).join(" ");
     Vec::from_iter(text.split("\n\n").map(lines)).join("\n\n")
 }
@@ -142,8 +142,8 @@ fn saturated(results: &Results<'_>) -> Html {
     let lines = points.chunk_by(|one, next| shared(one) == shared(next));
     let items = lines.map(|line| {
         let others = line[1..].iter().filter_map(|point| {
-            let (axis, place) = results.axes.iter().zip(point.iter()).next_back()?;
-            Some(format!(", {}", axis.values[*place].label))
+            let (axis, index) = results.axes.iter().zip(point.iter()).next_back()?;
+            Some(format!(", {}", axis.values[*index].label))
         });
         let cells = describe(results.axes, line[0]) + &others.collect::<String>();
         Html::element("li", cells)
@@ -165,14 +165,14 @@ fn verdict_words(judged: &Judgement) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns links to the claims that do not hold; `None` where all do.
+/// Returns links to the claims that do not hold; `None` if all do.
 fn links(claims: &[JudgedClaim<'_>]) -> Option<Html> {
     let others = claims.iter().enumerate();
     let others = others.filter(|(_, claim)| claim.judged.verdict != Verdict::Holds);
-    let links = others.map(|(place, claim)| {
+    let links = others.map(|(index, claim)| {
         let (word, _) = verdict_words(&claim.judged);
-        let href = format!("#{}", claim_id(place));
-        let link = Html::with("a", &[("href", &href)], format!("{} {word}", place + 1));
+        let href = format!("#{}", claim_id(index));
+        let link = Html::with("a", &[("href", &href)], format!("{} {word}", index + 1));
         Html::from([Html::text(" "), link])
     });
     let links: Vec<Html> = links.collect();
@@ -180,12 +180,11 @@ fn links(claims: &[JudgedClaim<'_>]) -> Option<Html> {
     (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
 }
 
-fn claim_id(place: usize) -> String {
-    format!("claim-{}", place + 1)
+fn claim_id(index: usize) -> String {
+    format!("claim-{}", index + 1)
 }
 
-/// Returns a claim with its verdict, numbers and source.
-fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
+fn claim_item(index: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let JudgedClaim { claim, judged } = judged_claim;
     let (word, class) = verdict_words(judged);
     let verdict = Html::with("span", &[("class", &format!("verdict {class}"))], word);
@@ -197,7 +196,7 @@ fn claim_item(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let rows = [ours, row("Theirs", theirs), known.unwrap_or_default()];
     let says = [verdict, Html::text(" "), claim.says.as_str().into()];
     let item = [Html::element("p", says), Html::element("dl", rows)];
-    Html::with("li", &[("id", &claim_id(place))], item)
+    Html::with("li", &[("id", &claim_id(index))], item)
 }
 
 fn row(name: &str, description: impl Into<Html>) -> Html {
@@ -212,13 +211,12 @@ struct ExternalInputs {
     traces: BTreeMap<String, String>,
     /// The seeds of all replications, in their order.
     seeds: Vec<u64>,
-    /// The number of runs in the results.
     runs: usize,
 }
 
 impl ExternalInputs {
     fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
-        let (mut inputs, mut shared) = (Self::default(), Shared::default());
+        let (mut inputs, mut shared) = (Self::default(), SharedInputs::default());
         let mut seen = BTreeSet::new();
         for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
             let own = &cell.inputs;
@@ -252,7 +250,7 @@ impl ExternalInputs {
         let mut rows = vec![
             row("Command", code(&command(study))),
             row("Version", code(&format!("diskarm {VERSION_AND_BUILD}"))),
-            row("Drives' specifications", digests(&self.drives)),
+            row("Drive specifications", digests(&self.drives)),
         ];
         if !self.traces.is_empty() {
             rows.push(row("Traces", digests(&self.traces)));
@@ -273,19 +271,18 @@ impl ExternalInputs {
 fn command(study: &Study) -> String {
     let is_shipped = studies::find(&study.name).is_some_and(|entry| entry.text == study.text);
     let ending = if is_shipped { "" } else { ".toml" };
-    let name = quoted(&format!("{}{ending}", study.name));
+    let name = quote(&format!("{}{ending}", study.name));
     let mut command = format!("diskarm study run {name}");
     if study.options.quick {
         command += " --quick";
     }
     for trace in &study.options.traces {
-        command += &format!(" --trace {}", quoted(trace));
+        command += &format!(" --trace {}", quote(trace));
     }
     command
 }
 
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -299,8 +296,8 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("a/b-1.csv.gz"), "a/b-1.csv.gz");
-        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(quote("a/b-1.csv.gz"), "a/b-1.csv.gz");
+        assert_eq!(quote("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quote(""), "''");
     }
 }

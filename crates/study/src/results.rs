@@ -69,7 +69,6 @@ pub struct Outcome {
     pub seeds: Vec<u64>,
     /// True if arrivals outpaced service in a replication: then the cell has no metrics.
     pub is_saturated: bool,
-    /// An estimate for each column of the study.
     estimates: Vec<Option<Estimate>>,
 }
 
@@ -89,14 +88,13 @@ pub struct Results<'s> {
 pub(crate) enum Replicated {
     /// For each replication, a number for each column of the measure.
     Measured(Vec<Vec<Option<f64>>>),
-    /// One of them was saturated.
     Saturated,
 }
 
 impl<'s> Results<'s> {
     /// Returns the number of cells that reached the maximum number of replications before their
-    /// interval was as narrow as requested, and the widest half width as a share of its mean.
-    pub fn wide(&self) -> Option<(usize, f64)> {
+    /// interval was as narrow as requested, and the widest half-width as a share of its mean.
+    pub fn wide_cells(&self) -> Option<(usize, f64)> {
         let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {
             let share = cell.replications.until_ci95?;
@@ -110,12 +108,12 @@ impl<'s> Results<'s> {
         Some((wide.len(), widest))
     }
 
-    /// Formats the result of [`Self::wide`] as text, for summaries.
+    /// Formats the result of [`Self::wide_cells`], for summaries.
     pub fn wide_text(&self) -> Option<String> {
-        let (count, widest) = self.wide()?;
-        let percent = 100.0 * widest;
+        let (count, widest) = self.wide_cells()?;
+        let (cells, percent) = (if count == 1 { "cell" } else { "cells" }, 100.0 * widest);
         Some(format!(
-            "{count} short of until_ci95, the widest \u{b1} {percent:.0} %"
+            "{count} {cells} did not reach until_ci95, widest interval \u{b1} {percent:.0} %"
         ))
     }
 
@@ -146,8 +144,8 @@ impl<'s> Results<'s> {
     /// Returns the outcome of the cell at `point`.
     pub fn outcome(&self, point: &Point) -> &Outcome {
         let axes = self.axes.iter().zip(point);
-        let place = axes.fold(0, |place, (axis, value)| place * axis.values.len() + value);
-        &self.outcomes[place]
+        let index = axes.fold(0, |index, (axis, value)| index * axis.values.len() + value);
+        &self.outcomes[index]
     }
 
     /// Returns the estimate of a metric in the cell at `point`, if the cell has it.
@@ -171,28 +169,31 @@ fn estimates(
     let names = names(axes, point);
     let number = |name: &str| names.get(name)?.number();
     let mut estimates: Vec<Option<Estimate>> = Vec::new();
-    for (place, column) in columns.iter().enumerate() {
+    for (index, column) in columns.iter().enumerate() {
         estimates.push(match column.multiple(columns, number) {
             Some((of, factor)) => {
                 let base = estimates[of].as_ref().filter(|_| factor.is_finite());
                 base.map(|base| base.times(factor))
             }
-            None => measured(column, runs.iter().map(|run| run[place])),
+            None => measured_estimate(column, runs.iter().map(|run| run[index])),
         });
     }
     estimates
 }
 
-fn measured(column: &Column, runs: impl Iterator<Item = Option<f64>> + Clone) -> Option<Estimate> {
+fn measured_estimate(
+    column: &Column,
+    runs: impl Iterator<Item = Option<f64>> + Clone,
+) -> Option<Estimate> {
     let values: Vec<f64> = runs.clone().flatten().collect();
-    let is_whole = values.len() == runs.count();
+    let is_complete = values.len() == runs.count();
     let mut estimate = if column.name.ends_with("_max") {
         Estimate::largest(values)?
     } else {
         Estimate::from_runs(values)?
     };
-    if !is_whole {
-        // Runs are paired with those of other cells by index.
+    if !is_complete {
+        // Runs are paired with those of other cells by index, for which none may be missing.
         estimate.runs = Vec::new();
     }
     Some(estimate)

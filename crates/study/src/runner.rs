@@ -13,8 +13,8 @@ use crate::axis::describe;
 use crate::cell::Cell;
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::job::{Job, Shared, cell_error};
-use crate::metric::Figures;
+use crate::job::{Job, SharedInputs, cell_error};
+use crate::metric::RunOutcome;
 use crate::results::{Estimate, Replicated, Results};
 use crate::store::{Store, StoredRun, StoredRuns};
 
@@ -33,7 +33,7 @@ struct FinishedCell {
 impl<'s> Runner<'s> {
     /// Reads every drive, policy, workload and trace of `study`. Fails with the first error.
     pub fn new(study: &'s Study) -> Result<Self, StudyError> {
-        let mut shared = Shared::default();
+        let mut shared = SharedInputs::default();
         let jobs = study.cells.iter().map(|cell| {
             let job = Job::new(&cell.inputs, &mut shared);
             job.map_err(cell_error(describe_cell(study, cell)))
@@ -45,13 +45,13 @@ impl<'s> Runner<'s> {
     /// Returns the files of drives, workloads and traces that it reads.
     pub fn inputs(&self) -> Files {
         let jobs = self.jobs.iter();
-        jobs.fold(Files::default(), |files, job| job.reading(files))
+        jobs.fold(Files::default(), |files, job| job.add_inputs(files))
     }
 
-    /// Runs what `store` lacks on `threads` threads, and stores each run when it ends. `progress`
-    /// is called with the number of finished cells and says whether to continue; if it says no, the
-    /// result is `None`, and a later run resumes from there. Fails if a cell cannot be simulated,
-    /// or a run cannot be stored. Panics if the system cannot start threads.
+    /// Simulates the runs that `store` lacks on `threads` threads, and stores each when it ends.
+    /// `progress` is called with the number of finished cells and returns whether to continue; if
+    /// not, the result is `None`, and a later call resumes from there. Fails if a cell cannot be
+    /// simulated, or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -68,9 +68,9 @@ impl<'s> Runner<'s> {
         let threads = threads.clamp(1, cells.len());
         parallel::pool(threads).in_place_scope_fifo(|scope| {
             let (sender, messages) = mpsc::channel();
-            for place in 0..cells.len() {
+            for index in 0..cells.len() {
                 let (sender, is_over, known) = (sender.clone(), &is_over, &known);
-                scope.spawn_fifo(move |_| self.work(place, is_over, known, &sender));
+                scope.spawn_fifo(move |_| self.work(index, is_over, known, &sender));
             }
             drop(sender);
             let mut count = 0;
@@ -78,13 +78,13 @@ impl<'s> Runner<'s> {
                 match message {
                     Message::Run(run) if stored.is_ok() => stored = store.keep(&run),
                     Message::Run(_) => {}
-                    Message::Cell(place, cell) => {
-                        finished[place] = Some(cell);
+                    Message::Cell(index, cell) => {
+                        finished[index] = Some(cell);
                         count += 1;
                     }
-                    Message::Failed(place, error) => {
-                        if failed.as_ref().is_none_or(|(first, _)| place < *first) {
-                            failed = Some((place, error));
+                    Message::Failed(index, error) => {
+                        if failed.as_ref().is_none_or(|(first, _)| index < *first) {
+                            failed = Some((index, error));
                         }
                     }
                 }
@@ -100,26 +100,30 @@ impl<'s> Runner<'s> {
         self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run, and puts it in order. Fails if it cannot.
-    pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
-        let cells = (0..self.jobs.len()).map(|place| self.stored_cell(place, store));
+    /// Returns the results if `store` has every run, and sorts it. Fails if that cannot be written.
+    pub fn stored_results(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
+        let cells = (0..self.jobs.len()).map(|index| self.stored_cell(index, store));
         self.results(store, cells.collect::<Result<_, _>>()?)
     }
 
     /// Returns the indices of the cells for which `store` lacks a run. Fails like [`Self::new`].
-    pub fn missing(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
+    pub fn missing_cells(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
         let mut missing = Vec::new();
-        for place in 0..self.jobs.len() {
-            if self.stored_cell(place, store)?.is_none() {
-                missing.push(place);
+        for index in 0..self.jobs.len() {
+            if self.stored_cell(index, store)?.is_none() {
+                missing.push(index);
             }
         }
         Ok(missing)
     }
 
-    /// Returns the cell at `place` if `store` has all its runs.
-    fn stored_cell(&self, place: usize, store: &Store) -> Result<Option<FinishedCell>, StudyError> {
-        self.cell(place, store.known(), &|_, _| Ok(Figures::Stopped), &|_| ())
+    fn stored_cell(&self, index: usize, store: &Store) -> Result<Option<FinishedCell>, StudyError> {
+        self.cell(
+            index,
+            store.known(),
+            &|_, _| Ok(RunOutcome::Stopped),
+            &|_| (),
+        )
     }
 
     /// Returns the results if all cells are finished, and puts the store in order.
@@ -140,10 +144,10 @@ impl<'s> Runner<'s> {
         Ok(Some(results))
     }
 
-    /// Runs the cell at `place`, unless the study has ended.
+    /// Runs the cell at `index`, unless the study has ended.
     fn work(
         &self,
-        place: usize,
+        index: usize,
         is_over: &AtomicBool,
         known: &StoredRuns,
         sender: &mpsc::Sender<Message>,
@@ -161,38 +165,38 @@ impl<'s> Runner<'s> {
         // The receiver outlives all senders.
         let send = |message: Message| drop(sender.send(message));
         let simulate = |job: &Job, seed| job.measure(seed, &stop);
-        match self.cell(place, known, &simulate, &|run| send(Message::Run(run))) {
-            Ok(Some(finished)) => send(Message::Cell(place, finished)),
+        match self.cell(index, known, &simulate, &|run| send(Message::Run(run))) {
+            Ok(Some(finished)) => send(Message::Cell(index, finished)),
             Ok(None) => {}
-            Err(error) => send(Message::Failed(place, error)),
+            Err(error) => send(Message::Failed(index, error)),
         }
     }
 
     fn cell(
         &self,
-        place: usize,
+        index: usize,
         known: &StoredRuns,
-        simulate: &dyn Fn(&Job, u64) -> Result<Figures, String>,
+        simulate: &dyn Fn(&Job, u64) -> Result<RunOutcome, String>,
         keep: &dyn Fn(StoredRun),
     ) -> Result<Option<FinishedCell>, StudyError> {
-        let cell = &self.study.cells[place];
-        let done = replicate(cell, &self.jobs[place], known, simulate, keep);
+        let cell = &self.study.cells[index];
+        let done = replicate(cell, &self.jobs[index], known, simulate, keep);
         done.map_err(cell_error(describe_cell(self.study, cell)))
     }
 }
 
-/// Computes all runs of the cell of `study` at `place`, to be stored by the caller; `None` when
+/// Computes all runs of the cell of `study` at `index`, to be stored by the caller; `None` if
 /// `stop` stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
 pub fn compute(
     study: &Study,
-    place: usize,
+    index: usize,
     stop: &(dyn Fn() -> ControlFlow<()> + Sync),
 ) -> Result<Option<Vec<StoredRun>>, StudyError> {
-    let cell = &study.cells[place];
+    let cell = &study.cells[index];
     let runs = RefCell::new(Vec::new());
     let keep = |run| runs.borrow_mut().push(run);
     let made = || {
-        let job = Job::new(&cell.inputs, &mut Shared::default())?;
+        let job = Job::new(&cell.inputs, &mut SharedInputs::default())?;
         let simulate = |job: &Job, seed| job.measure(seed, stop);
         replicate(cell, &job, &StoredRuns::new(), &simulate, &keep)
     };
@@ -201,12 +205,12 @@ pub fn compute(
 }
 
 /// Returns the runs that a cell needs: those that are `known`, and others from `simulate`, which
-/// are passed to `keep`; `None` when a run was stopped.
+/// are passed to `keep`; `None` if a run was stopped.
 fn replicate(
     cell: &Cell,
     job: &Job,
     known: &StoredRuns,
-    simulate: &dyn Fn(&Job, u64) -> Result<Figures, String>,
+    simulate: &dyn Fn(&Job, u64) -> Result<RunOutcome, String>,
     keep: &dyn Fn(StoredRun),
 ) -> Result<Option<FinishedCell>, String> {
     let replications = cell.replications;
@@ -221,9 +225,9 @@ fn replicate(
             figures.clone()
         } else {
             let figures = match simulate(job, seed)? {
-                Figures::Measured(figures) => Some(figures),
-                Figures::Saturated => None,
-                Figures::Stopped => return Ok(None),
+                RunOutcome::Measured(figures) => Some(figures),
+                RunOutcome::Saturated => None,
+                RunOutcome::Stopped => return Ok(None),
             };
             keep(StoredRun {
                 key: key.clone(),

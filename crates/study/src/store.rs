@@ -2,8 +2,8 @@
 //!
 //! A folder belongs to one process at a time. If the process is killed, the file may end in an
 //! incomplete line, which the next process drops. Each line has a checksum; a run whose line was
-//! changed does not count. Runs that the study no longer needs stay; damaged ones and those of
-//! another build of the program are removed when the study is finished.
+//! changed is ignored. Runs that the study no longer needs stay; damaged ones and those of another
+//! build of the program are removed when the study is finished.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -14,7 +14,7 @@ use diskarm_results::output_file::OutputFile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::claim::counted;
+use crate::claim::with_noun;
 use crate::error::{BUILD, StudyError, VERSION};
 use crate::job::hex;
 use crate::output::{Folder, LOCK, RUNS};
@@ -28,13 +28,12 @@ pub struct StoredRun {
     pub figures: Option<Vec<Option<f64>>>,
 }
 
-/// The results of finished runs, by key.
 pub(crate) type StoredRuns = BTreeMap<String, Option<Vec<Option<f64>>>>;
 
 /// The runs in a folder, locked for this process.
 pub struct Store {
     path: PathBuf,
-    place: OutputFile,
+    output: OutputFile,
     file: File,
     contents: Contents,
     /// Locked as long as the store exists.
@@ -44,56 +43,60 @@ pub struct Store {
 impl Store {
     /// Opens the store in `folder`, which is created if necessary, and removes what killed
     /// processes have left there. Fails if the folder is in use, was written by another version,
-    /// cannot be written, or holds something else.
+    /// cannot be written, or has a file `runs.jsonl` that is not a store.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
-        let held = locked(folder.path())?;
+        let lock = lock_folder(folder.path())?;
         folder.remove_leftovers();
         let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = open_file(&path)?;
         // The runs may be on another disk, if the file is a link.
-        let place = folder.place(RUNS)?.following_links();
+        let output = folder.output_file(RUNS)?.following_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // Whatever follows the last line end is an incomplete line, even if it is the first line.
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
-        let whole = whole.map_or(0, |end| end + 1);
-        let is_new = whole == 0 && head().as_bytes().starts_with(&bytes);
-        let lines = if whole == 0 { &bytes } else { &bytes[..whole] };
+        let complete = bytes.iter().rposition(|byte| *byte == b'\n');
+        let complete = complete.map_or(0, |end| end + 1);
+        let is_new = complete == 0 && head().as_bytes().starts_with(&bytes);
+        let lines = if complete == 0 {
+            &bytes
+        } else {
+            &bytes[..complete]
+        };
         let contents = if is_new {
             Contents::default()
         } else {
-            // A line that is not UTF-8 no longer has its checksum.
+            // A line that is not UTF-8 does not match its checksum.
             Contents::read(&String::from_utf8_lossy(lines), &path)?
         };
         // The file is changed only now that it is known to be a store of this version.
-        cut(&mut file, whole as u64).map_err(cannot_write)?;
-        // Also where the head lacked its line end and was cut.
-        if whole == 0 {
+        truncate(&mut file, complete as u64).map_err(cannot_write)?;
+        // The head may have lacked its line end and been truncated.
+        if complete == 0 {
             file.write_all(head().as_bytes()).map_err(cannot_write)?;
         }
         Ok(Self {
             path,
-            place,
+            output,
             file,
             contents,
-            _lock: held,
+            _lock: lock,
         })
     }
 
-    /// Returns the number of runs of another build of the program, which have to be repeated.
+    /// Returns the number of runs of other builds of the program, which must be repeated.
     pub fn foreign_count(&self) -> usize {
         self.contents.foreign
     }
 
-    /// Names the damaged lines, if any: their runs do not count.
+    /// Returns a warning about the damaged lines, if any: their runs are ignored.
     pub fn damage(&self) -> Option<String> {
         let (first, others) = self.contents.damaged.split_first()?;
-        let place = self.path.display();
+        let file = self.path.display();
         Some(match others.len() {
-            0 => format!("{place}:{first}: damaged line, its run does not count"),
+            0 => format!("{file}:{first}: damaged line, its run is ignored"),
             more => {
-                let more = counted(more, "other line");
-                format!("{place}:{first}: this and {more} are damaged, their runs do not count")
+                let more = with_noun(more, "other line");
+                format!("{file}:{first}: this and {more} are damaged, their runs are ignored")
             }
         })
     }
@@ -108,7 +111,7 @@ impl Store {
         let written = end.and_then(|end| {
             let written = self.file.write_all(line(run).as_bytes());
             // Otherwise the next run would be appended to an incomplete line.
-            written.inspect_err(|_| drop(cut(&mut self.file, end)))
+            written.inspect_err(|_| drop(truncate(&mut self.file, end)))
         });
         written.map_err(|e| StudyError::cannot_write(&self.path, e))?;
         self.contents
@@ -126,7 +129,7 @@ impl Store {
         let runs = needed.into_iter().chain(left);
         let lines = runs.map(|(key, figures)| line(&StoredRun { key, figures }));
         let text = head() + &lines.collect::<String>();
-        self.place.clone().write(text.as_bytes())?;
+        self.output.clone().write(text.as_bytes())?;
         self.contents.foreign = 0;
         self.contents.damaged.clear();
         // The old handle belongs to the replaced file.
@@ -138,7 +141,7 @@ impl Store {
 }
 
 /// Creates `folder` if necessary, and locks it for this process.
-fn locked(folder: &Path) -> Result<File, StudyError> {
+fn lock_folder(folder: &Path) -> Result<File, StudyError> {
     fs::create_dir_all(folder).map_err(|e| StudyError::cannot_write(folder, e))?;
     let path = folder.join(LOCK);
     let held = open_file(&path)?;
@@ -149,7 +152,6 @@ fn locked(folder: &Path) -> Result<File, StudyError> {
     }
 }
 
-/// Opens the file at `path`, which is created if necessary.
 fn open_file(path: &Path) -> Result<File, StudyError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
@@ -164,7 +166,7 @@ fn open_file(path: &Path) -> Result<File, StudyError> {
 }
 
 /// Truncates the file at `end` and continues writing there.
-fn cut(file: &mut File, end: u64) -> io::Result<u64> {
+fn truncate(file: &mut File, end: u64) -> io::Result<u64> {
     file.set_len(end)?;
     file.seek(SeekFrom::Start(end))
 }
@@ -173,24 +175,22 @@ fn head() -> String {
     format!("{{\"version\":{VERSION:?}}}\n")
 }
 
-/// The separator between a run and its checksum.
 const CHECKSUM: &str = ",\"sha256\":\"";
 
 /// Returns the line of a run: a JSON object whose last field is the checksum of all others.
 fn line(run: &StoredRun) -> String {
-    let mut line = serde_json::to_string(run).expect("plain data");
+    let mut line = serde_json::to_string(run).expect("plain data can be serialised");
     let sum = checksum(&line);
     // The closing brace comes after the checksum.
     line.pop();
     line + CHECKSUM + &sum + "\"}\n"
 }
 
-/// Returns the first 16 hexadecimal digits of SHA-256.
 fn checksum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Returns the run of a line, if the line is as it was written.
+/// Returns the run of a line, if its checksum matches.
 fn run_of(line: &str) -> Option<StoredRun> {
     let (run, sum) = line.strip_suffix("\"}")?.rsplit_once(CHECKSUM)?;
     let run = format!("{run}}}");
@@ -206,9 +206,8 @@ fn is_of_earlier_build(line: &str) -> bool {
 #[derive(Default)]
 struct Contents {
     known: StoredRuns,
-    /// The number of runs of other builds.
     foreign: usize,
-    /// The numbers of these lines.
+    /// The numbers of the damaged lines.
     damaged: Vec<usize>,
 }
 
@@ -320,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Such as `/dev/zero`, which would be read without an end.
+    /// A device such as `/dev/zero` could be read forever.
     #[cfg(unix)]
     #[test]
     fn a_store_that_is_a_device_is_refused() {
@@ -334,7 +333,7 @@ mod tests {
     #[test]
     fn a_head_without_its_line_end_is_written_again() {
         let folder = TestFolder::new("head");
-        // Not a prefix of what the program writes, and yet a head.
+        // A valid head, but no prefix of the one that the program writes.
         fs::write(&folder.runs, format!("\t{}", head().trim_end())).unwrap();
         folder.open().unwrap().keep(&run("a", 1.0)).unwrap();
         let text = folder.text();
@@ -361,9 +360,10 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// If a bit of a line is changed, its run alone does not count; a line end spoils the next too.
+    /// If a bit of a line is changed, only its run is ignored; a changed line end also spoils the
+    /// next.
     #[test]
-    fn a_changed_run_does_not_count() {
+    fn a_changed_run_is_ignored() {
         let folder = TestFolder::new("damaged");
         let mut store = folder.open().unwrap();
         for name in ["a", "b", "c"] {
@@ -391,7 +391,7 @@ mod tests {
         fs::write(&folder.runs, head() + "nonsense\n\n{}\n").unwrap();
         let mut store = folder.open().unwrap();
         let warning = store.damage().unwrap();
-        let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs do not count";
+        let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs are ignored";
         assert!(warning.ends_with(expected), "{warning}");
         store.put_in_order(&[]).unwrap();
         assert_eq!(store.damage(), None);
@@ -407,7 +407,7 @@ mod tests {
         let store = folder.open().unwrap();
         assert_eq!((store.foreign_count(), store.damage()), (1, None));
         drop(store);
-        // One of this build lost its checksum.
+        // A line of this build has lost its checksum.
         let own = earlier.replace("0123-a", &key_of("a"));
         fs::write(&folder.runs, head() + &own).unwrap();
         let store = folder.open().unwrap();

@@ -28,7 +28,8 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 impl Entry {
-    /// Reads it. Fails if the options do not fit it: a missing short form or missing traces.
+    /// Reads the study. Fails if it has no requested short form, or if it needs traces and has
+    /// none.
     pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
         let file = format!("{}.toml", self.name);
         Study::read(self.name, self.text, &file, options)

@@ -54,7 +54,7 @@ fn estimated<const N: usize>(
     })
 }
 
-/// In order of arrival, a batch takes the sum of the times of its requests.
+/// In order of arrival, a batch takes the sum of its service times.
 #[test]
 fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
     let cell = |requests: u64| {
@@ -109,15 +109,16 @@ fn access_follows_the_formula_of_the_drive() {
         ];
         let [ours, one, two] = measured("access", &cell, names);
         assert!((ours - seek).abs() < 0.005, "{to}: {ours} {seek}");
-        // Whole sectors: half a sector of 72 less. A sample of 20,000 is accurate to 0.01.
+        // Half a sector of 72 less, as sectors are read whole. A sample of 20,000 is accurate to
+        // 0.01.
         let share = 1.0 - seek / revolution - 0.5 / 72.0;
         assert!((one - share).abs() < 0.015, "{to}: {one} {share}");
         assert!((two - 1.0).abs() < 1e-9, "{to}: {two}");
     }
 }
 
-/// jacobson91 section 4: T_A(c, s) = s + S ceil((T_S(c) / t - s) / S), of s sectors of t ms, S to
-/// a revolution; here in revolutions, so that S and S t are 1 and one revolution.
+/// jacobson91 section 4: T_A(c, s) = s + S ceil((T_S(c) / t - s) / S), for s sectors of t ms, with
+/// S sectors to a revolution. Here times are in revolutions, so S and S t are 1.
 #[test]
 fn access_at_an_angle_follows_the_formula_of_the_paper() {
     let revolution = 60_000.0 / 4002.0;
@@ -144,10 +145,11 @@ fn access_at_an_angle_follows_the_formula_of_the_paper() {
     }
 }
 
-/// First come, first served ignores positions: of m waiting requests the chosen one has the least
-/// seek as often as any other, and so with the least rotational wait. Ties on a cylinder are rare.
+/// First come, first served ignores positions: of m waiting requests, the chosen one has the
+/// shortest seek as often as any other, and likewise the shortest rotational wait. Ties on a
+/// cylinder are rare.
 #[test]
-fn fcfs_chooses_the_least_seek_by_chance() {
+fn fcfs_chooses_the_shortest_seek_by_chance() {
     let cell = "policy = \"fcfs\"\nworkload = \"closed(clients=11) uniform reads=100%\"\n\
                 requests = 40_000\nwarm_up = 100";
     let names = [
@@ -165,7 +167,7 @@ fn fcfs_chooses_the_least_seek_by_chance() {
     assert!((both - 0.01).abs() < 0.004, "{both}");
 }
 
-/// Each choice has the least seek, the least wait, both or neither.
+/// Each choice has the shortest seek, the shortest wait, both or neither.
 #[test]
 fn shares_of_choices_add_up() {
     let cell = |policy: &str| {
@@ -187,10 +189,10 @@ fn shares_of_choices_add_up() {
     assert!(seek > 0.98, "{seek}");
 }
 
-/// A scan that is never sure enough to seek leaves a foreground in order of arrival to a drive that
-/// serves it as without a scheduler.
+/// A scan whose margin is too large for any seek does not change how the drive serves a foreground
+/// in order of arrival.
 #[test]
-fn a_scan_that_seeks_nothing_costs_nothing() {
+fn a_scan_that_never_seeks_costs_nothing() {
     let cell = "policy = \"fcfs\"\nrequests = 300\n\
                 workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
     let [response] = measured("responses", cell, ["response_ms_mean"]);
@@ -201,7 +203,7 @@ fn a_scan_that_seeks_nothing_costs_nothing() {
         let cell = format!("{cell}[cell.scan]\n{scan}\n");
         let figures = ["read_share", "response_ms_mean", "response_alone_ms_mean"];
         let [read, beside, alone] = measured("scan", &cell, figures);
-        // What the foreground passes is read all the same.
+        // Blocks that the foreground passes are still read.
         assert!(read < 0.01, "{read}");
         assert_eq!(beside, alone);
         assert!((alone - response).abs() < 1e-5, "{alone} {response}");
@@ -237,10 +239,10 @@ fn a_scan_reads_in_gaps_only() {
     assert!(slowdown.abs() < 0.002 && lost == 0.0, "{slowdown} {lost}");
 }
 
-/// A scan ends with its trace, and without it the foreground is that of a simulation of the trace.
-/// Several runs differ where seeks scatter, and then only.
+/// A scan ends with its trace; without the scan, the foreground is as in a simulation of the trace.
+/// Several runs differ only if seek times are scattered.
 #[test]
-fn a_scan_beside_a_trace_ends_with_it() {
+fn a_scan_during_a_trace_ends_with_it() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let cell = format!(
         "policy = \"fcfs\"\ntrace = '{root}/examples/postgresql-hp-c2247.csv.gz'\n\
@@ -284,8 +286,8 @@ fn measurements(drive: &str) -> String {
     format!("{root}/data/validation/{drive}.csv.gz")
 }
 
-/// Shares of errors are those of the requests of these sizes alone, which `validate --locked`
-/// counts by direction, and each error is in one bin.
+/// Shares of errors are those of the requests of these sizes only, which `validate --locked` counts
+/// by direction, and each error is in one bin.
 #[test]
 fn predictions_are_those_of_a_followed_trace() {
     let (name, file) = ("hp-c2247-calibrated", measurements("hp-c2247"));
@@ -340,7 +342,7 @@ fn predictions_are_those_of_a_followed_trace() {
     let longer = counted(&|error| error as f64 > median_ns + 0.5);
     assert!(shorter <= 0.5 && longer <= 0.5, "{shorter} {longer}");
 
-    // The warm-up is history.
+    // The warm-up is followed but not judged.
     let cell = format!("{cell}warm_up = 9_000\n");
     let [rest] = measured_on(name, "predictions", &cell, ["requests"]);
     let rows = judged.locked.rows()[9_000..].iter();
@@ -361,7 +363,7 @@ fn a_stopped_prediction_has_no_runs() {
 }
 
 #[test]
-fn traces_that_make_no_sense_are_refused() {
+fn invalid_trace_cells_are_refused() {
     let refused = |cell: &str| {
         let text = format!(
             "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
@@ -418,10 +420,10 @@ fn traces_that_make_no_sense_are_refused() {
     }
 }
 
-/// A scheduler in front of a drive with faults meets them: a tenth of what it predicts is wrong,
-/// and some of what it predicts from that.
+/// A scheduler in front of a drive with faults is affected by them: a tenth of its predictions are
+/// wrong, and some of those that depend on them.
 #[test]
-fn a_scan_meets_the_faults_of_its_drive() {
+fn faults_of_the_drive_affect_a_scan() {
     let right = |drive: &str| {
         let cell = "policy = \"sptf\"\nrequests = 300\n\
                     workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
@@ -434,7 +436,7 @@ fn a_scan_meets_the_faults_of_its_drive() {
 }
 
 #[test]
-fn scans_that_make_no_sense_are_refused() {
+fn invalid_scans_are_refused() {
     let refused = |measure: &str, scan: &str| {
         let text = format!(
             "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\

@@ -83,7 +83,7 @@ fn a_study_has_a_cell_at_every_point() {
     assert_eq!(inputs["source"]["drawn"]["requests"], 50);
 }
 
-/// Text to replace in the valid file, its replacement, and the expected error.
+/// A text in the valid file, its replacement, and the expected error.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
@@ -125,7 +125,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "values = [1, 2, 4]",
         "values = \"--trace\"",
-        "found none, expected a trace or more",
+        "found none, expected one or more traces",
     ),
     (
         "\"{segments}\"",
@@ -145,7 +145,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "\"{policy}\"",
         "\"{policy*2}\"",
-        "of which \"policy\" is none (in the cell policy = FCFS,",
+        "but \"policy\" is not a number (in the cell policy = FCFS,",
     ),
     (
         "requests = 100",
@@ -205,7 +205,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "series = \"policy\"",
         "series = \"load\"",
-        "figure[0].series: found \"load\", expected another axis than x",
+        "figure[0].series: found \"load\", expected a different axis from x",
     ),
     (
         "x = \"load\"",
@@ -220,7 +220,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "x = \"load\"",
         "x = \"throughput_per_s\"\nalong = \"policy\"",
-        "figure[0].series: found \"policy\", expected another axis than along",
+        "figure[0].series: found \"policy\", expected a different axis from along",
     ),
     (
         "series = \"policy\"",
@@ -236,7 +236,7 @@ const WRONG: &[(&str, &str, &str)] = &[
         "series = \"policy\"",
         "series = \"policy\"\n[[table]]\nname = \"t\"\ntitle = \"T\"\nrows = \"load\"\n\
          columns = \"load\"\nmetric = \"normalised\"",
-        "table[0].columns: found \"load\", expected another axis than rows",
+        "table[0].columns: found \"load\", expected a different axis from rows",
     ),
     (
         "at_most = 1",
@@ -296,7 +296,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "bounds = [1, 2]",
         "bounds = [2, 2]",
-        "map[0].bounds: found [2.0, 2.0], expected one number or more, ascending",
+        "map[0].bounds: found [2.0, 2.0], expected one or more ascending numbers",
     ),
     (
         "bounds = [1, 2]",
@@ -346,7 +346,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\ntie = 2",
-        "claim[0].tie: found 2, expected a text",
+        "claim[0].tie: found 2, expected a string",
     ),
     (
         "at_most = 1",
@@ -371,7 +371,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\n[claim.known]\nwhy = \"\"\ncause = \"other trace\"\nevidence=\"conjecture\"",
-        "claim[0].known.at_least: found nothing, expected the least figure",
+        "claim[0].known.at_least: found nothing, expected the smallest number",
     ),
     (
         "at_most = 1",
@@ -416,11 +416,11 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn errors_name_their_line() {
+fn errors_name_the_line() {
     for (what, by, expected) in WRONG {
         assert!(VALID.contains(what), "{what}");
         let text = VALID.replacen(what, by, 1);
-        // Errors in one form are reported whichever form is requested.
+        // Errors in either form are reported, whichever is requested.
         for quick in [false, true] {
             let error = read(&text, quick)
                 .err()
@@ -453,13 +453,13 @@ fn a_requested_form_must_exist() {
         error.contains("quick: found nothing, expected a [quick] table"),
         "{error}"
     );
-    // A short form without differences is a short form.
+    // A short form may have no differences.
     let same = [&VALID[..from], "[quick]\n", &VALID[to..]].concat();
-    assert!(read(&same, true).unwrap().differs.is_empty());
+    assert!(read(&same, true).unwrap().differences.is_empty());
 }
 
 #[test]
-fn a_short_form_lists_its_differences_and_omits_what_it_leaves_out() {
+fn a_short_form_lists_its_differences_and_omissions() {
     let parts = r#"
 [[figure]]
 name = "left-out"
@@ -487,15 +487,15 @@ at_most = 1
     let text = VALID.to_owned() + parts;
     let whole = read(&text, false).unwrap();
     let short = read(&text, true).unwrap();
-    assert!(whole.differs.is_empty());
+    assert!(whole.differences.is_empty());
     let expected = ["6 of its 12 cells", "requests 50 instead of 100"];
-    assert_eq!(short.differs, expected);
+    assert_eq!(short.differences, expected);
     let names =
         |study: &Study| -> Vec<String> { study.figures.iter().map(|f| f.name.clone()).collect() };
     assert_eq!(names(&whole), ["a", "left-out", "in-part"]);
     assert_eq!(names(&short), ["a", "in-part"]);
     let [all, left] = [&whole, &short].map(|study| &study.figures.last().unwrap().cells);
-    assert!(all.has(&vec![0, 1, 0]) && left.has(&vec![0, 0, 0]));
+    assert!(all.contains(&vec![0, 1, 0]) && left.contains(&vec![0, 0, 0]));
     assert_eq!(short.claims.len(), 2);
     // A misspelt value is not a value that the short form leaves out.
     let wrong = text.replace(
@@ -531,7 +531,7 @@ fn the_shipped_studies_are_valid() {
     assert!(names.is_sorted(), "{names:?}");
 }
 
-/// A reason about cells that the short form leaves out does not leave out its claim.
+/// A claim stays in the short form even if its reason is only about cells that do not.
 #[test]
 fn a_reason_about_left_out_cells_stays_with_its_claim() {
     let known = "[claim.known]\nwhy = \"w\"\ncause = \"our reading\"\nevidence = \"conjecture\"\n\
@@ -550,7 +550,7 @@ fn a_reason_about_left_out_cells_stays_with_its_claim() {
     );
 }
 
-/// A study writes to the folder of its name within the output folder, and nowhere else.
+/// A study writes only to the folder of its name within the output folder.
 #[test]
 fn a_name_stays_in_its_folder() {
     let read = |name: &str| Study::read(name, VALID, "s.toml", StudyOptions::default());

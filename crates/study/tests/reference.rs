@@ -42,10 +42,10 @@ columns = "policy"
 metric = "response_ms_mean"
 "#;
 
-/// A table that a measure of responses cannot have: only its keys are looked at.
+/// A table that a measure of responses cannot have: only its keys matter here.
 const DENSITY: &str = "[[density]]\nname = \"a\"\n";
 
-/// Heading on the page, and the table that it is about in [`GOOD`] or [`DENSITY`].
+/// A heading on the page, and the table in [`GOOD`] or [`DENSITY`] that it describes.
 const TABLES: &[(&str, &str)] = &[
     ("The file", ""),
     ("`[cell]`", "[cell]\n"),
@@ -61,7 +61,7 @@ fn read(text: &str) -> Result<Study, String> {
     Study::read("s", &text, "s.toml", StudyOptions::default()).map_err(|error| error.to_string())
 }
 
-/// The keys in the first table below a heading of the page.
+/// Returns the keys in the first table below a heading of the page.
 fn listed(heading: &str) -> Vec<String> {
     let section = PAGE.split_once(&format!("\n## {heading}\n")).unwrap().1;
     let section = section.split("\n## ").next().unwrap();
@@ -76,7 +76,7 @@ fn sorted(keys: impl Iterator<Item = String>) -> Vec<String> {
     keys
 }
 
-/// The keys that the reader knows in a table.
+/// Returns the keys that the reader knows in a table.
 fn known(table: &str) -> Vec<String> {
     let title = "title = \"T\"\n";
     let with_key = match table {

@@ -149,7 +149,7 @@ fn parsed(html: &str) -> Document<'_> {
     Document::parse_with_options(html, options).unwrap()
 }
 
-/// All text below a node, with normalised whitespace.
+/// Returns all text below a node, with normalised whitespace.
 fn text(node: Node<'_, '_>) -> String {
     let all = node.descendants().filter(Node::is_text);
     let all: Vec<&str> = all.filter_map(|node| node.text()).collect();
@@ -219,9 +219,9 @@ fn the_page_is_complete_and_escapes_all_text() {
     ] {
         assert!(page.contains(words), "{words} in {page}");
     }
-    // The page wraps the lines of a paragraph itself.
+    // The browser wraps the lines of a paragraph.
     assert!(report.html.contains("First line of a paragraph.\n\n]]&gt;"));
-    // The study file, to the byte.
+    // The page contains the study file, byte for byte.
     let file = below(section(&document, "again"), "pre");
     assert_eq!(file[0].descendants().find_map(|n| n.text()), Some(STUDY));
     for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
@@ -252,7 +252,7 @@ fn there_is_a_figure_for_each_combination() {
     assert_eq!(links[..2], ["Figures", "Claims"]);
     for (figure, drawing) in drawn.iter().zip(&report.drawings) {
         let svg = below(*figure, "svg");
-        // For wide and for narrow pages.
+        // One drawing is for wide pages, one for narrow ones.
         assert_eq!(svg.len(), 2);
         for svg in svg {
             assert!(text(svg).contains(&drawing.title), "{}", drawing.title);
@@ -262,7 +262,7 @@ fn there_is_a_figure_for_each_combination() {
         }
     }
     assert!(text(drawn[0]).contains("Mean <img src=x> (Drive: C2247 <i>&)"));
-    // Two lines of two points; nothing was measured in the cells at 200/s.
+    // Two lines of two points each: the cells at 200/s have no metrics.
     let numbers = below(drawn[2], "td");
     assert_eq!(numbers.len(), 3 * 2);
     let saturated = numbers.iter().filter(|cell| text(**cell) == "saturated");
@@ -291,7 +291,7 @@ fn tables_have_means_with_intervals() {
         let (mean, half) = row[1].split_once(" \u{b1} ").unwrap();
         let (mean, half): (f64, f64) = (mean.parse().unwrap(), half.parse().unwrap());
         let known = estimate.half_width.unwrap();
-        // Two digits of the interval, and the mean with the same number of decimals.
+        // The interval has two digits, and the mean as many decimals.
         assert!((half - known).abs() <= 0.05 * known, "{half} {known}");
         assert!((mean - estimate.mean).abs() <= 0.06 * known, "{mean}");
         assert_eq!(row[2], "saturated");
@@ -318,7 +318,7 @@ fn the_page_is_self_contained_and_its_files_are_written() {
     }
     let without_namespace = report.html.replace("http://www.w3.org/2000/svg", "");
     assert!(!without_namespace.contains("://") && !without_namespace.contains("@import"));
-    // Every link of the page leads somewhere.
+    // Every link of the page has a target.
     for link in below(document.root(), "a") {
         section(&document, &link.attribute("href").unwrap()[1..]);
     }
@@ -346,7 +346,7 @@ fn a_short_form_is_marked_and_a_single_cell_has_a_page() {
     let page = text(parsed(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
     let expected = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
-                study: requests 200 instead of 400; claims may come out otherwise.";
+                study: requests 200 instead of 400; verdicts may be different.";
     assert!(page.contains(expected), "{page}");
     assert!(
         page.contains("diskarm study run hostile.toml --quick"),
@@ -355,7 +355,7 @@ fn a_short_form_is_marked_and_a_single_cell_has_a_page() {
     assert!(report.drawings.is_empty());
 }
 
-/// The numbers on the vertical axis of a drawing: texts that end where its grid begins.
+/// Returns the numbers on the vertical axis of a drawing: texts that end where its grid begins.
 fn heights(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
     let texts = below(document.root(), "text");
@@ -365,7 +365,7 @@ fn heights(svg: &str) -> Vec<String> {
 }
 
 #[test]
-fn figures_that_are_compared_have_one_upright_axis_from_zero() {
+fn figures_to_compare_share_a_vertical_axis_from_zero() {
     let folder = Folder::new("shared");
     let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
                  policy = \"{policy}\"\nworkload = \"closed(clients={n}) uniform size={size}KiB\"\n\
@@ -378,7 +378,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
         let report = Report::new(&study, &run(&study, folder)).unwrap();
         let alone = report.drawings.iter().map(|drawing| heights(&drawing.svg));
         let page = report.html.matches("single runs, no interval").count();
-        // In the summary, and in each figure twice: as a visible note and as its description.
+        // Once in the summary, and twice in each figure: as a visible note and as its description.
         assert_eq!(page, 1 + 2 * 2 * report.drawings.len());
         alone.collect()
     };
@@ -386,7 +386,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     assert_eq!(both.len(), 2);
     assert_eq!(both[0], both[1]);
     assert_eq!(both[0][0], "0");
-    // On its own, the smaller one has a smaller axis.
+    // Alone, the smaller one has a shorter axis.
     let one = drawn(&small.replace("[4, 256]", "[4]"), &folder);
     assert_ne!(one[0], both[0]);
     // `y_most` only shortens an axis that would be longer.
@@ -403,7 +403,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     assert_eq!(last(&cut[0]), 20.0);
 }
 
-/// The points of the lines of a drawing with as many points.
+/// Returns the lines of a drawing that have this number of points.
 fn lines_of(svg: &str, points: usize) -> Vec<Vec<[f64; 2]>> {
     let document = Document::parse(svg).unwrap();
     let drawn = below(document.root(), "polyline").into_iter();
@@ -435,8 +435,8 @@ fn a_metric_can_be_on_the_horizontal_axis() {
         panic!("{} drawings", report.drawings.len());
     };
     assert!(drawing.svg.contains(">\nBelow\n<"), "{}", drawing.svg);
-    // A metric over itself lies on a straight line, and more clients wait longer: the second value
-    // of the axis is on the left, the first one on the right.
+    // A metric plotted against itself is a straight line, and more clients wait longer: the second
+    // value of the axis is on the left, the first on the right.
     let lines = lines_of(&drawing.svg, 4);
     assert_eq!(lines.len(), 2);
     for line in &lines {
@@ -447,7 +447,7 @@ fn a_metric_can_be_on_the_horizontal_axis() {
         let rises = [(y4 - y2) / (x4 - x2), (y8 - y2) / (x8 - x2)];
         assert!((rises[0] - rises[1]).abs() < 0.01, "{line:?}");
     }
-    // In the table below, each number stands at itself.
+    // In the table below, each number is paired with itself.
     let document = parsed(&report.html);
     let cells = below(document.root(), "td").into_iter().map(text);
     let cells: Vec<String> = cells.filter(|cell| cell.contains(" at ")).collect();
@@ -458,15 +458,15 @@ fn a_metric_can_be_on_the_horizontal_axis() {
     }
 }
 
-/// The rectangles of a drawing in the colour that the legend has next to `key`: left, top, width,
-/// height; without that of the legend.
+/// Returns the rectangles of a drawing in the colour that the legend shows for `key`, except that
+/// of the legend itself: left, top, width, height.
 fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
     let document = Document::parse(svg).unwrap();
     let number = |node: &Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
     let texts = below(document.root(), "text");
     let label = texts.iter().find(|node| text(**node) == key).unwrap();
     let all = below(document.root(), "rect");
-    // The nearest one is that of the legend.
+    // The nearest rectangle is that of the legend.
     let away = |node: &Node<'_, '_>| {
         let sides = ["x", "y"].map(|side| number(node, side) - number(label, side));
         sides[0].hypot(sides[1])
@@ -484,8 +484,8 @@ fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
         .collect()
 }
 
-/// A single client: the response is the service, and longer with larger requests. The means of a
-/// study are in the map where its axis has them, whatever their order in the file.
+/// With a single client, the response is the service, which is longer for larger requests. The map
+/// has each mean where its axis has the number, whatever the order in the file.
 #[test]
 fn maps_have_the_means_where_the_axis_has_its_numbers() {
     let folder = Folder::new("maps");
@@ -504,28 +504,28 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
     let document = parsed(&report.html);
     let figures = below(section(&document, "figures"), "figure");
     for (place, drawing) in report.drawings.iter().enumerate() {
-        // By hand: 4 KiB take less than 50 ms, 512 and 1024 KiB more; no request waits.
+        // 4 KiB take less than 50 ms, 512 and 1024 KiB more; no request waits.
         let response = Metric(0);
         let means = [1, 0, 2].map(|size| results.estimate(&vec![size, place], response).unwrap());
         assert!(means[0].mean < 50.0 && means[1].mean > 50.0 && means[2].mean > 50.0);
         let keys = ["less than 1", "1 to 50", "50 or more"];
         let [none, short, long] = keys.map(|key| in_colour_of(&drawing.svg, key));
         assert_eq!([none.len(), short.len(), long.len()], [1, 1, 1]);
-        // From 4 to 258, halfway to 512; and from there to 1024.
+        // Columns are from 4 to 258, halfway to 512, and from there to 1024.
         let share = short[0][2] / none[0][2];
         assert!((share - 254.0 / 1020.0).abs() < 0.005, "{share}");
         assert_eq!(short[0][0], none[0][0]);
         let ends = [&none, &long].map(|run| run[0][0] + run[0][2]);
         assert!((ends[0] - ends[1]).abs() < 0.01, "{ends:?}");
-        // The first row is below.
+        // The first row is at the bottom.
         assert!(short[0][1] < none[0][1]);
         assert_eq!(below(figures[place], "td").len(), 2 * 3);
         assert!(text(figures[place]).contains("Mean response time, ms"));
     }
 }
 
-/// The heights of a density's lines are in the ratio of the shares, in all drawings alike, and its
-/// points are as far from one another as the bins.
+/// The heights of a density's lines are proportional to the shares, with the same factor in all
+/// drawings, and its points are as far apart as the bins.
 #[test]
 fn densities_have_the_shares_of_their_bins() {
     let folder = Folder::new("densities");
@@ -545,7 +545,7 @@ fn densities_have_the_shares_of_their_bins() {
     let bins = columns.filter(|(_, column)| column.name.starts_with("share_at_"));
     let bins: Vec<usize> = bins.map(|(place, _)| place).collect();
     assert_eq!(bins.len(), 51);
-    // The height of a share of one in the drawing's units, whole ones; and the place of none.
+    // The height of a share of one, in whole units of the drawing, and the position of zero.
     let mut scales = Vec::new();
     for (drive, drawing) in report.drawings.iter().enumerate() {
         let lines = lines_of(&drawing.svg, bins.len());
@@ -563,7 +563,7 @@ fn densities_have_the_shares_of_their_bins() {
                 widths.iter().all(|width| (width - widths[0]).abs() < 1.5),
                 "{widths:?}"
             );
-            // The middle has most, the first bin hardly any.
+            // The middle bin has the largest share, the first almost none.
             let scale = (line[25][1] - line[0][1]) / (share(25) - share(0));
             scales.push([scale, line[0][1] - scale * share(0)]);
             for (bin, point) in line.iter().enumerate() {

@@ -98,8 +98,8 @@ fn a_stopped_study_ends_with_the_same_bytes() {
     for (stops, threads) in [(1, 1), (4, 2), (8, 7)] {
         let cut = Folder::new(&format!("cut-{stops}"));
         run_some(&study, &cut, threads, stops);
-        // As if it had been killed while it wrote a line; it may have finished before it was
-        // stopped.
+        // Appends part of a line, as if the process had been killed while it wrote one. The study
+        // may have ended before it was stopped.
         let path = cut.path().join("runs.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len().min(2_000) - 7]).unwrap();
@@ -116,28 +116,31 @@ fn nothing_is_simulated_twice() {
         let text = fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
         text.lines().count() - 1
     };
-    // Those at 200/s are saturated in their first replication.
+    // The cells at 200/s are saturated in their first replication.
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3);
     let again = study(SMALL);
     let runner = Runner::new(&again).unwrap();
     let mut store = Store::open(&folder.results()).unwrap();
-    assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
-    assert!(runner.stored(&mut store).unwrap().is_some());
+    assert_eq!(runner.missing_cells(&store).unwrap(), Vec::<usize>::new());
+    assert!(runner.stored_results(&mut store).unwrap().is_some());
     drop(store);
-    // A fourth replication and another policy add only their own runs; runs no longer needed stay.
+    // A fourth replication and another policy add only their own runs; unneeded runs stay.
     let more = SMALL
         .replace("replications = 3", "replications = 4")
         .replace("sptf", "sstf");
     let more = study(&more);
     let mut store = Store::open(&folder.results()).unwrap();
-    let stored = Runner::new(&more).unwrap().stored(&mut store).unwrap();
+    let stored = Runner::new(&more)
+        .unwrap()
+        .stored_results(&mut store)
+        .unwrap();
     assert!(stored.is_none());
     drop(store);
     run(&more, &folder, 2);
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
 }
 
-/// Computes cells elsewhere, in any order.
+/// Cells may be computed elsewhere, in any order.
 #[test]
 fn cells_computed_separately_give_the_same_bytes() {
     let study = study(SMALL);
@@ -145,19 +148,19 @@ fn cells_computed_separately_give_the_same_bytes() {
     run(&study, &whole, 2);
     let runner = Runner::new(&study).unwrap();
     let mut store = Store::open(&apart.results()).unwrap();
-    let mut missing = runner.missing(&store).unwrap();
+    let mut missing = runner.missing_cells(&store).unwrap();
     assert_eq!(missing, (0..study.cells.len()).collect::<Vec<_>>());
     missing.reverse();
     for place in missing {
         let runs = compute(&study, place, &|| ControlFlow::Continue(()))
             .unwrap()
             .unwrap();
-        // A worker that was thought to be dead may answer twice.
+        // A worker that was presumed dead may answer a second time.
         runs.iter()
             .chain(&runs)
             .for_each(|run| store.keep(run).unwrap());
     }
-    let results = runner.stored(&mut store).unwrap().unwrap();
+    let results = runner.stored_results(&mut store).unwrap().unwrap();
     study.write(&results, &apart.results()).unwrap();
     assert_eq!(apart.files(), whole.files());
     let stop = || ControlFlow::Break(());
@@ -187,14 +190,17 @@ fn everything_that_a_run_depends_on_changes_its_key() {
         assert!(only.contains(what), "{what}");
         let changed = study(&only.replacen(what, by, 1));
         let mut store = Store::open(&folder.results()).unwrap();
-        let stored = Runner::new(&changed).unwrap().stored(&mut store).unwrap();
+        let stored = Runner::new(&changed)
+            .unwrap()
+            .stored_results(&mut store)
+            .unwrap();
         assert!(stored.is_none(), "{by}: taken for the same");
     }
 }
 
-/// A workload in a file counts by its meaning, wherever it is and however it is spelt.
+/// A workload in a file is identified by its meaning, wherever it is and however it is spelt.
 #[test]
-fn a_workload_counts_by_its_meaning() {
+fn a_workload_is_identified_by_its_meaning() {
     let (folder, results) = (Folder::new("workload"), Folder::new("workload-results"));
     fs::create_dir_all(folder.path()).unwrap();
     let study_of = |name: &str, content: &str| {
@@ -207,7 +213,10 @@ fn a_workload_counts_by_its_meaning() {
     run(&study_of("one.toml", CONTENT), &results, 1);
     let is_there = |study: &Study| {
         let mut store = Store::open(&results.results()).unwrap();
-        let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
+        let stored = Runner::new(study)
+            .unwrap()
+            .stored_results(&mut store)
+            .unwrap();
         stored.is_some()
     };
     assert!(is_there(&study_of(
@@ -222,7 +231,7 @@ fn a_workload_counts_by_its_meaning() {
 
 /// Drives and traces are identified by their content, so that a study can continue elsewhere.
 #[test]
-fn a_file_counts_by_its_content_and_not_by_its_place() {
+fn a_file_is_identified_by_its_content_and_not_by_its_path() {
     const TRACED: &str = r#"
 title = "Small"
 source = "none"
@@ -246,7 +255,10 @@ faster = "2"
     run(&placed(&one, ROWS, empty), &results, 1);
     let is_there = |study: &Study| {
         let mut store = Store::open(&results.results()).unwrap();
-        let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
+        let stored = Runner::new(study)
+            .unwrap()
+            .stored_results(&mut store)
+            .unwrap();
         stored.is_some()
     };
     assert!(is_there(&placed(&other, ROWS, empty)));
@@ -291,7 +303,7 @@ trace = "{here}"
 }
 
 #[test]
-fn what_a_killed_process_left_is_removed() {
+fn files_left_by_a_killed_process_are_removed() {
     let folder = Folder::new("left");
     fs::create_dir_all(folder.path().join("figures")).unwrap();
     let left = ["results.csv.part", "runs.jsonl.part", "figures/a.svg.part"];
@@ -308,7 +320,7 @@ fn what_a_killed_process_left_is_removed() {
     assert!(others.iter().all(is_there));
 }
 
-/// Two cells keep up, and one of three has no mean.
+/// Two of three cells are not saturated; the third has no mean.
 #[test]
 fn cells_with_too_wide_intervals_are_counted() {
     let folder = Folder::new("wide");
@@ -325,8 +337,8 @@ fn cells_with_too_wide_intervals_are_counted() {
         .filter_map(|o| o.estimate(Metric(0)));
     let shares = estimates.map(|e| e.half_width.unwrap() / e.mean);
     let widest = shares.reduce(f64::max).unwrap();
-    assert_eq!(results.wide(), Some((2, widest)));
-    assert_eq!(run(&requested("500 %"), &folder, 2).wide(), None);
+    assert_eq!(results.wide_cells(), Some((2, widest)));
+    assert_eq!(run(&requested("500 %"), &folder, 2).wide_cells(), None);
 }
 
 #[test]
@@ -343,9 +355,8 @@ fn saturated_cells_are_marked_and_have_no_mean() {
     assert!(csv.contains("fcfs,200,,,,1,true\n"), "{csv}");
 }
 
-/// Policies are compared on the same requests: with both FCFS and SPTF, the replications of one
-/// cell have the arrivals of the other's. Where no request waits for another, so minutes apart,
-/// they have the same responses.
+/// Policies are compared on the same requests: the replications of FCFS and of SPTF have the same
+/// arrivals. If requests are minutes apart, so that none waits, they also have the same responses.
 #[test]
 fn cells_of_different_policies_have_the_same_requests() {
     let study = study(&SMALL.replace("[10, 40, 200]", "[0.005]"));
@@ -367,7 +378,7 @@ fn cells_of_different_policies_have_the_same_requests() {
 }
 
 #[test]
-fn replications_go_on_until_the_interval_is_narrow() {
+fn replications_continue_until_the_interval_is_narrow() {
     let adaptive = |share: &str, max: u32| {
         let asks = format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = {max}");
         study(

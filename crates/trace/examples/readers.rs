@@ -4,8 +4,8 @@
 //! and its time relative to counting the newlines in the same bytes, which depends less on other
 //! load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
 //!
-//! `write FORMAT REQUESTS FILE` writes such a trace, and `read FORMAT FILE` reads one and does
-//! nothing else; `cargo xtask counts` counts its instructions.
+//! `write FORMAT REQUESTS FILE` writes such a trace; `read FORMAT FILE` only reads one, so that
+//! `cargo xtask counts` can count its instructions.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{self, Lbn, SectorCount, Span};
 use diskarm_trace::{Location, Reader, Record, TraceError, Writer, open, read, writable};
 
-/// Requests of a trace.
+/// Number of requests in a trace.
 const REQUESTS: u64 = 300_000;
 
 /// Number of runs; the fastest is reported.
@@ -32,7 +32,7 @@ fn main() {
         [] => table(),
         ["write", format, requests, file] => write(format, requests, file),
         ["read", format, file] => println!("{}", sum(open(file, Some(format)))),
-        _ => panic!("expected nothing, or write FORMAT REQUESTS FILE, or read FORMAT FILE"),
+        _ => panic!("expected no arguments, write FORMAT REQUESTS FILE, or read FORMAT FILE"),
     }
 }
 
@@ -83,7 +83,7 @@ fn fastest(work: impl Fn() -> u64) -> Duration {
     (0..RUNS).map(time).min().unwrap_or_default()
 }
 
-/// The sum of the first blocks, so that the compiler cannot drop any work.
+/// Returns the sum of the first blocks, so that the compiler cannot omit any work.
 fn sum(trace: Result<Reader, TraceError>) -> u64 {
     let records = trace.unwrap_or_else(|error| panic!("{error}"));
     records
@@ -91,7 +91,7 @@ fn sum(trace: Result<Reader, TraceError>) -> u64 {
         .fold(0, u64::wrapping_add)
 }
 
-/// Consecutive requests at pseudo-random locations.
+/// Returns requests at pseudo-random locations, in order of arrival.
 fn requests(count: u64) -> Vec<Record> {
     let request = |n: u64| Record {
         arrival: Some(units::Instant::from_ns(n * 1_234_567)),
@@ -111,7 +111,7 @@ fn requests(count: u64) -> Vec<Record> {
     (0..count).map(request).collect()
 }
 
-/// The formats that can be written.
+/// Returns traces in the formats that can be written.
 fn written(requests: &[Record]) -> Vec<Case> {
     let case = |format: &'static str| {
         let bytes = bytes_of(requests, format);
@@ -162,7 +162,7 @@ impl Row {
     }
 }
 
-/// The formats that can only be read.
+/// Returns traces in the formats that can only be read.
 fn others(requests: &[Record]) -> Vec<Case> {
     let rows: Vec<Row> = requests.iter().map(Row::of).collect();
     let text = |line: fn(&Row, &mut String)| {

@@ -1,4 +1,4 @@
-//! Adapters of traces to drives: they select requests, and change times, disks and blocks.
+//! Adapters of traces to drives, which select requests and change times, disks and blocks.
 //!
 //! Each adapter is an iterator of records that wraps another one, so they can be stacked in any
 //! order. It describes its changes in [`Notes`].
@@ -16,7 +16,8 @@ use crate::record::Record;
 
 /// An iterator of records that describes them in notes.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` by the next one; `None` at the end. Saves a copy in each adapter.
+    /// Replaces `record` by the next one; `None` at the end. Saves a copy of the record in each
+    /// adapter.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
@@ -27,7 +28,7 @@ pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
     /// Returns the traces that the records come from.
     fn readers(&self) -> Vec<&Reader>;
 
-    /// Returns the changes that were made, one line each; complete when all records are read.
+    /// Returns the changes that were made, one line each; complete once all records have been read.
     fn changes(&self) -> Vec<String>;
 
     /// Returns remarks for users, one line each: the notes of the readers, then the changes.
@@ -90,13 +91,13 @@ macro_rules! forward_to_inner {
 }
 
 /// Appends a note to the notes of the wrapped iterator.
-fn with(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
+fn with_note(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes.extend(note);
     notes
 }
 
 /// Returns the error of a record that lacks a field.
-fn lacks(trace: &impl Notes, record: &Record, field: &str, expected: &str) -> TraceError {
+fn missing_field(trace: &impl Notes, record: &Record, field: &str, expected: &str) -> TraceError {
     TraceError::value(trace.name(), record.location, field, "", expected)
 }
 
@@ -137,7 +138,7 @@ impl<I: Notes> Notes for DeviceFilter<I> {
     fn changes(&self) -> Vec<String> {
         let requests = quantity(self.removed, "request");
         let note = format!("{requests} of other devices removed");
-        with(self.inner.changes(), (self.removed > 0).then_some(note))
+        with_note(self.inner.changes(), (self.removed > 0).then_some(note))
     }
 }
 
@@ -204,26 +205,26 @@ impl<I: Notes> Notes for Disks<I> {
     fn changes(&self) -> Vec<String> {
         let devices: Vec<String> = self.devices.iter().map(u32::to_string).collect();
         let note = format!("devices {} renumbered as disks from 0", devices.join(", "));
-        with(self.inner.changes(), (!devices.is_empty()).then_some(note))
+        with_note(self.inner.changes(), (!devices.is_empty()).then_some(note))
     }
 }
 
 /// The mapping of blocks from a traced disk to a disk of another size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// Keep them; a request beyond the end is an error.
+    /// Keep the blocks; a request beyond the end is an error.
     Refuse,
     /// Scale first blocks, from the given size of the traced disk. Sequential requests then overlap
     /// on a smaller disk, and leave gaps on a larger one.
     Scale(SectorCount),
     /// Wrap blocks beyond the end around to block 0.
     Fold,
-    /// Continue blocks beyond the end at block 0 of the next disk, with this number of disks.
+    /// Continue blocks beyond the end at block 0 of the next disk, over this number of disks.
     Spread(u32),
 }
 
 /// Maps requests to disks of a given size.
-pub struct Fitted<I> {
+pub struct Fitter<I> {
     inner: I,
     fit: Fit,
     size: SectorCount,
@@ -232,7 +233,7 @@ pub struct Fitted<I> {
     moved: u64,
 }
 
-impl<I: Notes> Fitted<I> {
+impl<I: Notes> Fitter<I> {
     /// Wraps `inner`, for disks of `size`, in 512-byte blocks.
     pub fn new(inner: I, size: SectorCount, fit: Fit) -> Self {
         Self {
@@ -296,7 +297,7 @@ impl<I: Notes> Fitted<I> {
     }
 }
 
-impl<I: Notes> Iterator for Fitted<I> {
+impl<I: Notes> Iterator for Fitter<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -305,7 +306,7 @@ impl<I: Notes> Iterator for Fitted<I> {
     }
 }
 
-impl<I: Notes> Notes for Fitted<I> {
+impl<I: Notes> Notes for Fitter<I> {
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         let read = self.inner.read(record)?;
         Some(read.and_then(|()| self.fit(record)))
@@ -325,7 +326,7 @@ impl<I: Notes> Notes for Fitted<I> {
         if self.pulled > 0 {
             note += &format!(", {} of them away from the end of a disk", self.pulled);
         }
-        with(self.inner.changes(), Some(note))
+        with_note(self.inner.changes(), Some(note))
     }
 }
 
@@ -364,7 +365,12 @@ impl<I: Notes> Iterator for Window<I> {
             let Some(arrival) = record.arrival else {
                 self.is_over = true;
                 let expected = "arrivals, to select an interval";
-                return Some(Err(lacks(&self.inner, &record, "arrival", expected)));
+                return Some(Err(missing_field(
+                    &self.inner,
+                    &record,
+                    "arrival",
+                    expected,
+                )));
             };
             // Arrivals are in ascending order, so nothing after the end needs to be read.
             self.is_over = arrival >= self.until;
@@ -386,34 +392,34 @@ impl<I: Notes> Notes for Window<I> {
         let (requests, from_s) = (quantity(self.before, "request"), self.from.as_s());
         let mut note = format!("{requests} before {from_s} s removed; times are relative to it");
         if self.is_over {
-            note += &format!("; and all from {} s on", self.until.as_s());
+            note += &format!("; requests from {} s on removed", self.until.as_s());
         }
-        with(self.inner.changes(), Some(note))
+        with_note(self.inner.changes(), Some(note))
     }
 }
 
 /// Divides the times between arrivals, and the pauses between requests, by a factor:
 /// worthington94 section 4.3; liu05 section 4.2.2 for factors below 1. Responses stay as measured.
-pub struct Paced<I> {
+pub struct Pacer<I> {
     inner: I,
     factor: Factor,
 }
 
-impl<I: Notes> Paced<I> {
+impl<I: Notes> Pacer<I> {
     /// Wraps `inner`; multiplies its rate by `factor`.
     pub fn new(inner: I, factor: Factor) -> Self {
         Self { inner, factor }
     }
 
     fn pace(&self, record: Record) -> Result<Record, TraceError> {
-        let late = |field, span: Span| {
+        let overflow = |field, span: Span| {
             let found = format!("{} s", span.as_s());
             let expected = format!("a time below 2^63 ns when divided by {}", self.factor);
             TraceError::value(self.inner.name(), record.location, field, &found, &expected)
         };
         let divide = |field, span: Span| {
             let ns = self.factor.divide(span.or_zero().as_ns().unsigned_abs());
-            ns.map(Span::from_ns).ok_or_else(|| late(field, span))
+            ns.map(Span::from_ns).ok_or_else(|| overflow(field, span))
         };
         let arrival = record
             .arrival
@@ -427,7 +433,7 @@ impl<I: Notes> Paced<I> {
     }
 }
 
-impl<I: Notes> Iterator for Paced<I> {
+impl<I: Notes> Iterator for Pacer<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -436,19 +442,19 @@ impl<I: Notes> Iterator for Paced<I> {
     }
 }
 
-impl<I: Notes> Notes for Paced<I> {
+impl<I: Notes> Notes for Pacer<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
         let note = format!("times between requests divided by {}", self.factor);
-        with(self.inner.changes(), Some(note))
+        with_note(self.inner.changes(), Some(note))
     }
 }
 
-/// Replaces arrivals by pauses, for one request at a time: the pause is the time from a completion
-/// to the next arrival, the think time of a host that waits for every completion. If the next
-/// request arrived before the completion, the pause is zero and the request is counted. The last
-/// pause is zero. A request without an arrival keeps its measured pause.
+/// Replaces arrivals with pauses, for one request at a time: the pause is the time from a
+/// completion to the next arrival, the think time of a host that waits for every completion. If the
+/// next request arrived before the completion, the pause is zero and the request is counted. The
+/// last pause is zero. A request without an arrival keeps its measured pause.
 pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
@@ -476,7 +482,7 @@ impl<I: Notes> ClosedLoop<I> {
         let (Some(arrival), Some(response)) = (held.arrival, held.response) else {
             self.is_over = true;
             let expected = "an arrival and a response, to compute the pause";
-            return Err(lacks(&self.inner, &held, "response", expected));
+            return Err(missing_field(&self.inner, &held, "response", expected));
         };
         let gap = match next.and_then(|next| next.arrival) {
             Some(next) => next.after(arrival),
@@ -519,7 +525,7 @@ impl<I: Notes> Notes for ClosedLoop<I> {
             let requests = quantity(overlapping, "request");
             format!("one request at a time; {requests} arrived before the previous one completed")
         });
-        with(self.inner.changes(), note)
+        with_note(self.inner.changes(), note)
     }
 }
 
@@ -528,7 +534,7 @@ impl<I: Notes> Notes for ClosedLoop<I> {
 ///
 /// If the times of all traces are relative to the Unix epoch, each keeps its offset from the
 /// earliest; otherwise all start at the same time. [`Notes::changes`] describes the alignment.
-pub struct Merged<I> {
+pub struct Merger<I> {
     /// The names of all traces, in order.
     name: String,
     lanes: Vec<Lane<I>>,
@@ -538,15 +544,13 @@ pub struct Merged<I> {
     is_aligned: bool,
 }
 
-/// One of the merged traces.
 struct Lane<I> {
     inner: I,
     head: Option<Record>,
-    /// The offset of its times.
     offset: Span,
 }
 
-impl<I: Notes> Merged<I> {
+impl<I: Notes> Merger<I> {
     /// Merges `traces`, before their first records are read.
     pub fn new(traces: impl IntoIterator<Item = I>) -> Self {
         let lane = |inner| Lane {
@@ -587,7 +591,7 @@ impl<I: Notes> Merged<I> {
 
     /// Sets the device and the time of the next record of a trace.
     fn prepare(&mut self, number: usize) -> Result<(), TraceError> {
-        let of = self.lanes.len() as u64;
+        let count = self.lanes.len() as u64;
         let lane = &mut self.lanes[number];
         let Some(record) = &mut lane.head else {
             return Ok(());
@@ -595,9 +599,9 @@ impl<I: Notes> Merged<I> {
         let wrong = |field, found: &str, expected: &str| {
             TraceError::value(lane.inner.name(), record.location, field, found, expected)
         };
-        let device = u64::from(record.device) * of + number as u64;
+        let device = u64::from(record.device) * count + number as u64;
         let Ok(device) = u32::try_from(device) else {
-            let expected = format!("a device number that leaves room for {of} traces");
+            let expected = format!("a device number that leaves room for {count} traces");
             return Err(wrong("device", &record.device.to_string(), &expected));
         };
         let Some(arrival) = record.arrival else {
@@ -642,7 +646,7 @@ impl<I: Notes> Lane<I> {
     }
 }
 
-impl<I: Notes> Iterator for Merged<I> {
+impl<I: Notes> Iterator for Merger<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -655,7 +659,7 @@ impl<I: Notes> Iterator for Merged<I> {
     }
 }
 
-impl<I: Notes> Notes for Merged<I> {
+impl<I: Notes> Notes for Merger<I> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -677,6 +681,6 @@ impl<I: Notes> Notes for Merged<I> {
             let changes = lane.inner.changes().into_iter();
             changes.map(move |change| format!("{name}: {change}"))
         });
-        with(changes.collect(), Some(note))
+        with_note(changes.collect(), Some(note))
     }
 }

@@ -1,4 +1,4 @@
-//! Records in columns, as Parquet and Arrow files hold them.
+//! Records in columns, as Parquet and Arrow files store them.
 //!
 //! [`COLUMNS`] lists the name and type of each column. A reader finds them by name
 //! ([`Columns::find`]) and unpacks them in chunks ([`ColumnRows`]), so that memory does not grow
@@ -15,12 +15,11 @@ use arrow_schema::{DataType, Field, Schema};
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::error::{ErrorKind, Quoted, TraceError};
+use crate::error::{ErrorKind, QuotedValue, TraceError};
 use crate::format::{OpenResult, RowReader, TraceMetadata};
 use crate::lines::MAX_SECTORS;
 use crate::record::{Location, Observed, Record, Urgency};
 
-/// The name and type of a column.
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// The type that is written; any integer or string type of the same kind is read.
@@ -34,10 +33,10 @@ pub(crate) struct Column {
 /// The columns, at the indices that the constants below name.
 pub(crate) static COLUMNS: [Column; COUNT] = [
     Column::nullable("arrival_ns", DataType::Int64),
-    Column::full("device", DataType::UInt32, false),
-    Column::full("op", DataType::Utf8, true),
-    Column::full("lbn", DataType::UInt64, true),
-    Column::full("sectors", DataType::UInt32, true),
+    Column::non_null("device", DataType::UInt32, false),
+    Column::non_null("op", DataType::Utf8, true),
+    Column::non_null("lbn", DataType::UInt64, true),
+    Column::non_null("sectors", DataType::UInt32, true),
     Column::nullable("response_ns", DataType::Int64),
     Column::nullable("service_ns", DataType::Int64),
     Column::nullable("think_ns", DataType::Int64),
@@ -59,7 +58,7 @@ const URGENCY: usize = 9;
 const OBSERVED: usize = 10;
 
 impl Column {
-    const fn full(name: &'static str, data_type: DataType, is_required: bool) -> Self {
+    const fn non_null(name: &'static str, data_type: DataType, is_required: bool) -> Self {
         Self {
             name,
             data_type,
@@ -82,15 +81,15 @@ impl Column {
         Field::new(self.name, self.data_type.clone(), self.is_nullable)
     }
 
-    fn holds_strings(&self) -> bool {
+    fn has_strings(&self) -> bool {
         self.data_type == DataType::Utf8
     }
 
     /// Returns true if values of the type `found` can be read as this column.
     fn accepts(&self, found: &DataType) -> bool {
         match found {
-            DataType::Dictionary(_, values) => self.holds_strings() && is_text(values),
-            _ if self.holds_strings() => is_text(found),
+            DataType::Dictionary(_, values) => self.has_strings() && is_text(values),
+            _ if self.has_strings() => is_text(found),
             _ => found.is_integer(),
         }
     }
@@ -112,7 +111,7 @@ impl Columns {
     /// `response_ns` would look absent.
     pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
         let wrong = |column: &str, found: &str, expected: &str| {
-            let column = Quoted(column);
+            let column = QuotedValue(column);
             let detail = format!("header: found {found} {column}, expected {expected}");
             Err(TraceError::new(ErrorKind::Header, name, None, detail))
         };
@@ -123,13 +122,13 @@ impl Columns {
                 return wrong(field.name(), "column", &expected);
             };
             if !COLUMNS[at].accepts(field.data_type()) {
-                let kind = if COLUMNS[at].holds_strings() {
+                let kind = if COLUMNS[at].has_strings() {
                     "strings"
                 } else {
                     "whole numbers"
                 };
                 let found = field.data_type().to_string();
-                let expected = format!("{kind} in it, not values of type {}", Quoted(&found));
+                let expected = format!("{kind} in it, not values of type {}", QuotedValue(&found));
                 return wrong(field.name(), "column", &expected);
             }
             if indices[at].replace(index).is_some() {
@@ -152,19 +151,19 @@ pub(crate) trait Batches: Send {
 }
 
 /// The number of rows unpacked at a time.
-pub(crate) const PIECE: usize = 8192;
+pub(crate) const CHUNK_ROWS: usize = 8192;
 
 /// The rows of a file in columns as records.
 pub(crate) struct ColumnRows<B> {
     name: String,
     batches: B,
     columns: Columns,
-    /// The rest of the batch, not unpacked yet.
+    /// The rest of the batch, which is not unpacked yet.
     rest: Option<RecordBatch>,
-    piece: Option<Chunk>,
-    /// The next row in the piece.
+    chunk: Option<Chunk>,
+    /// The next row in the chunk.
     next: usize,
-    /// Rows before the piece.
+    /// Number of rows before the chunk.
     rows_before: u64,
     clock: Clock,
 }
@@ -177,7 +176,7 @@ impl<B: Batches + 'static> ColumnRows<B> {
             batches,
             columns: Columns::find(schema, name)?,
             rest: None,
-            piece: None,
+            chunk: None,
             next: 0,
             rows_before: 0,
             clock: Clock::default(),
@@ -186,7 +185,7 @@ impl<B: Batches + 'static> ColumnRows<B> {
 }
 
 impl<B: Batches> ColumnRows<B> {
-    /// Unpacks more rows; false if there are none.
+    /// Unpacks more rows; returns false if there are none.
     fn fill(&mut self) -> Result<bool, TraceError> {
         let batch = match self.rest.take() {
             Some(batch) => Some(batch),
@@ -195,11 +194,11 @@ impl<B: Batches> ColumnRows<B> {
         let Some(batch) = batch else {
             return Ok(false);
         };
-        let count = batch.num_rows().min(PIECE);
+        let count = batch.num_rows().min(CHUNK_ROWS);
         let left = batch.num_rows() - count;
         self.rest = (left > 0).then(|| batch.slice(count, left));
-        self.rows_before += self.piece.take().map_or(0, |piece| piece.rows as u64);
-        self.piece = Some(Chunk::new(&batch.slice(0, count), &self.columns));
+        self.rows_before += self.chunk.take().map_or(0, |chunk| chunk.rows as u64);
+        self.chunk = Some(Chunk::new(&batch.slice(0, count), &self.columns));
         self.next = 0;
         Ok(true)
     }
@@ -208,21 +207,21 @@ impl<B: Batches> ColumnRows<B> {
 impl<B: Batches> RowReader for ColumnRows<B> {
     fn next(&mut self, _: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         while self
-            .piece
+            .chunk
             .as_ref()
-            .is_none_or(|piece| self.next == piece.rows)
+            .is_none_or(|chunk| self.next == chunk.rows)
         {
             if !self.fill()? {
                 return Ok(None);
             }
         }
-        let Some(piece) = &self.piece else {
+        let Some(chunk) = &self.chunk else {
             return Ok(None);
         };
         let row = RowView {
             name: &self.name,
             location: Location::Row(self.rows_before + self.next as u64 + 1),
-            piece,
+            chunk,
             index: self.next,
         };
         self.next += 1;
@@ -254,7 +253,6 @@ impl Chunk {
     }
 }
 
-/// The values of one column.
 enum Values {
     /// There is no such column.
     Absent,
@@ -263,8 +261,8 @@ enum Values {
     Text(StringArray),
     LargeText(LargeStringArray),
     TextView(StringViewArray),
-    /// For each row the index of its string.
-    Coded(ArrayRef, Vec<usize>, Box<Values>),
+    /// For each row, the index of its string in a dictionary.
+    Dictionary(ArrayRef, Vec<usize>, Box<Values>),
 }
 
 impl Values {
@@ -278,18 +276,18 @@ impl Values {
             DataType::LargeUtf8 => Self::LargeText(array.as_string().clone()),
             DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
             DataType::Dictionary(..) => {
-                let coded = array.as_any_dictionary();
+                let dictionary = array.as_any_dictionary();
                 // An empty dictionary has no keys to normalise.
-                let has_keys = !coded.values().is_empty();
-                let keys = if has_keys { coded.normalized_keys() } else { Vec::new() };
-                Self::Coded(array.clone(), keys, Box::new(Self::new(coded.values())))
+                let has_keys = !dictionary.values().is_empty();
+                let keys = if has_keys { dictionary.normalized_keys() } else { Vec::new() };
+                Self::Dictionary(array.clone(), keys, Box::new(Self::new(dictionary.values())))
             },
             _ => Self::Text(array.as_string().clone()),
         )
     }
 
     /// Returns the whole number of a row; `None` if it is null.
-    fn whole(&self, row: usize) -> Option<i128> {
+    fn whole_number(&self, row: usize) -> Option<i128> {
         match self {
             Self::Whole(array, values) if !array.is_null(row) => Some(values[row]),
             _ => None,
@@ -302,7 +300,7 @@ impl Values {
             Self::Text(array) if !array.is_null(row) => Some(array.value(row)),
             Self::LargeText(array) if !array.is_null(row) => Some(array.value(row)),
             Self::TextView(array) if !array.is_null(row) => Some(array.value(row)),
-            Self::Coded(array, keys, values) if !array.is_null(row) => {
+            Self::Dictionary(array, keys, values) if !array.is_null(row) => {
                 values.string(*keys.get(row)?)
             }
             _ => None,
@@ -310,11 +308,10 @@ impl Values {
     }
 }
 
-/// A row and its location.
 struct RowView<'a> {
     name: &'a str,
     location: Location,
-    piece: &'a Chunk,
+    chunk: &'a Chunk,
     index: usize,
 }
 
@@ -335,16 +332,20 @@ impl RowView<'_> {
             observed: self.observed(op)?,
             ..Record::new(self.location, op, start, sectors)
         };
-        // `whole` has checked the range.
-        record.device = self.whole(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
-        record.queue = self.whole(QUEUE, 0, u32::MAX.into())?.map(|n| n as u32);
+        // `whole_number` has checked the range.
+        record.device = self.whole_number(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
+        record.queue = self
+            .whole_number(QUEUE, 0, u32::MAX.into())?
+            .map(|n| n as u32);
         self.check_times(&record, clock)?;
         Ok(record)
     }
 
     fn blocks(&self) -> Result<(Lbn, SectorCount), TraceError> {
-        let start = self.whole(LBN, 0, u64::MAX)?.unwrap_or_default();
-        let sectors = self.whole(SECTORS, 1, MAX_SECTORS)?.unwrap_or_default();
+        let start = self.whole_number(LBN, 0, u64::MAX)?.unwrap_or_default();
+        let sectors = self
+            .whole_number(SECTORS, 1, MAX_SECTORS)?
+            .unwrap_or_default();
         match start.checked_add(sectors) {
             Some(_) => Ok((Lbn(start), SectorCount(sectors))),
             None => Err(self.reject(LBN, "a request that ends below block 2^64")),
@@ -398,15 +399,15 @@ impl RowView<'_> {
 
     /// Returns a time span, if the row has it.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
-        let ns = self.whole(column, 0, i64::MAX.unsigned_abs())?;
-        // `whole` has checked the range.
+        let ns = self.whole_number(column, 0, i64::MAX.unsigned_abs())?;
+        // `whole_number` has checked the range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 
     /// Returns a whole number in the range, if the row has it.
-    fn whole(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
-        let values = &self.piece.values[column];
-        let value = values.whole(self.index);
+    fn whole_number(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
+        let values = &self.chunk.values[column];
+        let value = values.whole_number(self.index);
         let is_absent = matches!(values, Values::Absent);
         if value.is_none() && (is_absent || COLUMNS[column].is_nullable) {
             return Ok(None);
@@ -421,13 +422,15 @@ impl RowView<'_> {
     }
 
     fn string(&self, column: usize) -> Option<&str> {
-        self.piece.values[column].string(self.index)
+        self.chunk.values[column].string(self.index)
     }
 
     #[cold]
     fn reject(&self, column: usize, expected: &str) -> TraceError {
-        let values = &self.piece.values[column];
-        let whole = values.whole(self.index).map(|value| value.to_string());
+        let values = &self.chunk.values[column];
+        let whole = values
+            .whole_number(self.index)
+            .map(|value| value.to_string());
         let value = whole.or_else(|| self.string(column).map(str::to_owned));
         let found = value.as_deref().unwrap_or("null");
         let column = COLUMNS[column].name;
@@ -436,7 +439,7 @@ impl RowView<'_> {
 }
 
 /// Returns an error of the Arrow library as one line.
-pub(crate) fn undecoded(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
+pub(crate) fn decoding_error(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
     let why = error.to_string().replace('\n', " ");
     let detail = format!("{what}: cannot be read: {why}");
     TraceError::new(ErrorKind::Framing, name, None, detail)

@@ -5,8 +5,8 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Returns the first position of `byte` in `text`. For short fields: a call of `memchr` would cost
-/// more than its vector instructions save.
+/// Returns the first position of `byte` in `text`. Meant for short fields, where calling `memchr`
+/// costs more than its vector instructions save.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let wanted = LOW * u64::from(byte);
@@ -27,7 +27,7 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     Some(before + found)
 }
 
-/// Splits a text at each separator.
+/// Splits text at each separator.
 #[derive(Clone)]
 pub(crate) struct Split<'a> {
     rest: Option<&'a [u8]>,
@@ -60,13 +60,12 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-/// Splits a text at white space.
+/// The words of a text, separated by white space.
 #[derive(Clone)]
 pub(crate) struct Words<'a> {
     rest: &'a [u8],
 }
 
-/// Splits `text` at white space.
 #[inline]
 pub(crate) fn words(text: &[u8]) -> Words<'_> {
     Words { rest: text }
@@ -93,7 +92,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Parses a whole number that consists of digits only, at least one; `None` from 2^64 on.
+/// Parses a whole number of one or more digits; `None` for any other text, and from 2^64 on.
 #[inline]
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     // Nineteen digits stay below 2^64.
@@ -116,8 +115,8 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight digits, the first in the lowest byte: combines neighbours to pairs, pairs to
-/// fours, and fours to eight.
+/// Parses eight digits, the first in the lowest byte: combines neighbours into pairs, pairs into
+/// fours, and fours into eight.
 #[inline]
 fn eight_digits(word: u64) -> Option<u64> {
     let values = word ^ (LOW * u64::from(b'0'));
@@ -126,12 +125,12 @@ fn eight_digits(word: u64) -> Option<u64> {
     if above_nine & HIGH != 0 {
         return None;
     }
-    Some(combined(values))
+    Some(combine_digits(values))
 }
 
-/// The number of eight digits, as values from 0 to 9.
+/// Returns the number with these eight digits, each a value from 0 to 9.
 #[inline]
-fn combined(values: u64) -> u64 {
+fn combine_digits(values: u64) -> u64 {
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     (fours * 10_000 + (fours >> 32)) & 0xffff_ffff
@@ -145,15 +144,15 @@ fn long_digits(text: &[u8]) -> Option<u64> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The unread rest of a byte string.
+/// A scanner of a byte string.
 ///
-/// Reads words of eight bytes, and therefore finds nothing in the last seven.
+/// It reads words of eight bytes, and therefore finds nothing in the last seven bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Front<'a> {
+pub(crate) struct Scanner<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Front<'a> {
+impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -170,7 +169,6 @@ impl<'a> Front<'a> {
         self.rest.first_chunk().copied().map(u64::from_le_bytes)
     }
 
-    /// Skips bytes that were seen in a word.
     #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         self.rest = &self.rest[count..];
@@ -188,7 +186,6 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Skips the end of a line, if it is next.
     #[inline]
     pub(crate) fn skip_line_end(&mut self) -> Option<()> {
         let _ = self.skip(b'\r');
@@ -202,9 +199,9 @@ impl<'a> Front<'a> {
         (rest.first() == Some(&separator)).then_some(Self { rest })
     }
 
-    /// Reads a whole number of at most 19 digits, which stays below 2^64, and counts its digits.
+    /// Reads a whole number of at most 19 digits, and so below 2^64; also returns how many it has.
     #[inline]
-    pub(crate) fn whole(&mut self) -> Option<(u64, usize)> {
+    pub(crate) fn whole_number(&mut self) -> Option<(u64, usize)> {
         let (mut value, mut length) = (0u64, 0);
         loop {
             let (digits, count) = leading_digits(self.word()?);
@@ -221,7 +218,6 @@ impl<'a> Front<'a> {
     }
 }
 
-/// From 10^0 to 10^9.
 pub(crate) const POWERS_OF_TEN: [u64; 10] = {
     let mut powers = [1; 10];
     let mut exponent = 1;
@@ -232,7 +228,7 @@ pub(crate) const POWERS_OF_TEN: [u64; 10] = {
     powers
 };
 
-/// Returns the value and the number of the digits that a word begins with, in its lowest byte.
+/// Returns the value and the number of a word's leading digits, the first in the lowest byte.
 #[inline]
 fn leading_digits(word: u64) -> (u64, usize) {
     let values = word ^ (LOW * u64::from(b'0'));
@@ -241,11 +237,10 @@ fn leading_digits(word: u64) -> (u64, usize) {
     let count = above_nine.trailing_zeros() / 8;
     // Pads with leading zeros.
     let padded = values.checked_shl(64 - 8 * count).unwrap_or(0);
-    (combined(padded), count as usize)
+    (combine_digits(padded), count as usize)
 }
 
-/// Writes a whole number in decimal.
-pub(crate) fn write_whole(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn write_number(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut first = digits.len();
     loop {
@@ -278,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_front_reads_the_digits_that_it_begins_with() {
+    fn a_scanner_reads_leading_digits() {
         let whole = |text: &[u8]| {
             let padded = [text, b",......."].concat();
-            let mut front = Front::new(&padded);
-            let found = front.whole();
-            found.map(|found| (found, front.rest() == b",......."))
+            let mut scanner = Scanner::new(&padded);
+            let found = scanner.whole_number();
+            found.map(|found| (found, scanner.rest() == b",......."))
         };
         for length in 1..=19 {
             let text = "9870123456789012345"[..length].to_owned();
@@ -293,7 +288,7 @@ mod tests {
         assert_eq!(whole(b"00000000000000000000"), None);
         assert_eq!(whole(b""), None);
         // The last bytes are never reached.
-        assert_eq!(Front::new(b"1234567").whole(), None);
+        assert_eq!(Scanner::new(b"1234567").whole_number(), None);
         for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
             let found = whole(&[b'4', byte, b'2']);
             assert_eq!(found, Some(((4, 1), false)), "{byte}");
@@ -301,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_every_other_byte() {
+    fn rejects_bytes_that_are_not_digits() {
         for length in [1, 7, 8, 9, 16, 17] {
             for (at, byte) in (0..length).flat_map(|at| (0..=u8::MAX).map(move |b| (at, b))) {
                 let mut text = vec![b'9'; length];
@@ -327,11 +322,11 @@ mod tests {
             let text = format!("{}{value}", "0".repeat(zeros));
             prop_assert_eq!(digits(text.as_bytes()), Some(value));
             let mut written = Vec::new();
-            write_whole(value, &mut written);
+            write_number(value, &mut written);
             prop_assert_eq!(written, value.to_string().into_bytes());
         }
 
-        /// Digits, of which one is replaced by any byte.
+        /// Digits, one of which is replaced by an arbitrary byte.
         #[test]
         fn agrees_with_the_standard_library(
             text in "[0-9]{0,24}",

@@ -20,7 +20,7 @@ struct Inner {
     kind: ErrorKind,
     name: String,
     location: Option<Location>,
-    /// The problem, with the invalid field if it concerns a single one.
+    /// The problem, with the invalid field if it concerns only one.
     error: InputError,
     source: Option<io::Error>,
 }
@@ -28,7 +28,7 @@ struct Inner {
 /// The kinds of [`TraceError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The file is a directory, ends in compressed data, or cannot be opened, read or written.
+    /// The file is a directory, ends within compressed data, or cannot be opened, read or written.
     Io,
     /// It has no requests.
     Empty,
@@ -98,15 +98,15 @@ impl TraceError {
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// All rows were skipped, for the reasons in `skipped`.
+    /// Returns the error of a trace whose rows were all skipped, for the reasons in `skipped`.
     pub(crate) fn all_skipped(name: &str, skipped: impl Iterator<Item = String>) -> Self {
         let reasons = skipped.collect::<Vec<_>>().join("; ");
         let detail = format!("found no valid row, expected at least one ({reasons})");
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// An invalid value of a field. Callers use it too, for example for a request beyond the end
-    /// of its disk. A long `found` is truncated.
+    /// Returns the error of a field with an invalid value. Callers can use it too, for example for
+    /// a request beyond the end of its disk. A long `found` is truncated.
     ///
     /// ```
     /// use diskarm_trace::{Location, TraceError};
@@ -114,7 +114,7 @@ impl TraceError {
     /// assert_eq!(error.to_string(), "x.csv:3: lbn: found \"70\", expected a block below 64");
     /// ```
     pub fn value(name: &str, location: Location, field: &str, found: &str, expected: &str) -> Self {
-        let error = InputError::shown(field, Quoted(found), expected);
+        let error = InputError::shown(field, QuotedValue(found), expected);
         Self::with(ErrorKind::Value, name, Some(location), error)
     }
 
@@ -133,7 +133,7 @@ impl TraceError {
         self.0.location
     }
 
-    /// Returns the invalid field, if the error concerns a single one.
+    /// Returns the invalid field, if the error concerns only one.
     pub fn field(&self) -> Option<&str> {
         Some(self.0.error.field.as_str()).filter(|field| !field.is_empty())
     }
@@ -186,12 +186,12 @@ impl InvalidField {
 }
 
 /// A value from a file in quotes, with control characters escaped, truncated to fit on a line.
-pub(crate) struct Quoted<'a>(pub &'a str);
+pub(crate) struct QuotedValue<'a>(pub &'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 40;
-        match self.0.char_indices().nth(SHOWN) {
+        const MAX_CHARACTERS: usize = 40;
+        match self.0.char_indices().nth(MAX_CHARACTERS) {
             Some((end, _)) => write!(f, "{:?}...", &self.0[..end]),
             None => write!(f, "{:?}", self.0),
         }
@@ -208,7 +208,7 @@ pub(crate) fn quantity(count: u64, noun: &str) -> String {
 
 /// Invalid rows that were skipped, by reason.
 #[derive(Clone, Debug, Default)]
-pub struct Skipped {
+pub struct SkippedRows {
     reasons: Vec<SkipReason>,
 }
 
@@ -217,7 +217,7 @@ pub struct Skipped {
 pub struct SkipReason {
     /// The kind of error.
     pub kind: ErrorKind,
-    /// The invalid field, if the error concerns a single one.
+    /// The invalid field, if the error concerns only one.
     pub field: Option<String>,
     /// The number of rows.
     pub count: u64,
@@ -225,7 +225,7 @@ pub struct SkipReason {
     pub first: String,
 }
 
-impl Skipped {
+impl SkippedRows {
     /// Returns the reasons in order of first appearance.
     pub fn reasons(&self) -> &[SkipReason] {
         &self.reasons

@@ -1,4 +1,4 @@
-//! The trait of a trace format, and the types in it.
+//! The trait of trace formats, and the types that it uses.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use crate::time::TimeUnit;
 
 /// Parses the rows of a trace, in file order.
 pub trait RowReader: Send {
-    /// Returns the next record, or `None` at the end; an error for an invalid row. After a
-    /// [skippable](crate::ErrorKind::is_skippable) error the next call continues with the next row.
+    /// Returns the next record, or `None` at the end. Fails on an invalid row; if the error is
+    /// [skippable](crate::ErrorKind::is_skippable), the next call continues with the next row.
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError>;
 }
 
-/// The rows of a trace, or the error before the first.
+/// The rows of a trace, or an error before the first.
 pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
-/// Findings of a reader apart from the records.
+/// What a reader finds in a trace apart from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceMetadata {
     /// Valid rows that are not reads or writes of data (flushes, trims, file names), by kind, in
@@ -27,18 +27,17 @@ pub struct TraceMetadata {
     pub ignored: Vec<(String, u64)>,
     /// Requests that were widened to whole 512-byte blocks.
     pub widened: u64,
-    /// Device names, indexed by device number, where the format has names.
+    /// Device names, indexed by device number, if the format has names.
     pub device_names: Vec<String>,
-    /// Requests without a completion, in a trace that has completions of others.
+    /// Requests without a completion, in a trace that records completions.
     pub incomplete: u64,
-    /// The last line of a text, if it lacks its newline: it may be cut in the middle of a number.
+    /// The last line of a text file, if it lacks its newline: it may end in the middle of a number.
     pub cut: Option<u64>,
-    /// The kernel's numbers of the devices in `device_names`.
+    /// The kernel's numbers for the devices in `device_names`.
     block_devices: Vec<u32>,
 }
 
 impl TraceMetadata {
-    /// Counts a row that is not a request.
     pub(crate) fn ignore(&mut self, what: &str) {
         match self.ignored.iter_mut().find(|(name, _)| name == what) {
             Some((_, count)) => *count += 1,
@@ -54,8 +53,8 @@ impl TraceMetadata {
         known.unwrap_or_else(|| self.new_device(name)) as u32
     }
 
-    /// Returns the number of the device `major,minor`, which the Linux kernel numbers with 12 bits
-    /// of major above 20 bits of minor.
+    /// Returns the number of the device `major,minor` that the Linux kernel calls `kernel`: 12 bits
+    /// of major number above 20 bits of minor number.
     #[inline]
     pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
         match self.block_devices.iter().position(|known| *known == kernel) {
@@ -81,9 +80,9 @@ impl TraceMetadata {
 pub enum TimeOrigin {
     /// The start of the trace; the first request may arrive later.
     Start,
-    /// The first of January 1970, UTC.
+    /// 1 January 1970, UTC.
     Unix,
-    /// An arbitrary instant, such as the start of the machine.
+    /// An arbitrary instant, such as when the machine was started.
     Arbitrary,
 }
 
@@ -135,23 +134,24 @@ pub struct FormatInfo {
     pub carries: &'static str,
 }
 
-/// A trace format, which is one type.
+/// A trace format; each is a type of its own.
 pub trait Format {
     /// Its name and its properties.
     const INFO: FormatInfo;
 
-    /// Makes its writer, if it can be written.
+    /// A function that makes its writer, if it can be written.
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = None;
 
-    /// Returns true if a file with the first bytes `head` is in this format. Must not accept a file
-    /// of another format, but may accept a broken file of this one, which is then refused with a
-    /// precise error. `head` is all of a short file and ends anywhere in a long one.
+    /// Returns true if a file with the first bytes `head` is in this format. It must not accept a
+    /// file of another format, but may accept a broken file of this one, which is then refused with
+    /// a precise error. `head` is all of a short file, and may end anywhere in a long one.
     fn sniff(head: &[u8]) -> bool;
 
-    /// Starts reading; an error before the first record, such as an invalid header, is returned.
+    /// Starts reading. Fails on an error before the first record, such as an invalid header.
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
-    /// Returns all files of the trace of the file at `path`, in order; none if it is only that one.
+    /// Returns all files of the trace to which `path` belongs, in order; none if it is the only
+    /// one.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -187,16 +187,16 @@ impl FormatEntry {
 
 /// Writes the records of one trace in one format.
 pub trait RowWriter: Send {
-    /// Appends the record's row to `out`, after anything that must precede it; an error for a
-    /// record that the format cannot hold.
+    /// Appends the record's row to `out`, and before it anything that must precede it. Fails if the
+    /// format cannot represent the record.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
 
-    /// Appends what follows the last row; an error if the format cannot hold a pending record.
+    /// Appends what follows the last row. Fails if the format cannot represent a pending record.
     fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
         Ok(())
     }
 
-    /// Returns the number of times rounded so far to the resolution of the format.
+    /// Returns how many time values have been rounded to the resolution of the format so far.
     fn rounded_count(&self) -> u64 {
         0
     }
@@ -212,17 +212,14 @@ impl From<&str> for Unwritable {
     }
 }
 
-/// Returns the arrival of a record, for a format that needs it.
 pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
     record.arrival.ok_or("it has no arrival".into())
 }
 
-/// Returns the response of a record, for a format that needs it.
 pub(crate) fn response_of(record: &Record) -> Result<Span, Unwritable> {
     record.response.ok_or("it has no response".into())
 }
 
-/// Returns the offset and the length of a record in bytes.
 pub(crate) fn bytes_of(record: &Record) -> Result<[u64; 2], Unwritable> {
     let end = record.end().0.checked_mul(BLOCK_BYTES);
     let end = end.ok_or(Unwritable::from("it ends beyond byte 2^64"))?;
@@ -230,8 +227,8 @@ pub(crate) fn bytes_of(record: &Record) -> Result<[u64; 2], Unwritable> {
     Ok([end - length, length])
 }
 
-/// A format that this build lacks, as it needs the feature `parquet`. It is recognised, so that the
-/// error message can name the feature.
+/// A format that this build lacks, as it needs the feature `parquet`. It is still recognised, so
+/// that the error message can name the feature.
 #[derive(Clone, Copy, Debug)]
 pub struct DisabledFormat {
     /// Its name in options and messages.
@@ -240,7 +237,7 @@ pub struct DisabledFormat {
     pub(crate) sniff: fn(&[u8]) -> bool,
 }
 
-static OPTIONAL: [DisabledFormat; 2] = [
+static PARQUET_FORMATS: [DisabledFormat; 2] = [
     DisabledFormat {
         name: "parquet",
         sniff: is_parquet,
@@ -256,11 +253,11 @@ pub fn disabled_formats() -> &'static [DisabledFormat] {
     if cfg!(feature = "parquet") {
         &[]
     } else {
-        &OPTIONAL
+        &PARQUET_FORMATS
     }
 }
 
-/// Returns the message for a file in such a format, or a request for one.
+/// Returns the error message for a file in a disabled format, or a request for that format.
 pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     let name = format.name;
     format!(
@@ -268,12 +265,12 @@ pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     )
 }
 
-/// Apache Parquet, File Format: the magic.
+/// Returns true if `head` begins with the magic of Apache Parquet (File Format).
 pub(crate) fn is_parquet(head: &[u8]) -> bool {
     head.starts_with(b"PAR1")
 }
 
-/// The magic of an Arrow file, or the start of a stream.
+/// Returns true if `head` is that of an Arrow file or of a stream.
 pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(ARROW_MAGIC) || is_arrow_stream(head)
 }
@@ -281,7 +278,7 @@ pub(crate) fn is_arrow(head: &[u8]) -> bool {
 /// Arrow files begin and end with it (Columnar Format, IPC File Format).
 pub(crate) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 
-/// Checks for a continuation marker and a multiple-of-8 length (Encapsulated message format).
+/// Checks for a continuation marker and a length divisible by 8 (Encapsulated message format).
 fn is_arrow_stream(head: &[u8]) -> bool {
     let length = head.strip_prefix(&[0xff; 4]).and_then(<[u8]>::first_chunk);
     let length = length.map(|bytes| i32::from_le_bytes(*bytes));

@@ -2,15 +2,15 @@
 //!
 //! This crate reads trace formats and yields one [`Record`] per request, in order of arrival, or in
 //! file order if a trace has no arrivals. It streams: memory use does not depend on the size of the
-//! trace. It does not replay traces and knows nothing about drives. Callers have to check that a
-//! record fits on a disk; [`Record::location`] is for their error message.
+//! trace. It does not replay traces and knows nothing about drives. Callers must check that a
+//! record fits on the disk, and can give its [`Record::location`] if it does not.
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
 //! Every problem in a file is an error with the file, location, field, value and expectation, or is
 //! counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`] lists everything
 //! else worth knowing.
 //!
-//! The modules form layers; each imports only modules to its left:
+//! The modules form layers; each imports only those to its left:
 //!
 //! ```text
 //! digits < time < record < error < source < format < lines < text < pairing <
@@ -37,7 +37,7 @@ mod text;
 mod time;
 mod writer;
 
-pub use error::{ErrorKind, SkipReason, Skipped, TraceError};
+pub use error::{ErrorKind, SkipReason, SkippedRows, TraceError};
 pub use format::{
     ArrivalEvent, DisabledFormat, Format, FormatEntry, FormatInfo, OnError, OpenResult, Options,
     RowReader, RowWriter, TimeOrigin, TraceMetadata, Unwritable, disabled_formats,
@@ -46,6 +46,6 @@ pub use formats::FORMATS;
 pub use reader::{Reader, files, open, open_with, read, read_with};
 pub use record::{Location, Observed, Record, Urgency};
 pub use source::ByteSource;
-pub use summary::{Bins, DeviceSummary, Measured, Summary};
+pub use summary::{Bins, DeviceSummary, MeasuredTimes, Summary};
 pub use time::TimeUnit;
 pub use writer::{Writer, writable};

@@ -7,7 +7,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::digits::{Split, Words, digits, words};
-use crate::error::{ErrorKind, Quoted, TraceError};
+use crate::error::{ErrorKind, QuotedValue, TraceError};
 use crate::format::TraceMetadata;
 use crate::record::{BLOCK_BYTES, Location};
 use crate::source::{self, ByteSource};
@@ -19,14 +19,14 @@ const MAX_LINE: usize = 65_536;
 /// The maximum number of blocks of a request. A row with more is broken.
 pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 
-/// The lines of a file. Blank lines are allowed at the end only.
+/// The lines of a file. Blank lines are allowed only at the end.
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// A line after blank lines, which were an error; it is returned next.
+    /// The line after blank lines that were refused; it is returned next.
     pending: Option<Vec<u8>>,
     /// The buffer of that line when it was returned.
-    was_pending: Vec<u8>,
+    returned: Vec<u8>,
     /// The last line, if it lacks its newline and the end was reached.
     cut: Option<u64>,
 }
@@ -37,7 +37,7 @@ impl Lines {
             source,
             line: 0,
             pending: None,
-            was_pending: Vec::new(),
+            returned: Vec::new(),
             cut: None,
         }
     }
@@ -46,7 +46,6 @@ impl Lines {
         &self.source
     }
 
-    /// Returns the last line, if it lacks its newline and the end was reached.
     pub(crate) fn cut(&self) -> Option<u64> {
         self.cut
     }
@@ -59,20 +58,20 @@ impl Lines {
     /// Returns the buffered bytes from the next line on and its location; `None` before the first
     /// line, which may be a header, and after blank lines.
     #[inline]
-    pub(crate) fn ahead(&self) -> Option<(&[u8], Location)> {
-        let is_within = self.line > 0 && self.pending.is_none();
-        is_within.then(|| (self.source.held(), Location::Line(self.line + 1)))
+    pub(crate) fn peek(&self) -> Option<(&[u8], Location)> {
+        let has_begun = self.line > 0 && self.pending.is_none();
+        has_begun.then(|| (self.source.buffered(), Location::Line(self.line + 1)))
     }
 
     /// Consumes the next line, of `length` bytes with its line end.
     #[inline]
-    pub(crate) fn pass(&mut self, length: usize) {
+    pub(crate) fn skip(&mut self, length: usize) {
         self.line += 1;
         self.source.consume(length);
     }
 
     /// Returns the next line that is not blank; `None` at the end of the file. After an error in a
-    /// line the next call continues with the next line.
+    /// line, the next call continues with the next line.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         if self.pending.is_some() {
@@ -89,16 +88,15 @@ impl Lines {
 
     #[cold]
     fn next_pending(&mut self) -> Result<Option<Row<'_>>, TraceError> {
-        self.was_pending = self.pending.take().unwrap_or_default();
-        row(&self.source, self.line, &self.was_pending).map(Some)
+        self.returned = self.pending.take().unwrap_or_default();
+        row(&self.source, self.line, &self.returned).map(Some)
     }
 
-    /// Consumes the next line and returns its length.
     #[inline]
     fn read_line(&mut self) -> Result<Option<usize>, TraceError> {
         self.line += 1;
         match self.source.line(MAX_LINE) {
-            Ok(None) => Ok(self.ended()),
+            Ok(None) => Ok(self.at_end()),
             Ok(Some(source::Line::Text(length))) => Ok(Some(length)),
             Ok(Some(source::Line::TooLong)) => Err(self.too_long()),
             Err(error) => {
@@ -110,14 +108,14 @@ impl Lines {
 
     /// Records a missing newline at the end of the file. Always returns `None`.
     #[cold]
-    fn ended(&mut self) -> Option<usize> {
+    fn at_end(&mut self) -> Option<usize> {
         self.cut = self.cut.or(self.source.is_cut().then_some(self.line - 1));
         None
     }
 
     #[cold]
     fn too_long(&self) -> TraceError {
-        let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
+        let detail = format!("found a longer line, expected at most {MAX_LINE} bytes");
         self.error_at(self.line, ErrorKind::Framing, detail)
     }
 
@@ -187,7 +185,7 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// Returns the `fields`, one per name in `names`, at most `N`; an error if numbers differ.
+    /// Returns the `fields`, one for each of at most `N` `names`. Fails if their numbers differ.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -203,7 +201,7 @@ impl<'a> Row<'a> {
         Ok(array)
     }
 
-    /// Returns the first of `fields`, one for each of `names`; an error if there are fewer.
+    /// Returns the first of `fields`, one for each of `names`. Fails if there are fewer.
     #[inline(always)]
     pub(crate) fn first_fields<const N: usize>(
         &'a self,
@@ -216,7 +214,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Takes up to one field per name, and counts them.
+    /// Takes at most one field per name, and counts them.
     #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
@@ -236,13 +234,11 @@ impl<'a> Row<'a> {
         (array, count)
     }
 
-    /// Splits the fields at `separator`.
     #[inline(always)]
     pub(crate) fn split(&self, separator: u8) -> Split<'a> {
         Split::new(self.text, separator)
     }
 
-    /// Splits the fields at white space.
     #[inline(always)]
     pub(crate) fn words(&self) -> Words<'a> {
         words(self.text)
@@ -274,7 +270,7 @@ impl<'a> Row<'a> {
 
     #[cold]
     pub(crate) fn reject_column(&self, what: &str, column: &str, expected: &str) -> TraceError {
-        let column = Quoted(column);
+        let column = QuotedValue(column);
         let detail = format!("header: found {what} {column}, expected {expected}");
         self.error(ErrorKind::Header, detail)
     }
@@ -285,9 +281,9 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap; `None` without a valid request.
+/// Returns the blocks that `count` bytes from `first` overlap; `None` if no request can have them.
 #[inline]
-pub(crate) fn touched(
+pub(crate) fn overlapped_blocks(
     first: u64,
     count: u64,
     metadata: &mut TraceMetadata,
@@ -303,7 +299,6 @@ pub(crate) fn touched(
         .then_some((Lbn(start), SectorCount(sectors)))
 }
 
-/// A field of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a> {
     row: &'a Row<'a>,
@@ -312,22 +307,19 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Parses a whole number from 0 to `max`.
     #[inline]
-    pub(crate) fn whole(&self, max: u64) -> Result<u64, TraceError> {
+    pub(crate) fn whole_number(&self, max: u64) -> Result<u64, TraceError> {
         match digits(self.text) {
             Some(value) if value <= max => Ok(value),
             _ => Err(self.reject(&format!("a whole number from 0 to {max}"))),
         }
     }
 
-    /// Parses a device number.
     #[inline]
     pub(crate) fn device(&self) -> Result<u32, TraceError> {
-        Ok(self.whole(u32::MAX.into())? as u32)
+        Ok(self.whole_number(u32::MAX.into())? as u32)
     }
 
-    /// Parses a direction, given the two spellings.
     #[inline]
     pub(crate) fn op(&self, read: &str, write: &str) -> Result<Op, TraceError> {
         if self.text == read.as_bytes() {
@@ -339,30 +331,30 @@ impl Field<'_> {
         }
     }
 
-    /// Parses the blocks of a request; this is the first block, `count` the number of blocks.
+    /// Parses the blocks of a request: this field is the first block, `count` their number.
     #[inline]
     pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
-        let start = self.whole(u64::MAX)?;
+        let start = self.whole_number(u64::MAX)?;
         let sectors = match digits(count.text) {
             Some(sectors @ 1..=MAX_SECTORS) => sectors,
             _ => return Err(count.reject(&format!("a whole number from 1 to {MAX_SECTORS}"))),
         };
-        self.ending(start, sectors)
+        self.check_end(start, sectors)
     }
 
-    /// Parses the blocks of a request; this is the first block, `length` the length in bytes.
+    /// Parses the blocks of a request: this field is the first block, `length` the length in bytes.
     #[inline]
     pub(crate) fn blocks_and_bytes(
         &self,
         length: &Field<'_>,
         metadata: &mut TraceMetadata,
     ) -> Result<(Lbn, SectorCount), TraceError> {
-        let start = self.whole(u64::MAX)?;
+        let start = self.whole_number(u64::MAX)?;
         let bytes = length.length()?;
         if !bytes.is_multiple_of(BLOCK_BYTES) {
             metadata.widened += 1;
         }
-        self.ending(start, bytes.div_ceil(BLOCK_BYTES))
+        self.check_end(start, bytes.div_ceil(BLOCK_BYTES))
     }
 
     /// Parses the blocks that a request of `length` bytes overlaps; this field is its byte offset.
@@ -372,14 +364,13 @@ impl Field<'_> {
         length: &Field<'_>,
         metadata: &mut TraceMetadata,
     ) -> Result<(Lbn, SectorCount), TraceError> {
-        let first = self.whole(u64::MAX)?;
+        let first = self.whole_number(u64::MAX)?;
         let bytes = length.length()?;
         let expected =
             || format!("a request of at most {MAX_SECTORS} blocks that ends below byte 2^64");
-        touched(first, bytes, metadata).ok_or_else(|| self.reject(&expected()))
+        overlapped_blocks(first, bytes, metadata).ok_or_else(|| self.reject(&expected()))
     }
 
-    /// Parses the length of a request in bytes.
     #[inline]
     fn length(&self) -> Result<u64, TraceError> {
         const MAX: u64 = MAX_SECTORS * BLOCK_BYTES;
@@ -390,18 +381,18 @@ impl Field<'_> {
     }
 
     #[inline]
-    fn ending(&self, start: u64, sectors: u64) -> Result<(Lbn, SectorCount), TraceError> {
+    fn check_end(&self, start: u64, sectors: u64) -> Result<(Lbn, SectorCount), TraceError> {
         if start.checked_add(sectors).is_none() {
             return Err(self.reject("a request that ends below block 2^64"));
         }
         Ok((Lbn(start), SectorCount(sectors)))
     }
 
-    /// Parses a time from 0 up, below 2^63 ns.
+    /// Parses a time of 0 or more and below 2^63 ns.
     #[inline]
     pub(crate) fn time_ns(&self, unit: TimeUnit) -> Result<i64, TraceError> {
         unit.parse_ns(self.text)
-            .map_err(|reason| self.no_time(unit, reason))
+            .map_err(|reason| self.invalid_time(unit, reason))
     }
 
     /// Parses an instant, relative to the origin of the trace's times.
@@ -410,18 +401,17 @@ impl Field<'_> {
         Ok(Instant::from_ns(self.time_ns(unit)?.unsigned_abs()))
     }
 
-    /// Parses a time span.
     #[inline]
     pub(crate) fn span(&self, unit: TimeUnit) -> Result<Span, TraceError> {
         self.time_ns(unit).map(Span::from_ns)
     }
 
     #[cold]
-    fn no_time(&self, unit: TimeUnit, reason: InvalidTime) -> TraceError {
+    fn invalid_time(&self, unit: TimeUnit, reason: InvalidTime) -> TraceError {
         let unit = unit.name();
         self.reject(&match reason {
             InvalidTime::NotDecimal => format!("{unit} as a decimal number"),
-            InvalidTime::Negative => format!("{unit} from 0 up"),
+            InvalidTime::Negative => format!("0 or more {unit}"),
             InvalidTime::TooLong => format!("{unit} below 2^63 ns"),
         })
     }

@@ -9,7 +9,6 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use crate::format::{ArrivalEvent, TraceMetadata};
 use crate::record::{Location, Record, Urgency};
 
-/// An event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// It entered the block layer.
@@ -35,8 +34,8 @@ pub(crate) struct Event {
     pub(crate) sectors: SectorCount,
 }
 
-/// The maximum number of outstanding requests. Beyond it the oldest is returned without a response,
-/// on the assumption that its completion was lost.
+/// The maximum number of outstanding requests. At this number, the oldest is returned without a
+/// response, on the assumption that its completion was lost.
 const MAX_OUTSTANDING: usize = 4096;
 
 /// Size of the hash table of recent requests; a power of two.
@@ -44,9 +43,9 @@ const RECENT: usize = 4096;
 
 /// The outstanding requests, which are returned in the order in which they began once completed.
 pub(crate) struct Pairing {
-    begins: Action,
+    first_action: Action,
     /// In the order in which they began; any but the first may be completed.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingRequest>,
     /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,
     /// The number of the last request by the hash of its device and first block. It is nearly
@@ -54,15 +53,15 @@ pub(crate) struct Pairing {
     recent: Vec<u64>,
 }
 
-struct Waiting {
+struct WaitingRequest {
     record: Record,
-    /// Blocks not completed yet; 0 when it may be returned.
+    /// Number of blocks not completed yet; 0 when it may be returned.
     missing: u64,
-    /// It was requeued, so it does not count as a request.
+    /// True if it was requeued, so that it does not count as a request.
     is_void: bool,
 }
 
-impl Waiting {
+impl WaitingRequest {
     /// Returns true if `event` may complete it.
     #[inline]
     fn waits_for(&self, event: &Event) -> bool {
@@ -83,7 +82,7 @@ impl Waiting {
 impl Pairing {
     pub(crate) fn new(begins_at: ArrivalEvent) -> Self {
         Self {
-            begins: match begins_at {
+            first_action: match begins_at {
                 ArrivalEvent::Issue => Action::Issue,
                 ArrivalEvent::Queue => Action::Queue,
             },
@@ -93,14 +92,14 @@ impl Pairing {
         }
     }
 
-    /// Adds an event; events come in order of time.
+    /// Adds an event; events must come in order of time.
     #[inline]
     pub(crate) fn put(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         match event.action {
             Action::Complete => self.complete(event, metadata),
             // A requeued request still waits for its issue, but no longer for its completion.
-            Action::Requeue if self.begins == Action::Issue => self.requeue(event, metadata),
-            action if action == self.begins => self.begin(event),
+            Action::Requeue if self.first_action == Action::Issue => self.requeue(event, metadata),
+            action if action == self.first_action => self.begin(event),
             Action::Queue | Action::Issue | Action::Requeue => {}
         }
     }
@@ -114,7 +113,7 @@ impl Pairing {
             urgency: event.urgency,
             ..Record::new(event.location, event.op, event.start, event.sectors)
         };
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(WaitingRequest {
             record,
             missing: event.sectors.0,
             is_void: false,
@@ -126,16 +125,16 @@ impl Pairing {
         let index = self.recent[hash(event)].wrapping_sub(self.done) as usize;
         if let Some(waiting) = self.waiting.get_mut(index) {
             let record = &waiting.record;
-            let is_it = record.start == event.start && record.sectors == event.sectors;
-            if is_it && waiting.waits_for(event) {
+            let is_match = record.start == event.start && record.sectors == event.sectors;
+            if is_match && waiting.waits_for(event) {
                 return waiting.end(event.sectors.0, event.at);
             }
         }
         self.search(event, metadata);
     }
 
-    /// Completes all requests within the event, as they may have been merged since they began, or
-    /// else a part of the request that contains it.
+    /// Completes all requests within the event, as they may have been merged since they began; if
+    /// there are none, completes part of the request that contains it.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
@@ -150,22 +149,23 @@ impl Pairing {
         if has_ended {
             return;
         }
-        let holds = |w: &&mut Waiting| {
+        let contains_event = |w: &&mut WaitingRequest| {
             w.waits_for(event) && w.record.start <= start && end <= w.record.end()
         };
-        match self.waiting.iter_mut().find(holds) {
+        match self.waiting.iter_mut().find(contains_event) {
             Some(waiting) => waiting.end(event.sectors.0, event.at),
-            None => metadata.ignore("completions without a beginning"),
+            None => metadata.ignore("completions of unknown requests"),
         }
     }
 
     #[cold]
     fn requeue(&mut self, event: &Event, metadata: &mut TraceMetadata) {
-        let is_it = |w: &&mut Waiting| w.waits_for(event) && w.record.start == event.start;
-        if let Some(waiting) = self.waiting.iter_mut().rfind(is_it) {
+        let is_match =
+            |w: &&mut WaitingRequest| w.waits_for(event) && w.record.start == event.start;
+        if let Some(waiting) = self.waiting.iter_mut().rfind(is_match) {
             waiting.is_void = true;
             waiting.missing = 0;
-            metadata.ignore("issues taken back by a requeue");
+            metadata.ignore("issues undone by a requeue");
         }
     }
 

@@ -1,24 +1,25 @@
-//! Checks whether a trace's times can be in the unit of its format.
+//! Checks whether a trace's times are plausible in the unit of its format.
 //!
 //! Wrong units differ by factors of a thousand. Gaps of minutes or nanoseconds between requests, or
 //! a response faster than any device's, show that a trace was written in another unit. A wrong
-//! digit shows as a jump of the time.
+//! digit shows as a jump in time.
 
 use diskarm_core::units::{Instant, Span};
 
 use crate::record::Location;
 use crate::time::TimeUnit;
 
-/// The median gap between requests to a busy disk. The range is narrow enough that a unit wrong by
-/// a thousand falls outside: from the 15 us of an array under TPC-C to a disk that is nearly idle.
+/// The median gap between requests to a busy disk. The range is so narrow that a unit wrong by a
+/// factor of a thousand falls outside it: from the 15 us of an array under TPC-C to a disk that is
+/// nearly idle.
 const GAPS: Band = Band {
     what: "gap between requests",
     min: Span::from_ns(5_000),
     max: Span::from_ns(500_000_000),
-    usual: 1e6,
+    typical: 1e6,
 };
 
-/// Like [`GAPS`], but for units with other evidence: from a device that serves a million requests
+/// Like [`GAPS`], but for a unit with other evidence: from a device that serves a million requests
 /// per second to an idle machine, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
     min: Span::from_ns(1_000),
@@ -31,40 +32,38 @@ const RESPONSES: Band = Band {
     what: "response",
     min: Span::from_ns(1_000),
     max: Span::from_ns(10_000_000_000),
-    usual: 3e6,
+    typical: 3e6,
 };
 
-/// Fewer values are not conclusive.
+/// With fewer values, nothing is concluded.
 const MIN_COUNT: usize = 16;
 
-/// The range of plausible medians.
 struct Band {
     what: &'static str,
     min: Span,
     max: Span,
     /// A typical value, in nanoseconds.
-    usual: f64,
+    typical: f64,
 }
 
-/// A gap is doubtful if it is this many times as long as the trace up to it...
-const TIMES: i64 = 1_000;
+/// A gap is suspicious if it is this many times as long as the trace up to it...
+const MAX_RATIO: i64 = 1_000;
 
-/// ...and the trace up to it is at least this long: machines idle, also after a burst of requests.
+/// ...and the trace up to it is at least this long: machines are often idle after a short burst.
 const MIN_LENGTH: Span = Span::from_ns(60_000_000_000);
 
-/// No shorter gap is doubtful.
-const MIN_GAP: Span = Span::from_ns(TIMES * MIN_LENGTH.as_ns());
+/// No gap shorter than this is suspicious.
+const MIN_GAP: Span = Span::from_ns(MAX_RATIO * MIN_LENGTH.as_ns());
 
-/// A gap of a year is doubtful anyway.
+/// A gap of a year is always suspicious.
 const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
 
-/// Detects jumps of the time in a trace.
+/// Detects jumps in the times of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     first: Instant,
     latest: Instant,
     jump: Option<Jump>,
-    /// The number of jumps.
     count: u64,
 }
 
@@ -78,14 +77,14 @@ struct Jump {
 }
 
 impl Gaps {
-    /// The first arrival of a trace.
+    /// Begins with the first arrival of a trace.
     pub(crate) fn begin(&mut self, first: Instant) {
         (self.first, self.latest) = (first, first);
     }
 
-    /// The next arrival, in order, of the record at `location`.
+    /// Adds the next arrival, which is that of the record at `location`.
     #[inline]
-    pub(crate) fn see(&mut self, arrival: Instant, location: &Location) {
+    pub(crate) fn add(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
         if gap >= MIN_GAP {
             self.check_jump(gap, *location);
@@ -96,7 +95,7 @@ impl Gaps {
     #[cold]
     fn check_jump(&mut self, gap: Span, location: Location) {
         let length = self.latest - self.first;
-        let is_out_of_scale = length >= MIN_LENGTH && gap.as_ns() / TIMES >= length.as_ns();
+        let is_out_of_scale = length >= MIN_LENGTH && gap.as_ns() / MAX_RATIO >= length.as_ns();
         if gap >= YEAR || is_out_of_scale {
             self.count += 1;
             self.jump.get_or_insert(Jump {
@@ -114,13 +113,13 @@ impl Gaps {
             0 => String::new(),
             more => format!(" ({more} more)"),
         };
-        let place = match jump.location {
+        let location = match jump.location {
             Location::Line(line) => format!("line {line}"),
             other => other.to_string(),
         };
-        let (gap_s, length_s) = (Short(jump.gap.as_s()), Short(jump.length.as_s()));
+        let (gap_s, length_s) = (Rounded(jump.gap.as_s()), Rounded(jump.length.as_s()));
         Some(format!(
-            "{place}: the time jumps by {gap_s} s after {length_s} s of the trace{more}: \
+            "{location}: the time jumps by {gap_s} s after {length_s} s of the trace{more}: \
              a digit may be wrong"
         ))
     }
@@ -156,12 +155,12 @@ impl Band {
         }
         let as_read = median.as_ns() as f64;
         let read_in = |other: TimeUnit| as_read / unit.ns() as f64 * other.ns() as f64;
-        let distance = |other: &TimeUnit| (read_in(*other) / self.usual).ln().abs();
+        let distance = |other: &TimeUnit| (read_in(*other) / self.typical).ln().abs();
         let nearest = UNITS
             .into_iter()
             .min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let likelier = nearest.filter(|likelier| *likelier != unit)?;
-        let (read_s, likely_s) = (Short(as_read / 1e9), Short(read_in(likelier) / 1e9));
+        let (read_s, likely_s) = (Rounded(as_read / 1e9), Rounded(read_in(likelier) / 1e9));
         let (what, unit, likelier) = (self.what, unit.name(), likelier.name());
         Some(format!(
             "the median {what} would be {read_s} s if times are {unit}, as in this format; \
@@ -178,9 +177,9 @@ const UNITS: [TimeUnit; 4] = [
     TimeUnit::Nanoseconds,
 ];
 
-struct Short(f64);
+struct Rounded(f64);
 
-impl std::fmt::Display for Short {
+impl std::fmt::Display for Rounded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.0 == 0.0 {
             f.write_str("0")
@@ -249,22 +248,22 @@ mod tests {
         assert_eq!(warning, None);
     }
 
-    /// Returns the note on a trace of `count` requests 100 ms apart and then others.
+    /// Returns the note on a trace of `count` requests 100 ms apart, followed by the gaps `later`.
     fn jumps(count: usize, later: &[Span]) -> Option<String> {
         let mut gaps = Gaps::default();
-        let usual = Span::from_ns(100_000_000);
-        let steps = std::iter::repeat_n(&usual, count - 1).chain(later);
+        let typical = Span::from_ns(100_000_000);
+        let steps = std::iter::repeat_n(&typical, count - 1).chain(later);
         let mut at = Instant::START + Span::from_ns(7);
         gaps.begin(at);
         for (line, gap) in (2..).zip(steps) {
             at += *gap;
-            gaps.see(at, &Location::Line(line));
+            gaps.add(at, &Location::Line(line));
         }
         gaps.note()
     }
 
     #[test]
-    fn a_jump_of_a_year_or_of_a_thousand_lengths_is_doubtful() {
+    fn gaps_of_a_year_or_of_a_thousand_lengths_are_reported() {
         let second = |count: i64| Span::from_ns(count * 1_000_000_000);
         let day = second(86_400);
         // A minute, then 1,000 times that.
@@ -273,7 +272,7 @@ mod tests {
                         be wrong";
         assert_eq!(jumps(601, &[second(60_000)]).as_deref(), Some(expected));
         assert_eq!(jumps(602, &[second(60_000)]), None);
-        // After less than a minute, machines idle.
+        // A gap after less than a minute is normal.
         assert_eq!(jumps(600, &[day]), None);
         // Years, after any length.
         let long = vec![day; 300];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Instant, Span};
 
-use crate::error::{ErrorKind, Quoted, Skipped, TraceError, quantity};
+use crate::error::{ErrorKind, QuotedValue, SkippedRows, TraceError, quantity};
 use crate::format::{
     FormatEntry, FormatInfo, OnError, Options, RowReader, TimeOrigin, TraceMetadata,
     disabled_formats, disabled_message,
@@ -17,7 +17,8 @@ use crate::plausible::{self, Gaps};
 use crate::record::Record;
 use crate::source::ByteSource;
 
-/// The records of a trace, by arrival or, without arrivals, in file order. It ends after an error.
+/// An iterator over the records of a trace, in order of arrival or, without arrivals, in file
+/// order. It ends after an error.
 pub struct Reader {
     name: String,
     info: &'static FormatInfo,
@@ -25,7 +26,7 @@ pub struct Reader {
     on_error: OnError,
     metadata: TraceMetadata,
     ordering: Ordering,
-    /// No row is left, or an error ended reading.
+    /// True if no row is left or an error has ended reading.
     is_read: bool,
     /// The error that ended reading, until it is returned.
     failure: Option<TraceError>,
@@ -34,7 +35,7 @@ pub struct Reader {
     has_begun: bool,
     unit_warning: Option<String>,
     gaps: Gaps,
-    skipped: Skipped,
+    skipped: SkippedRows,
 }
 
 impl Reader {
@@ -48,32 +49,32 @@ impl Reader {
         &self.name
     }
 
-    /// Returns the findings so far apart from the records.
+    /// Returns the metadata found so far.
     pub fn metadata(&self) -> &TraceMetadata {
         &self.metadata
     }
 
     /// Returns the invalid rows skipped so far.
-    pub fn skipped(&self) -> &Skipped {
+    pub fn skipped(&self) -> &SkippedRows {
         &self.skipped
     }
 
     /// Returns the instant of the first record on the format's own clock
-    /// ([`FormatInfo::time_origin`]), where arrivals are relative to that record.
+    /// ([`FormatInfo::time_origin`]), if arrivals are relative to that record.
     pub fn origin(&self) -> Option<Instant> {
         self.origin
     }
 
-    /// Returns remarks for users of the records, one line each: a doubtful unit, jumps of the time,
-    /// a last line that may be cut, rows that were skipped, ignored, widened or reordered. Complete
-    /// when all records are read.
+    /// Returns remarks for users of the records, one line each: a doubtful unit, jumps in time, a
+    /// last line that may be truncated, rows that were skipped, ignored, widened or reordered. The
+    /// list is complete once all records have been read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
         notes.extend(self.gaps.note());
         if let Some(line) = self.metadata.cut {
             notes.push(format!(
-                "line {line}: found no line end, expected one: the trace may be cut there, in the \
-                 middle of a number"
+                "line {line}: found no newline, expected one: the trace may be truncated there, in \
+                 the middle of a number"
             ));
         }
         for (what, count) in &self.metadata.ignored {
@@ -103,7 +104,7 @@ impl Reader {
                 }
                 Ok(Some(record)) => {
                     if let Err(latest) = self.ordering.put(record) {
-                        self.reject_row(late(&self.name, &record, latest));
+                        self.reject_row(late_arrival(&self.name, &record, latest));
                     }
                 }
                 Ok(None) => self.is_read = true,
@@ -130,7 +131,7 @@ impl Reader {
             return self.end().map(Err);
         };
         *record = next;
-        self.relate(record);
+        self.make_relative(record);
         Some(Ok(()))
     }
 
@@ -150,7 +151,7 @@ impl Reader {
 
     /// Makes an arrival relative to the first, if the format requires it.
     #[inline]
-    fn relate(&mut self, record: &mut Record) {
+    fn make_relative(&mut self, record: &mut Record) {
         if !self.has_begun {
             self.begin(record);
         }
@@ -158,11 +159,11 @@ impl Reader {
             if let Some(origin) = self.origin {
                 *arrival = Instant::START + (*arrival - origin);
             }
-            self.gaps.see(*arrival, &record.location);
+            self.gaps.add(*arrival, &record.location);
         }
     }
 
-    /// Checks the first records.
+    /// Sets the origin and checks the unit of time, before the first record is returned.
     #[cold]
     fn begin(&mut self, first: &Record) {
         self.has_begun = true;
@@ -199,7 +200,7 @@ fn completion_overflow(name: &str, record: &Record) -> TraceError {
 }
 
 #[cold]
-fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
+fn late_arrival(name: &str, record: &Record, latest: Instant) -> TraceError {
     let found = format!("{} s", record.arrival.unwrap_or_default().as_s());
     let expected = format!(
         "{} s or later, the arrival of a much earlier record: sort the trace first",
@@ -217,18 +218,19 @@ impl Iterator for Reader {
         let Some(mut record) = self.ordering.take() else {
             return self.end().map(Err);
         };
-        self.relate(&mut record);
+        self.make_relative(&mut record);
         Some(Ok(record))
     }
 }
 
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. The first invalid row ends it. For errors and options see [`open_with`].
+/// from its content. Reading ends at the first invalid row. For errors and options see
+/// [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(path, &strict(format))
 }
 
-/// Options that skip nothing.
+/// Returns options that skip no rows.
 fn strict(format: Option<&str>) -> Options<'_> {
     Options {
         format,
@@ -237,11 +239,11 @@ fn strict(format: Option<&str>) -> Options<'_> {
 }
 
 /// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. If a
-/// trace is several files, such as one per processor, any of them opens all.
+/// trace consists of several files, such as one per processor, the path of any of them opens all.
 ///
 /// # Errors
-/// A file that cannot be read, is a directory or empty; a format name that is not in [`FORMATS`];
-/// content that matches no format, or several; an error from [`crate::Format::open`].
+/// If the file cannot be read, is a directory or is empty; if the format name is not in
+/// [`FORMATS`]; if the content matches no format, or several; if [`crate::Format::open`] fails.
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
     let path = first_part(path.as_ref());
     let mut source = source(&path)?;
@@ -254,7 +256,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
     begin(source, entry, options)
 }
 
-/// Like [`open`], but reads from `input`, which errors call `name`. Fails like [`open_with`].
+/// Like [`open`], but reads from `input`, called `name` in errors. Fails like [`open_with`].
 ///
 /// ```
 /// let bytes = &b"0.25 0 1200 8 1\n1.5 0 90 16 0\n"[..];
@@ -307,7 +309,7 @@ fn first_part(path: &Path) -> PathBuf {
 fn source(path: &Path) -> Result<ByteSource, TraceError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
-    // A directory can be opened like a file, and would fail only when it is read.
+    // Opening a directory succeeds; only reading from it fails.
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         let detail = "found a directory, expected a trace file".to_owned();
         return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
@@ -344,11 +346,10 @@ fn begin(
         has_begun: false,
         unit_warning: None,
         gaps: Gaps::default(),
-        skipped: Skipped::default(),
+        skipped: SkippedRows::default(),
     })
 }
 
-/// Returns the format called `forced`, for the file `name`.
 fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
@@ -356,7 +357,7 @@ fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
         let detail = match disabled.find(|format| format.name == forced) {
             Some(format) => disabled_message(format),
             None => {
-                let (forced, known) = (Quoted(forced), names(FORMATS.iter()));
+                let (forced, known) = (QuotedValue(forced), names(FORMATS.iter()));
                 format!("format: found {forced}, expected one of {known}")
             }
         };
@@ -383,13 +384,13 @@ fn detect<'a>(
             format!(
                 "format not recognised: line 1 is {}, expected one of {} (name the format, or \
                  write your rows as one of these: docs/reference/traces.md has their columns)",
-                Quoted(&first),
+                QuotedValue(&first),
                 names(table.iter())
             )
         }
         _ => {
             let matching = names(matching.into_iter());
-            format!("format: the content matches {matching}, expected the name of one")
+            format!("format: the content matches several formats, {matching}: name the right one")
         }
     };
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
@@ -410,7 +411,7 @@ struct Ordering {
     waiting: VecDeque<Record>,
     /// The arrival of the last record returned.
     latest: Option<Instant>,
-    /// Records that came after a later one in the file.
+    /// The number of records that followed a later one in the file.
     moved: u64,
 }
 
@@ -454,7 +455,6 @@ impl Ordering {
         Some(record)
     }
 
-    /// Nonzero gaps between buffered arrivals.
     fn gaps(&self) -> impl Iterator<Item = Span> {
         let arrivals = || self.waiting.iter().filter_map(|record| record.arrival);
         let gaps = arrivals().zip(arrivals().skip(1));
@@ -462,7 +462,6 @@ impl Ordering {
         gaps.filter(|gap| *gap > Span::ZERO)
     }
 
-    /// Responses of buffered records.
     fn responses(&self) -> impl Iterator<Item = Span> {
         self.waiting.iter().filter_map(|record| record.response)
     }
@@ -480,10 +479,11 @@ mod tests {
     fn content_that_matches_two_formats_is_refused() {
         let mut formats = FORMATS.iter();
         let disksim = formats.find(|entry| entry.info.name == "disksim");
-        let disksim = *disksim.expect("in the table");
+        let disksim = *disksim.expect("disksim is in the table");
         let table = [disksim, FORMATS[0], disksim];
         let error = detect(&table, b"0.5 0 1 1 1\n", "x").unwrap_err();
-        let expected = "x: format: the content matches disksim, disksim, expected the name of one";
+        let expected = "x: format: the content matches several formats, disksim, disksim: name the \
+                        right one";
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
     }
@@ -491,8 +491,8 @@ mod tests {
     #[test]
     fn format_names_are_unique() {
         for (i, entry) in FORMATS.iter().enumerate() {
-            let again = FORMATS[..i].iter().any(|e| e.info.name == entry.info.name);
-            assert!(!again, "{}", entry.info.name);
+            let is_duplicate = FORMATS[..i].iter().any(|e| e.info.name == entry.info.name);
+            assert!(!is_duplicate, "{}", entry.info.name);
         }
     }
 

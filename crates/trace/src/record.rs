@@ -5,12 +5,11 @@ use std::fmt;
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-/// The unit of blocks.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// One request of a trace.
 ///
-/// Every format gives `op`, `start` and `sectors`; the other fields may be `None`. A record has 1
+/// Every format has `op`, `start` and `sectors`; the optional fields may be `None`. A record has 1
 /// to 65,536 blocks, and [`Self::end`] does not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -18,19 +17,19 @@ pub struct Record {
     pub location: Location,
     /// The instant at which it reached the driver, relative to the start of the trace or, if the
     /// times of the format have another origin, to the first record; at most 2^63 - 1 ns, and never
-    /// before the arrival of an earlier record. Either all records of a trace have it or none.
+    /// before the arrival of an earlier record. Either all records of a trace have one, or none do.
     pub arrival: Option<Instant>,
-    /// The device number in the trace; 0 where the format has one device only. Devices with names
-    /// are numbered in order of first appearance.
+    /// The device number in the trace; 0 if the format has only one device. Devices with names are
+    /// numbered in order of first appearance.
     pub device: u32,
     /// The direction, read or write.
     pub op: Op,
-    /// The first of its blocks.
+    /// The first block.
     pub start: Lbn,
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
     /// The measured time from arrival to completion; the completion is at most 2^63 - 1 ns. In a
-    /// trace without arrivals, the sum of responses and pauses up to any record is no more either.
+    /// trace without arrivals, nor do the responses and pauses up to any record add up to more.
     pub response: Option<Span>,
     /// The last part of the response: the measured time from the start of service to completion.
     pub service: Option<Span>,
@@ -38,9 +37,9 @@ pub struct Record {
     pub think: Option<Span>,
     /// The number of requests at the driver when this one arrived.
     pub queue: Option<u32>,
-    /// Indicates if a process waits for it.
+    /// Indicates whether a process waits for it.
     pub urgency: Option<Urgency>,
-    /// The observed handling by the drive.
+    /// The observed behaviour of the drive.
     pub observed: Option<Observed>,
 }
 
@@ -69,7 +68,7 @@ impl Record {
     }
 }
 
-/// Indicates if a process waits for a request to complete.
+/// Indicates whether a process waits for a request to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Urgency {
     /// A process waits, as for most reads.
@@ -88,7 +87,7 @@ impl Urgency {
     }
 }
 
-/// The observed handling of a request by a drive.
+/// The observed behaviour of a drive for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observed {
     /// A read that the drive's buffer served.
@@ -100,7 +99,7 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// Parses the word for it in files.
+    /// Parses its name in trace files.
     pub(crate) fn parse(op: Op, word: &[u8]) -> Result<Self, &'static str> {
         match (op, word) {
             (Op::Read, b"hit") => Ok(Self::Hit),
@@ -112,7 +111,7 @@ impl Observed {
         }
     }
 
-    /// Returns the word for it in files.
+    /// Returns its name in trace files.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Hit => "hit",

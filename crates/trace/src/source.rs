@@ -28,13 +28,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct ByteSource {
     name: String,
     input: Bytes,
-    /// `buffer[start..end]` was read from the input and not consumed yet.
+    /// `buffer[start..end]` has been read from the input but not consumed.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     offset: u64,
     is_exhausted: bool,
-    /// The last line has been consumed and lacks its newline.
+    /// True if the last line has been consumed and lacks its newline.
     is_cut: bool,
     /// The file itself, if it is a regular file and not compressed.
     file: Option<File>,
@@ -52,11 +52,11 @@ impl ByteSource {
     pub fn from_file(file: File, name: &str) -> Result<Self, TraceError> {
         // A pipe cannot seek.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let again = is_on_disk
+        let seekable = is_on_disk
             .then(|| file.try_clone())
             .transpose()
             .map_err(|error| TraceError::io(name, None, "open", error))?;
-        Self::with_file(file, again, name)
+        Self::with_file(file, seekable, name)
     }
 
     fn with_file(
@@ -64,14 +64,14 @@ impl ByteSource {
         file: Option<File>,
         name: &str,
     ) -> Result<Self, TraceError> {
-        let failed = |error| TraceError::io(name, None, "read", error);
+        let read_error = |error| TraceError::io(name, None, "read", error);
         let mut input: Bytes = Box::new(input);
-        let magic = head(&mut input, MAGIC_BYTES).map_err(failed)?;
-        let whole: Chain<Cursor<Vec<u8>>, Bytes> = Cursor::new(magic.clone()).chain(input);
-        let whole = decompressed(&magic, Box::new(whole), CHUNK).map_err(failed)?;
+        let magic = head(&mut input, MAGIC_BYTES).map_err(read_error)?;
+        let input: Chain<Cursor<Vec<u8>>, Bytes> = Cursor::new(magic.clone()).chain(input);
+        let input = decompress(&magic, Box::new(input), CHUNK).map_err(read_error)?;
         let mut source = Self {
             name: name.to_owned(),
-            input: whole,
+            input,
             buffer: vec![0; CHUNK],
             start: 0,
             end: 0,
@@ -81,8 +81,8 @@ impl ByteSource {
             file: file.filter(|_| !is_compressed(&magic)),
             siblings: Vec::new(),
         };
-        while source.end < HEAD && source.refill().map_err(failed)? {}
-        if source.held().starts_with(BYTE_ORDER_MARK) {
+        while source.end < HEAD && source.refill().map_err(read_error)? {}
+        if source.buffered().starts_with(BYTE_ORDER_MARK) {
             source.start = BYTE_ORDER_MARK.len();
         }
         Ok(source)
@@ -99,24 +99,23 @@ impl ByteSource {
         self.file.as_ref()
     }
 
-    /// Returns its first bytes: all of a short file.
+    /// Returns the first bytes of the file, or all of a short one.
     pub(crate) fn head(&self) -> &[u8] {
-        let held = self.held();
-        &held[..held.len().min(HEAD)]
+        let buffered = self.buffered();
+        &buffered[..buffered.len().min(HEAD)]
     }
 
     /// Returns true if everything read so far is white space, up to the end of the file.
     pub(crate) fn is_blank(&self) -> bool {
-        self.is_exhausted && self.held().iter().all(u8::is_ascii_whitespace)
+        self.is_exhausted && self.buffered().iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Returns the offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the buffered bytes that are not consumed: initially, at least the head.
-    pub(crate) fn held(&self) -> &[u8] {
+    /// Returns the buffered bytes that have not been consumed; initially these include the head.
+    pub(crate) fn buffered(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
@@ -125,11 +124,11 @@ impl ByteSource {
     pub(crate) fn line(&mut self, max: usize) -> io::Result<Option<Line>> {
         let mut searched = 0;
         let length = loop {
-            let held = &self.buffer[self.start..self.end];
-            if let Some(found) = memchr(b'\n', &held[searched..]) {
+            let buffered = &self.buffer[self.start..self.end];
+            if let Some(found) = memchr(b'\n', &buffered[searched..]) {
                 break searched + found + 1;
             }
-            searched = held.len();
+            searched = buffered.len();
             if searched > max {
                 return Ok(Some(Line::TooLong));
             }
@@ -154,7 +153,7 @@ impl ByteSource {
         self.is_cut
     }
 
-    /// Returns the last `count` bytes that were consumed, in one call.
+    /// Returns the last `count` bytes that were consumed, which a single call must have done.
     #[inline]
     pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]
@@ -163,11 +162,11 @@ impl ByteSource {
     /// Returns the next `count` bytes without consuming them; fewer at the end of the file.
     pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && self.refill()? {}
-        let held = self.held();
-        Ok(&held[..count.min(held.len())])
+        let buffered = self.buffered();
+        Ok(&buffered[..count.min(buffered.len())])
     }
 
-    /// Returns the next record of `N` bytes; `None` at the end of the file. An error if the input
+    /// Returns the next record of `N` bytes; `None` at the end of the file. Fails if the input
     /// fails or ends within the record.
     pub(crate) fn record<const N: usize>(&mut self) -> Result<Option<&[u8; N]>, TraceError> {
         if self.end - self.start < N && self.require(N)? == 0 {
@@ -178,27 +177,27 @@ impl ByteSource {
         Ok(self.buffer[at..].first_chunk())
     }
 
-    /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file. An error if
-    /// the input fails, or ends before `count` bytes; the rest is then consumed.
+    /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file. Fails if
+    /// the input fails, or ends before `count` bytes, which are then consumed.
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
-        let held = self
+        let buffered = self
             .peek(count)
             .map(<[u8]>::len)
-            .map_err(|error| self.failed("read", error))?;
-        if held == 0 || held == count {
-            return Ok(held);
+            .map_err(|error| self.io_error("read", error))?;
+        if buffered == 0 || buffered == count {
+            return Ok(buffered);
         }
-        self.consume(held);
-        let detail = format!("found {held} bytes, expected a record of {count}");
+        self.consume(buffered);
+        let detail = format!("found {buffered} bytes, expected a record of {count}");
         let (kind, location) = (ErrorKind::Truncated, Some(Location::Byte(offset)));
         Err(TraceError::new(kind, &self.name, location, detail))
     }
 
     /// Consumes `count` bytes; fails like [`Self::require`].
     #[inline]
-    pub(crate) fn pass(&mut self, count: usize) -> Result<(), TraceError> {
+    pub(crate) fn skip(&mut self, count: usize) -> Result<(), TraceError> {
         if count > self.end - self.start {
             self.require(count)?;
         }
@@ -206,19 +205,17 @@ impl ByteSource {
         Ok(())
     }
 
-    /// Returns an I/O error at the current offset.
-    pub(crate) fn failed(&self, doing: &str, error: io::Error) -> TraceError {
+    pub(crate) fn io_error(&self, doing: &str, error: io::Error) -> TraceError {
         TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
 
-    /// Consumes `count` of the buffered bytes.
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
         self.start += count;
         self.offset += count as u64;
     }
 
-    /// Appends to the buffer, up to a chunk in total; false at the end of the input.
+    /// Fills the buffer up to a chunk in total; returns false at the end of the input.
     fn refill(&mut self) -> io::Result<bool> {
         if self.is_exhausted {
             return Ok(false);
@@ -249,40 +246,37 @@ impl Read for ByteSource {
         if self.start == self.end {
             self.refill()?;
         }
-        let count = self.held().read(out)?;
+        let count = self.buffered().read(out)?;
         self.consume(count);
         Ok(count)
     }
 }
 
-/// Returns the `N` bytes from `start` on.
+/// Returns the `N` bytes that begin at `start`.
 #[inline]
-pub(crate) fn part<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
+pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     let mut part = [0; N];
     part.copy_from_slice(&bytes[start..start + N]);
     part
 }
 
-/// A line of a file.
 pub(crate) enum Line {
     /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns them.
     Text(usize),
-    /// It is longer than the limit.
     TooLong,
 }
 
-/// A stream of bytes.
 type Bytes = Box<dyn Read + Send>;
 
-/// The first bytes of a compressed file, and what decompresses it, with all of its members.
+/// The first bytes of a compressed file, and a function that decompresses all of its members.
 type Compression = (
     &'static [u8],
     fn(Box<dyn BufRead + Send>) -> io::Result<Bytes>,
 );
 
-/// RFC 1952, section 2.3.1 (deflate, the only method); RFC 8878, section 3.1.1; The .xz
-/// File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
-const KNOWN: [Compression; 4] = [
+/// The compressions: RFC 1952, section 2.3.1 (deflate, the only method); RFC 8878, section 3.1.1;
+/// The .xz File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
+const COMPRESSIONS: [Compression; 4] = [
     (b"\x1f\x8b\x08", |input| {
         Ok(Box::new(MultiGzDecoder::new(input)))
     }),
@@ -295,20 +289,23 @@ const KNOWN: [Compression; 4] = [
     (b"BZh", |input| Ok(Box::new(MultiBzDecoder::new(input)))),
 ];
 
-/// Returns true if a file with the first bytes `head` is compressed.
 fn is_compressed(head: &[u8]) -> bool {
-    KNOWN.iter().any(|(magic, _)| head.starts_with(magic))
+    COMPRESSIONS
+        .iter()
+        .any(|(magic, _)| head.starts_with(magic))
 }
 
-/// Returns the content of `input`, decompressed if the magic of a compression begins its `head`.
-fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
-    match KNOWN.iter().find(|(magic, _)| head.starts_with(magic)) {
+/// Returns the content of `input`, decompressed if `head` begins with the magic of a compression.
+fn decompress(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
+    match COMPRESSIONS
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+    {
         Some((_, open)) => open(Box::new(io::BufReader::with_capacity(chunk, input))),
         None => Ok(input),
     }
 }
 
-/// Reads the first bytes of `input`, at most `max`.
 fn head(input: &mut Bytes, max: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(max);
     input.by_ref().take(max as u64).read_to_end(&mut head)?;
@@ -323,9 +320,8 @@ const MAGIC_BYTES: usize = 8;
 /// is lost if the file is truncated.
 struct Frames<R> {
     input: R,
-    /// Finished before the first frame.
+    /// Counts as finished before the first frame.
     frame: FrameDecoder,
-    /// The number of bytes of the frame's content read so far.
     read: u64,
 }
 
@@ -352,16 +348,16 @@ impl<R: BufRead> Frames<R> {
                 })) => {
                     let length = u64::from(length);
                     if io::copy(&mut self.input.by_ref().take(length), &mut io::sink())? < length {
-                        return Err(ends_early());
+                        return Err(unexpected_end());
                     }
                 }
-                Err(error) => return Err(as_io(error)),
+                Err(error) => return Err(into_io(error)),
             }
         }
         Ok(false)
     }
 
-    /// Returns an error unless the frame, read completely, has the content that was compressed.
+    /// Checks that the frame, read completely, has the size and checksum of the original content.
     fn check(&self) -> io::Result<()> {
         let size = self.frame.content_size();
         let sum = self.frame.get_checksum_from_data();
@@ -373,7 +369,7 @@ impl<R: BufRead> Frames<R> {
             return Ok(());
         };
         let what = format!("the content of a frame does not match its {wrong}");
-        Err(damaged(&what))
+        Err(invalid_data(&what))
     }
 }
 
@@ -388,7 +384,7 @@ impl<R: BufRead> Read for Frames<R> {
             } else {
                 self.frame
                     .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
-                    .map_err(as_io)?;
+                    .map_err(into_io)?;
             }
         }
         let read = self.frame.read(buffer)?;
@@ -397,27 +393,27 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-fn damaged(what: &str) -> io::Error {
+fn invalid_data(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {what}"))
 }
 
-fn ends_early() -> io::Error {
-    let what = "zstd: the file ends in a frame";
+fn unexpected_end() -> io::Error {
+    let what = "zstd: the file ends within a frame";
     io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
 /// Returns the underlying error of the input or, without one, an error about the data.
-fn as_io(error: FrameDecoderError) -> io::Error {
+fn into_io(error: FrameDecoderError) -> io::Error {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(io) = inner.downcast_ref::<io::Error>() {
             return match io.raw_os_error() {
                 Some(code) => io::Error::from_raw_os_error(code),
-                None if io.kind() == io::ErrorKind::UnexpectedEof => ends_early(),
+                None if io.kind() == io::ErrorKind::UnexpectedEof => unexpected_end(),
                 None => io::Error::new(io.kind(), io.to_string()),
             };
         }
         cause = inner.source();
     }
-    damaged(&error.to_string())
+    invalid_data(&error.to_string())
 }

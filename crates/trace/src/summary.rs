@@ -1,9 +1,9 @@
 //! Summaries of traces, with the values of the tables in the papers.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
-//! percentages. liu05 table 4.2: the same with the maximum address and the coefficient of variation
-//! of interarrival times; figures 4.1 and 4.2: arrivals over time and over the disk. jacobson91
-//! figure 1: queue lengths.
+//! percentages. liu05 table 4.2: the same, the maximum address and the coefficient of variation of
+//! interarrival times; figures 4.1 and 4.2: arrivals over time and over the disk. jacobson91 figure
+//! 1: queue lengths.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -44,15 +44,15 @@ pub struct Summary {
     /// Arrivals, in nanoseconds from the first.
     pub over_time: Bins<TIME_CELLS>,
     /// Measured times from arrival to completion.
-    pub responses: Measured,
+    pub responses: MeasuredTimes,
     /// Measured times of service.
-    pub services: Measured,
-    /// By queue length, the number of arrivals that found it at their device, if the trace has it;
-    /// the last includes all longer queues.
+    pub services: MeasuredTimes,
+    /// For each queue length, the number of arrivals that found such a queue at their device, if
+    /// known; the last includes all longer queues.
     pub queues: Vec<u64>,
     /// The summary of each device, by its number.
     pub devices: BTreeMap<u32, DeviceSummary>,
-    /// Future completions, by device, of a trace with responses and without queue lengths.
+    /// Future completions, by device, in a trace with responses but no queue lengths.
     outstanding: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
@@ -74,13 +74,13 @@ pub struct DeviceSummary {
 
 /// Measured times: their number and sum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Measured {
+pub struct MeasuredTimes {
     /// The number of measured times.
     pub count: u64,
     sum_ns: i128,
 }
 
-impl Measured {
+impl MeasuredTimes {
     fn record(&mut self, span: Option<Span>) {
         if let Some(span) = span {
             self.count += 1;
@@ -96,7 +96,7 @@ impl Measured {
 }
 
 impl Summary {
-    /// Adds a record; records come in order of arrival.
+    /// Adds a record; records must come in order of arrival.
     pub fn record(&mut self, record: &Record) {
         self.requests_count += 1;
         self.reads_count += u64::from(record.op.is_read());
@@ -140,7 +140,7 @@ impl Summary {
         self.queues[length] += 1;
     }
 
-    /// Counts the requests of its device that are not completed when `record` arrives.
+    /// Counts the requests of its device that have not completed when `record` arrives.
     fn outstanding_at(&mut self, arrival: Instant, response: Span, record: &Record) -> u64 {
         while let Some(&Reverse((done, device))) = self.outstanding.peek() {
             if done > arrival {
@@ -223,7 +223,7 @@ mod tests {
     use crate::record::Location;
     use diskarm_core::request::Op;
 
-    /// Arrival and response in us, device, first block, blocks; a read.
+    /// Summarises reads, each given as arrival and response in us, device, first block, blocks.
     fn summary(rows: &[(u64, i64, u32, u64, u64)]) -> Summary {
         let mut summary = Summary::default();
         for &(at_us, response_us, device, start, sectors) in rows {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn time_counts_from_the_first_arrival() {
+    fn times_are_relative_to_the_first_arrival() {
         let day_us = 86_400_000_000;
         let found = summary(&[(day_us, 1, 0, 0, 8), (day_us + 3_000, 1, 0, 8, 8)]);
         let (requests, interval_ns) = found.over_time.columns(64);
@@ -248,9 +248,10 @@ mod tests {
     }
 
     #[test]
-    fn a_worked_example() {
-        // On device 0: the second arrives while the first is served and continues it; the third
-        // arrives as both are completed. On device 1: alone, at a block that would continue.
+    fn a_small_trace_is_summarised() {
+        // On device 0, the second request continues the first and arrives while that is served; the
+        // third arrives as both complete. Device 1 has one request, which begins where the second
+        // ends.
         let found = summary(&[
             (0, 30, 0, 64, 8),
             (10, 20, 0, 72, 8),

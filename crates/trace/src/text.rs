@@ -1,14 +1,14 @@
 //! Text formats with one record per line, and a fast path for their ordinary rows.
 //!
 //! A [`Shape`] describes the columns of a format. The fast path reads an ordinary row in one pass
-//! over its bytes. It rejects a row that is in any way unusual, which is then read by the parser of
-//! the format, with all its rules and errors. So the rules of the fast path need not be complete,
-//! but whatever they accept, that parser must accept with the same result.
+//! over its bytes. It rejects any unusual row, which the parser of the format then reads, with all
+//! its rules and errors. So the fast path need not accept every valid row, but the parser must
+//! accept every row that it accepts, with the same result.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::digits::Front;
+use crate::digits::Scanner;
 use crate::error::TraceError;
 use crate::format::{RowReader, TraceMetadata};
 use crate::lines::{Lines, MAX_SECTORS, Row};
@@ -16,7 +16,7 @@ use crate::record::{BLOCK_BYTES, Location, Record};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
+/// Parses each line separately. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
     lines: Lines,
     /// The shape of ordinary rows; `None` without a fast path.
@@ -29,7 +29,7 @@ where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
     /// Reads all lines of `source`; `parse` is called for the first and for lines of another shape.
-    pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
+    pub(crate) fn with_shape(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
             shape: Some(shape),
@@ -38,7 +38,7 @@ where
     }
 
     /// Reads the rest of `lines`, without a fast path.
-    pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
+    pub(crate) fn from_lines(lines: Lines, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines,
             shape: None,
@@ -53,10 +53,10 @@ where
 {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         if let Some(shape) = &self.shape
-            && let Some((bytes, location)) = self.lines.ahead()
+            && let Some((bytes, location)) = self.lines.peek()
             && let Some((record, length)) = shape.parse(bytes, location, metadata)
         {
-            self.lines.pass(length);
+            self.lines.skip(length);
             return Ok(Some(record));
         }
         while let Some(row) = self.lines.next_row()? {
@@ -80,7 +80,7 @@ pub(crate) struct Shape {
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Device,
-    /// Two fields that together are the name of a device.
+    /// Two fields that together name a device.
     DeviceName,
     Block,
     /// The number of blocks.
@@ -92,17 +92,17 @@ pub(crate) enum Column {
     /// The direction, with the words for reads and writes.
     Op(Word, Word),
     Arrival(TimeUnit),
-    /// The arrival as a whole number, and the number that stands for the start.
+    /// The arrival as a whole number, and the number that is the start.
     ArrivalSince(TimeUnit, u64),
     Response(TimeUnit),
-    /// The response, or nothing.
-    ResponseIfAny(TimeUnit),
+    /// The response, which may be empty.
+    OptionalResponse(TimeUnit),
 }
 
 /// A word of at most eight letters or digits.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
-    /// Its bytes, the first in the lowest byte, and the bits that matter.
+    /// Its bytes, the first in the lowest byte, and a mask of the bits to compare.
     bits: u64,
     mask: u64,
     length: usize,
@@ -114,7 +114,7 @@ impl Word {
     }
 
     /// A word of letters, in upper or lower case.
-    pub(crate) const fn of_any_case(text: &str) -> Self {
+    pub(crate) const fn ignoring_case(text: &str) -> Self {
         Self::with_mask(text, !0x20)
     }
 
@@ -134,9 +134,9 @@ impl Word {
     }
 }
 
-/// Requests that begin further up are unusual. Below, no sum of a first block and a number of
-/// blocks overflows, also in bytes.
-const END: u64 = 1 << 54;
+/// Requests that begin here or above are unusual. Below, the end of a request does not overflow,
+/// even in bytes.
+const START_LIMIT: u64 = 1 << 54;
 
 impl Shape {
     /// Returns the record of the row that `bytes` begin with, and the length of the row with its
@@ -148,33 +148,32 @@ impl Shape {
         location: Location,
         metadata: &TraceMetadata,
     ) -> Option<(Record, usize)> {
-        let mut front = Front::new(bytes);
+        let mut scanner = Scanner::new(bytes);
         let mut record = Record::new(location, Op::Read, Lbn(0), SectorCount(0));
         let (first, others) = self.columns.split_first()?;
-        self.column(first, &mut front, &mut record, metadata)?;
+        self.column(first, &mut scanner, &mut record, metadata)?;
         for column in others {
-            front.skip(self.separator)?;
-            self.column(column, &mut front, &mut record, metadata)?;
+            scanner.skip(self.separator)?;
+            self.column(column, &mut scanner, &mut record, metadata)?;
         }
-        front.skip_line_end()?;
-        Some((record, bytes.len() - front.rest().len()))
+        scanner.skip_line_end()?;
+        Some((record, bytes.len() - scanner.rest().len()))
     }
 
-    /// Reads a column into the record.
     #[inline(always)]
     fn column(
         &self,
         column: &Column,
-        front: &mut Front<'_>,
+        scanner: &mut Scanner<'_>,
         record: &mut Record,
         metadata: &TraceMetadata,
     ) -> Option<()> {
         match *column {
-            Column::Op(read, write) => record.op = op(front, read, write)?,
-            Column::DeviceName => record.device = self.device(front, metadata)?,
-            Column::ResponseIfAny(_) if front.rest().first() == Some(&self.separator) => {}
+            Column::Op(read, write) => record.op = op(scanner, read, write)?,
+            Column::DeviceName => record.device = self.device(scanner, metadata)?,
+            Column::OptionalResponse(_) if scanner.rest().first() == Some(&self.separator) => {}
             _ => {
-                let (value, _) = front.whole()?;
+                let (value, _) = scanner.whole_number()?;
                 match *column {
                     Column::Op(..) | Column::DeviceName => {}
                     Column::Device => record.device = u32::try_from(value).ok()?,
@@ -187,11 +186,11 @@ impl Shape {
                         record.arrival = Some(Instant::from_ns(ns.unsigned_abs()));
                     }
                     Column::Arrival(unit) => {
-                        let ns = time_ns(front, unit, value)?;
+                        let ns = time_ns(scanner, unit, value)?;
                         record.arrival = Some(Instant::from_ns(ns.unsigned_abs()));
                     }
-                    Column::Response(unit) | Column::ResponseIfAny(unit) => {
-                        record.response = Some(Span::from_ns(time_ns(front, unit, value)?));
+                    Column::Response(unit) | Column::OptionalResponse(unit) => {
+                        record.response = Some(Span::from_ns(time_ns(scanner, unit, value)?));
                     }
                 }
             }
@@ -199,21 +198,21 @@ impl Shape {
         Some(())
     }
 
-    /// Returns the number of a device with a known name of two fields. No name is the beginning of
-    /// another one and a separator: each has one separator.
+    /// Returns the number of a device whose name of two fields is known. No name and a separator
+    /// begin another name, as each name has exactly one separator.
     #[inline]
-    fn device(&self, front: &mut Front<'_>, metadata: &TraceMetadata) -> Option<u32> {
+    fn device(&self, scanner: &mut Scanner<'_>, metadata: &TraceMetadata) -> Option<u32> {
         let names = metadata.device_names.iter();
-        let known = names.map(|name| front.after(name.as_bytes(), self.separator));
+        let known = names.map(|name| scanner.after(name.as_bytes(), self.separator));
         let (number, after) = (0..).zip(known).find(|(_, after)| after.is_some())?;
-        *front = after?;
+        *scanner = after?;
         Some(number)
     }
 }
 
 #[inline]
-fn op(front: &mut Front<'_>, read: Word, write: Word) -> Option<Op> {
-    let bytes = front.word()?;
+fn op(scanner: &mut Scanner<'_>, read: Word, write: Word) -> Option<Op> {
+    let bytes = scanner.word()?;
     let (op, length) = if bytes & read.mask == read.bits {
         (Op::Read, read.length)
     } else if bytes & write.mask == write.bits {
@@ -221,13 +220,13 @@ fn op(front: &mut Front<'_>, read: Word, write: Word) -> Option<Op> {
     } else {
         return None;
     };
-    front.advance(length);
+    scanner.advance(length);
     Some(op)
 }
 
 #[inline]
 fn start(block: u64) -> Option<Lbn> {
-    (block < END).then_some(Lbn(block))
+    (block < START_LIMIT).then_some(Lbn(block))
 }
 
 #[inline]
@@ -236,7 +235,7 @@ fn sectors(count: u64) -> Option<SectorCount> {
     is_valid.then_some(SectorCount(count))
 }
 
-/// Returns the whole blocks in `bytes`.
+/// Returns the number of blocks in `bytes`, if it is whole.
 #[inline]
 fn blocks(bytes: u64) -> Option<u64> {
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES);
@@ -245,9 +244,9 @@ fn blocks(bytes: u64) -> Option<u64> {
 
 /// Reads the time of `whole` units and the decimals that follow.
 #[inline]
-fn time_ns(front: &mut Front<'_>, unit: TimeUnit, whole: u64) -> Option<i64> {
-    let (fraction, decimals) = match front.skip(b'.') {
-        Some(()) => front.whole()?,
+fn time_ns(scanner: &mut Scanner<'_>, unit: TimeUnit, whole: u64) -> Option<i64> {
+    let (fraction, decimals) = match scanner.skip(b'.') {
+        Some(()) => scanner.whole_number()?,
         None => (0, 0),
     };
     unit.ns_of(whole, fraction, decimals)

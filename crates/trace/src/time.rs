@@ -4,16 +4,16 @@ use std::fmt;
 
 use diskarm_core::units::Instant;
 
-use crate::digits::{POWERS_OF_TEN, digits, find, write_whole};
+use crate::digits::{POWERS_OF_TEN, digits, find, write_number};
 
 /// The unit in which a format writes its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// The SI unit, with decimals.
     Seconds,
-    /// The thousandth of a second.
+    /// Thousandths of a second.
     Milliseconds,
-    /// The millionth of a second.
+    /// Millionths of a second.
     Microseconds,
     /// 100 ns, the tick of Windows.
     Ticks,
@@ -21,12 +21,11 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-/// The reason why a text is not a valid time.
+/// The reason why a string is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
-    /// It is not digits, or digits, a point and digits.
+    /// It is neither digits nor digits, a decimal point and digits.
     NotDecimal,
-    /// It is below zero.
     Negative,
     /// It is more than 2^63 - 1 ns.
     TooLong,
@@ -80,8 +79,8 @@ impl TimeUnit {
         self.ns_of(whole, fraction, decimals)
     }
 
-    /// Returns the time of `whole` units and a fraction of this many decimals; `None` if those go
-    /// below the nanosecond, or from 2^63 ns on.
+    /// Returns the time of `whole` units and a fraction of this many decimals; `None` if the
+    /// decimals go below the nanosecond, or if the time is 2^63 ns or more.
     #[inline]
     pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {
         let missing = self.decimals().checked_sub(decimals)?;
@@ -120,7 +119,6 @@ impl TimeUnit {
             .ok_or(InvalidTime::TooLong)
     }
 
-    /// Returns the nanoseconds in one unit.
     pub(crate) const fn ns(self) -> i64 {
         POWERS_OF_TEN[self.decimals()] as i64
     }
@@ -128,7 +126,7 @@ impl TimeUnit {
     /// Writes `ns` in the unit, to the last decimal place that is not zero.
     pub(crate) fn write(self, ns: u64, out: &mut Vec<u8>) {
         let unit = self.ns().unsigned_abs();
-        write_whole(ns / unit, out);
+        write_number(ns / unit, out);
         let mut rest = ns % unit;
         if rest == 0 {
             return;
@@ -144,7 +142,7 @@ impl TimeUnit {
 }
 
 /// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
-/// `s`, `min` or `h`; `None` for anything else, and from 2^63 ns on.
+/// `s`, `min` or `h`; `None` for anything else, and for 2^63 ns or more.
 ///
 /// ```
 /// use diskarm_trace::adapt::parse_instant;
@@ -154,7 +152,7 @@ impl TimeUnit {
 pub fn parse_instant(text: &str) -> Option<Instant> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(end);
-    let (unit, times) = match unit.trim_start() {
+    let (unit, factor) = match unit.trim_start() {
         "ns" => (TimeUnit::Nanoseconds, 1),
         "us" => (TimeUnit::Microseconds, 1),
         "ms" => (TimeUnit::Milliseconds, 1),
@@ -163,14 +161,13 @@ pub fn parse_instant(text: &str) -> Option<Instant> {
         "h" => (TimeUnit::Seconds, 3_600),
         _ => return None,
     };
-    let ns = unit.parse_ns(number.as_bytes()).ok()?.checked_mul(times)?;
+    let ns = unit.parse_ns(number.as_bytes()).ok()?.checked_mul(factor)?;
     Some(Instant::from_ns(ns.unsigned_abs()))
 }
 
 /// A factor for the arrival rate of a trace: an exact decimal number above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// In units of 10^-9.
     billionths: u64,
 }
 
@@ -194,7 +191,7 @@ impl Factor {
         is_valid.then_some(Self { billionths })
     }
 
-    /// Returns `ns` divided by the factor, rounded to the nearest; `None` from 2^63 on.
+    /// Returns `ns` divided by the factor, rounded to the nearest; `None` for 2^63 or more.
     pub(crate) fn divide(self, ns: u64) -> Option<i64> {
         let divisor = u128::from(self.billionths);
         let scaled = u128::from(ns) * u128::from(BILLION);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::error::{ErrorKind, Quoted, TraceError, quantity};
+use crate::error::{ErrorKind, QuotedValue, TraceError, quantity};
 use crate::format::{
     FormatEntry, FormatInfo, RowWriter, Unwritable, disabled_formats, disabled_message,
 };
@@ -23,7 +23,8 @@ pub struct Writer<W: Write> {
 const CHUNK: usize = 128 * 1024;
 
 impl<W: Write> Writer<W> {
-    /// Writes to `output`, called `name` in errors, in the writable format called `format`.
+    /// Writes to `output`, called `name` in errors, in the format called `format`. Fails if that
+    /// cannot be written.
     pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
@@ -32,7 +33,7 @@ impl<W: Write> Writer<W> {
                 Some(other) => disabled_message(other),
                 None => format!(
                     "format: found {}, expected one that can be written: {}",
-                    Quoted(format),
+                    QuotedValue(format),
                     writable().collect::<Vec<_>>().join(", ")
                 ),
             };
@@ -49,8 +50,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes a record, which must not arrive before the previous one. An error for a record that
-    /// the format cannot hold, or an output that cannot be written.
+    /// Writes a record, which must not arrive before the previous one. Fails if the format cannot
+    /// represent it, or the output cannot be written.
     pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         let written = self.rows.record(record, &mut self.buffer);
         written.map_err(|reason| self.unwritable(reason, Some(record)))?;

@@ -24,7 +24,7 @@ enum Relation {
     Behind,
 }
 
-/// Near means within a segment of `segment` blocks.
+/// Returns the position of `read` relative to `earlier`; `None` if it is a segment or more away.
 fn relation(read: &Record, earlier: &Record, segment: u64) -> Option<Relation> {
     let (start, from, end) = (read.start.0, earlier.start.0, earlier.end().0);
     if start >= from && read.end().0 <= end {
@@ -40,8 +40,8 @@ fn relation(read: &Record, earlier: &Record, segment: u64) -> Option<Relation> {
     }
 }
 
-/// Reads whose newest near request among the previous five has direction `op` and relative position
-/// `wanted`, without sequential ones: (misses, all).
+/// Counts the nonsequential reads for which the latest nearby request among the previous five has
+/// direction `op` and relative position `wanted`, as (misses, all).
 fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize, usize) {
     let (mut missed, mut all) = (0, 0);
     for i in 6..rows.len() {
@@ -51,8 +51,8 @@ fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize,
         let Some((earlier, found)) = near else {
             continue;
         };
-        let sequential = earlier.end() == read.start;
-        if read.op != Op::Read || earlier.op != op || found != wanted || sequential {
+        let is_sequential = earlier.end() == read.start;
+        if read.op != Op::Read || earlier.op != op || found != wanted || is_sequential {
             continue;
         }
         let bound = Span::from_ms(drive.base_ms + drive.sector_ms * read.sectors.0 as f64);
@@ -62,7 +62,7 @@ fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize,
     (missed, all)
 }
 
-/// A drive and its criterion for hits: a response below overhead and bus transfer.
+/// A drive and its criterion for hits: a response below overhead plus bus transfer.
 struct Seagate {
     name: &'static str,
     /// Blocks of a segment.
@@ -87,7 +87,7 @@ const SEAGATES: [Seagate; 2] = [
 ];
 
 /// The sum of [`misses`] over both drives.
-fn of_both(op: Op, wanted: Relation) -> (usize, usize) {
+fn misses_of_both(op: Op, wanted: Relation) -> (usize, usize) {
     let mut sum = (0, 0);
     for drive in &SEAGATES {
         let (missed, all) = misses(drive, &rows(drive.name), op, wanted);
@@ -98,13 +98,13 @@ fn of_both(op: Op, wanted: Relation) -> (usize, usize) {
 
 #[test]
 fn delivered_data_are_dropped() {
-    assert_eq!(of_both(Op::Read, Relation::Within), (80, 85));
-    assert_eq!(of_both(Op::Read, Relation::Behind), (1194, 1201));
+    assert_eq!(misses_of_both(Op::Read, Relation::Within), (80, 85));
+    assert_eq!(misses_of_both(Op::Read, Relation::Behind), (1194, 1201));
 }
 
 #[test]
 fn a_write_within_read_ahead_drops_it() {
-    assert_eq!(of_both(Op::Write, Relation::Ahead), (623, 651));
+    assert_eq!(misses_of_both(Op::Write, Relation::Ahead), (623, 651));
 }
 
 #[test]
@@ -112,9 +112,13 @@ fn a_non_sequential_write_after_a_write_disconnects_once_more() {
     let rows = rows("hp-c2247");
     let (mut three, mut two) = (0, 0);
     for pair in rows.windows(2).filter(|pair| pair[1].op == Op::Write) {
-        let behind_a_write = pair[0].op == Op::Write;
-        let sequential = pair[0].end() == pair[1].start;
-        let expected = if behind_a_write && !sequential { 3 } else { 2 };
+        let is_after_write = pair[0].op == Op::Write;
+        let is_sequential = pair[0].end() == pair[1].start;
+        let expected = if is_after_write && !is_sequential {
+            3
+        } else {
+            2
+        };
         assert_eq!(pair[1].observed, Some(Observed::Disconnects(expected)));
         *(if expected == 3 { &mut three } else { &mut two }) += 1;
     }

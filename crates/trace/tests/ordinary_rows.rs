@@ -1,4 +1,4 @@
-//! Ordinary rows of text formats are read on a fast path, but not the first row of a file: a file
+//! Ordinary rows of text formats, except the first row of a file, are read on a fast path: a file
 //! yields the same records and error as its rows read one by one.
 
 use std::io::Cursor;
@@ -18,7 +18,7 @@ fn number() -> impl Strategy<Value = u64> {
     (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
 }
 
-/// A number of blocks that a request may have, in most cases.
+/// A number of blocks that is usually valid for a request.
 fn count() -> impl Strategy<Value = u64> {
     prop_oneof![9 => 1_u64..3_000, 1 => number()]
 }
@@ -69,7 +69,7 @@ fn row(format: &'static str) -> impl Strategy<Value = String> {
     )
 }
 
-/// Rows, some of them with a changed byte.
+/// Rows, some of which have a changed byte.
 fn rows(format: &'static str) -> impl Strategy<Value = Vec<Vec<u8>>> {
     let change = prop_oneof![
         4 => Just(None),
@@ -77,20 +77,20 @@ fn rows(format: &'static str) -> impl Strategy<Value = Vec<Vec<u8>>> {
     ];
     let row = (row(format), change).prop_map(|(row, change)| {
         let mut row = row.into_bytes();
-        if let Some((place, byte)) = change {
-            let place = place.index(row.len());
-            row[place] = byte;
+        if let Some((index, byte)) = change {
+            let index = index.index(row.len());
+            row[index] = byte;
         }
         row
     });
     vec(row, 1..8)
 }
 
-/// The records up to the first error, in the order of their rows, with the names of their devices;
-/// and the error. The first row of `text` is row number `first`.
+/// Returns the records up to the first error, in the order of their rows, with the names of their
+/// devices; and the error. The first row of `text` is row number `first`.
 fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, Option<String>) {
     let mut trace = read(Cursor::new(text), "x", Some(format)).expect("a format");
-    let (mut records, mut stops) = (Vec::new(), None);
+    let (mut records, mut failure) = (Vec::new(), None);
     for record in trace.by_ref() {
         match record {
             Ok(record) => records.push(record),
@@ -99,7 +99,7 @@ fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, O
                     panic!("{error}: no line");
                 };
                 let (found, row) = (format!(":{line}:"), format!(":{}:", first + line - 1));
-                stops = Some(error.to_string().replacen(&found, &row, 1));
+                failure = Some(error.to_string().replacen(&found, &row, 1));
                 break;
             }
         }
@@ -123,7 +123,7 @@ fn outcome(text: Vec<u8>, format: &str, first: u64) -> (Vec<(Record, String)>, O
         Location::Line(line) => line,
         other => panic!("{other:?}"),
     });
-    (named, stops)
+    (named, failure)
 }
 
 proptest! {
@@ -134,18 +134,18 @@ proptest! {
     })]
 
     #[test]
-    fn the_fast_path_reads_what_the_other_does(
+    fn the_fast_path_agrees_with_the_parser(
         (format, rows) in select(&FORMATS[..]).prop_flat_map(|name| (Just(name), rows(name))),
-        has_returns in any::<bool>(),
+        has_carriage_returns in any::<bool>(),
     ) {
-        let end: &[u8] = if has_returns { b"\r\n" } else { b"\n" };
+        let end: &[u8] = if has_carriage_returns { b"\r\n" } else { b"\n" };
         let lines: Vec<Vec<u8>> = rows.iter().map(|row| [row, end].concat()).collect();
         let mut expected = (Vec::new(), None);
         for (first, line) in (1..).zip(&lines) {
-            let (records, stops) = outcome(line.clone(), format, first);
+            let (records, error) = outcome(line.clone(), format, first);
             expected.0.extend(records);
-            if stops.is_some() {
-                expected.1 = stops;
+            if error.is_some() {
+                expected.1 = error;
                 break;
             }
         }

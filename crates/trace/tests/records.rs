@@ -1,4 +1,4 @@
-//! Records: written by hand, from real measurements, and random.
+//! Records from traces that are written by hand, measured or random.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -76,7 +76,7 @@ fn disksim_fields() {
     assert_eq!(records(bytes, None), expected);
 }
 
-/// Whole milliseconds may be another simulator's nanoseconds, but not with hexadecimal flags.
+/// Whole numbers may be another simulator's nanoseconds, but not with hexadecimal flags.
 #[test]
 fn hexadecimal_flags_identify_disksim() {
     let bytes = b"17 0 5 8 1\n23 0 5 8 0x0\n";
@@ -165,7 +165,7 @@ fn hits_and_disconnects_of_the_c2247() {
     assert_eq!(counts, [1559, 3556, 3224, 1660]);
 }
 
-/// Nanosecond arrivals in DiskSim's columns: read as milliseconds, a minute would last two years.
+/// Arrivals in nanoseconds in DiskSim's columns: as milliseconds, a minute would last two years.
 #[test]
 #[ignore = "needs ../shared"]
 fn an_mqsim_trace_is_not_read_as_disksim() {
@@ -184,7 +184,7 @@ struct RecordLine {
     start: u64,
     sectors: u64,
     device: u32,
-    /// Since the previous arrival; or the response.
+    /// The time since the previous arrival, or the response.
     first_ns: i64,
     think_ns: i64,
     observed: u8,
@@ -333,8 +333,8 @@ const ROW: &str = "[RW],(hit)?,[0-9]{1,22},[0-9]{1,11},[-0-9.]{1,22},[0-9]{1,3}"
 /// Rows of a DiskSim trace, some of them valid.
 const NUMBERS: &str = "[-0-9.]{1,22}( [0-9]{1,20}){3} (0x)?[0-9a-f]{1,9}";
 
-/// Reads to the end or to an error without panicking. Each row is a record or an error: without an
-/// error, the number of records equals the number of nonblank lines.
+/// Checks that reading ends without a panic, and without an error only if each nonblank line is a
+/// record.
 fn read_anything(bytes: &[u8]) {
     let lines = bytes
         .split(|b| *b == b'\n')

@@ -9,7 +9,7 @@ use diskarm_trace::{
 
 const HEADER: &str = "op,observed,lbn,sectors,response_us,think_us\n";
 
-/// The error of a trace, and how many records came before it.
+/// Returns the error of a trace, and the number of records before it.
 fn refuse(bytes: &[u8], name: &str, forced: Option<&str>) -> (usize, TraceError) {
     let mut records = 0;
     let mut trace = match read(Cursor::new(bytes.to_vec()), name, forced) {
@@ -43,13 +43,13 @@ fn assert_refused(bytes: impl AsRef<[u8]>, name: &str, records: usize, expected:
     assert_eq!(error.to_string().lines().count(), 1);
 }
 
-/// A measured trace of a valid row and `row`, which must be refused with `expected`.
+/// Asserts that `row`, in a measured trace after a valid row, is refused with `expected`.
 fn measured_row(row: &str, expected: &str) {
     let bytes = format!("{HEADER}R,hit,5,8,1000.5,20.0\n{row}\n");
     assert_refused(bytes, "x.csv", 1, &format!("x.csv:3: {expected}"));
 }
 
-/// A DiskSim trace of a valid row and `row`, which must be refused with `expected`.
+/// Asserts that `row`, in a DiskSim trace after a valid row, is refused with `expected`.
 fn disksim_row(row: &str, expected: &str) {
     let bytes = format!("1.5 0 5 8 1\n{row}\n");
     assert_refused(bytes, "x.trace", 1, &format!("x.trace:2: {expected}"));
@@ -178,11 +178,11 @@ fn measured_times() {
             &format!("think_us: found {text:?}, {decimal}"),
         );
     }
-    let negative = r#"think_us: found "-0.001", expected microseconds from 0 up"#;
+    let negative = r#"think_us: found "-0.001", expected 0 or more microseconds"#;
     measured_row("R,,5,8,2.0,-0.001", negative);
     let long = r#"response_us: found "9223372036854775.808", expected microseconds below 2^63 ns"#;
     measured_row("R,,5,8,9223372036854775.808,2.0", long);
-    // Each is valid alone, but contradicts the 1000.5 + 20.0 us of the previous row.
+    // Each is valid alone, but not after the 1000.5 + 20.0 us of the previous row.
     let sum = "expected responses and pauses that add up to less than 2^63 ns";
     let max = "9223372036853755.308";
     measured_row(
@@ -215,7 +215,7 @@ fn disksim_values() {
             format!("arrival_ms: found {text:?}, expected milliseconds as a decimal number");
         disksim_row(&format!("{text} 0 5 8 1"), &expected);
     }
-    let negative = r#"arrival_ms: found "-1.0", expected milliseconds from 0 up"#;
+    let negative = r#"arrival_ms: found "-1.0", expected 0 or more milliseconds"#;
     disksim_row("-1.0 0 5 8 1", negative);
     let long = r#"arrival_ms: found "9223372036854.775808", expected milliseconds below 2^63 ns"#;
     disksim_row("9223372036854.775808 0 5 8 1", long);
@@ -273,7 +273,7 @@ fn invalid_text() {
         "x.csv:3: found a blank line, expected a row",
     );
     let endless = format!("1.5 0 5 8 1\n{}", "7".repeat(100_000));
-    let expected = "x.trace:2: found more, expected at most 65536 bytes in a line";
+    let expected = "x.trace:2: found a longer line, expected at most 65536 bytes";
     assert_refused(endless, "x.trace", 1, expected);
     let longest = format!("1.5 0 5 8 1\n1.6 0 5 8{}1\n", " ".repeat(65_525));
     let mut trace = read(Cursor::new(longest), "x.trace", None).unwrap();
@@ -329,7 +329,7 @@ fn unknown_formats() {
         (b"\xff\xfe1 2", "\u{fffd}\u{fffd}1 2"),
         (b"\n1.5 0 5 8 1\n", ""),
         (b"1,2,3,x,5\n", "1,2,3,x,5"),
-        // Could be nanoseconds or milliseconds.
+        // The times could be nanoseconds or milliseconds.
         (b"17 0 5 8 1\n23 0 5 8 0\n", "17 0 5 8 1"),
     ] {
         let (_, error) = refuse(bytes, "x", None);
@@ -365,7 +365,7 @@ fn unsupported_formats() {
         let error = diskarm_trace::Writer::new(Vec::new(), "x", name).err();
         assert_eq!(error.map(|error| error.to_string()), Some(expected));
     }
-    // Not a multiple of 8, as the length of the first message of a stream is.
+    // Not a multiple of 8, unlike the length of a stream's first message.
     let (_, error) = refuse(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
     assert!(error.to_string().contains("not recognised"), "{error}");
 }
@@ -391,7 +391,7 @@ fn unreadable_paths() {
     assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
 }
 
-/// Fails after its bytes were read.
+/// An input that fails after its bytes have been read.
 struct Torn(Cursor<Vec<u8>>);
 
 impl Read for Torn {
@@ -424,7 +424,7 @@ fn read_errors_name_the_location() {
     assert!(trace.next().is_none());
 }
 
-/// Endless zeros, of which no reader may request more than a megabyte.
+/// Endless zeros. No reader may request more than a megabyte of them.
 struct Zeros {
     left: usize,
 }
@@ -440,7 +440,7 @@ impl Read for Zeros {
     }
 }
 
-/// The error is also fatal if invalid rows are skipped: the start of the next row is unknown.
+/// The error is fatal even if invalid rows are skipped: the start of the next row is unknown.
 #[test]
 fn a_line_without_an_end() {
     let is_text = |name: &str| !matches!(name, "vscsi" | "blktrace" | "srt" | "arrow" | "parquet");

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport::{Data, Error, Reply, Transport};
 
-/// No disk has larger blocks.
+/// Maximum size of a block, in bytes: no disk has larger ones.
 const MAX_BLOCK_BYTES: u32 = 1 << 16;
 
 /// Maximum number of times a command is sent.
@@ -39,9 +39,9 @@ impl CommandTimes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     pub commands: u64,
-    /// Those among them that were repeated because the drive was busy or had an event to report.
+    /// Commands that were repeated because the drive was busy or had an event to report.
     pub repeated: u64,
-    /// From the first command to the completion of the last, with all pauses.
+    /// Time from the first command to the completion of the last, including pauses.
     pub time: Span,
 }
 
@@ -58,7 +58,7 @@ impl std::iter::Sum for Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub commands: u64,
-    /// From the first command, with all pauses.
+    /// Time since the first command, including pauses.
     pub time: Span,
 }
 
@@ -68,11 +68,11 @@ pub struct PhysicalAddress {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
     pub head: u8,
-    /// Sector of the track as the drive counts them: from the index mark on most drives.
+    /// Sector number on the track, which most drives count from the index mark.
     pub sector: u32,
 }
 
-/// The identity of a drive. A text is empty if the drive does not report it.
+/// The identity of a drive. Strings that the drive does not report are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub vendor: String,
@@ -98,7 +98,7 @@ impl Identity {
         })
     }
 
-    /// Returns the name of the drive in a sentence.
+    /// Returns the name of the drive for use in a sentence.
     pub fn name(&self) -> String {
         let all = [&*self.vendor, &*self.product, &*self.revision].join(" ");
         let words: Vec<&str> = all.split_whitespace().collect();
@@ -166,7 +166,7 @@ impl<'a> Disk<'a> {
         Ok(disk)
     }
 
-    /// Refuses to send anything beyond these limits.
+    /// Refuses to send commands once one of these limits is reached.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
@@ -196,11 +196,11 @@ impl<'a> Disk<'a> {
         self.limits.is_some_and(is_over)
     }
 
-    pub fn rest(&mut self, span: Span) {
-        self.transport.rest(span);
+    pub fn sleep(&mut self, span: Span) {
+        self.transport.sleep(span);
     }
 
-    /// Reads blocks, from the buffer if the drive has them there.
+    /// Reads blocks, which the drive may take from its buffer.
     pub fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.read_with(at, sectors, false)
     }
@@ -210,7 +210,7 @@ impl<'a> Disk<'a> {
         self.read_with(at, sectors, true)
     }
 
-    /// Writes zeros: the data in the blocks are lost.
+    /// Writes zeros, which overwrite the data in the blocks.
     pub fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.write_with(at, sectors, false)
     }
@@ -265,15 +265,15 @@ impl<'a> Disk<'a> {
     }
 
     /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last one after it before a substantial delay, which drives that support PMI take to be the
-    /// end of a cylinder (worthington96 section 4.1.3).
+    /// last block that can be reached from it without a substantial delay, which drives that
+    /// support PMI take to be the end of a cylinder (worthington96 section 4.1.3).
     pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
         let at = from.map_or(0, |at| at.0);
         let partial = from.is_some();
         if let Ok(at) = u32::try_from(at) {
             let mut data = [0; Capacity10::LENGTH];
             self.data_in(&Command::ReadCapacity10 { at, partial }, &mut data)?;
-            let capacity = Capacity10::parse(&data).expect("all its bytes");
+            let capacity = Capacity10::parse(&data).expect("a buffer of the full length");
             if capacity.last < u32::MAX {
                 return Ok((capacity.last.into(), capacity.block_bytes));
             }
@@ -290,7 +290,7 @@ impl<'a> Disk<'a> {
             length: Capacity16::LENGTH as u32,
         };
         self.data_in(&command, &mut data)?;
-        Ok(Capacity16::parse(&data).expect("all its bytes"))
+        Ok(Capacity16::parse(&data).expect("a buffer of the full length"))
     }
 
     /// Returns the size of a sector on the media if the drive reports it (READ CAPACITY(16)).
@@ -347,7 +347,7 @@ impl<'a> Disk<'a> {
             length: Inquiry::LENGTH as u16,
         };
         self.data_in(&command, &mut data)?;
-        Ok(Inquiry::parse(&data).expect("all its bytes"))
+        Ok(Inquiry::parse(&data).expect("a buffer of the full length"))
     }
 
     /// Reads the serial number (INQUIRY, vital product data page 0x80).
@@ -403,7 +403,7 @@ impl<'a> Disk<'a> {
             size: Size::Six,
             page_format: true,
             save: false,
-            length: u8::try_from(list.len()).expect("a page").into(),
+            length: u8::try_from(list.len()).expect("a short page").into(),
         };
         self.execute(&command, Data::Out(&list)).map(|_| ())
     }
@@ -446,7 +446,7 @@ impl<'a> Disk<'a> {
                 return Ok(reply);
             };
             self.repeated += 1;
-            self.transport.rest(delay);
+            self.transport.sleep(delay);
         }
         self.send_once(&block[..length], data)
     }

@@ -34,7 +34,7 @@ pub struct Address {
     /// Name or address of the host; an IPv6 address without brackets.
     pub host: String,
     pub port: u16,
-    /// Name of the target; empty if omitted.
+    /// Name of the target; empty if the URL has none.
     pub target: String,
     /// Number of the logical unit, below 16,384.
     pub lun: u16,
@@ -65,8 +65,8 @@ impl Address {
     }
 }
 
-/// A session with one logical unit of a target. Its times are taken right before a command is
-/// handed to the kernel and right after its completion is received.
+/// A session with one logical unit of a target. Times are read right before a command is passed to
+/// the kernel and right after its completion is received.
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
@@ -123,10 +123,10 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         expected_status: session.numbers.expected_status,
         ..TextRequest::default()
     };
-    let mut question: &[u8] = b"SendTargets=All\0";
+    let mut payload: &[u8] = b"SendTargets=All\0";
     loop {
         let sent = Message::TextRequest(request);
-        session.connection.send(&sent, question)?;
+        session.connection.send(&sent, payload)?;
         let (message, data) = session.connection.receive(deadline)?;
         let Message::TextResponse(response) = message else {
             return Err(protocol_error("not a text response"));
@@ -134,7 +134,7 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         session.numbers.expected_status = response.status.next();
         text.extend(data);
         if text.len() > MAX_TEXT {
-            return Err(protocol_error("the list of targets does not end"));
+            return Err(protocol_error("the list of targets is too long"));
         }
         if response.is_final {
             break;
@@ -142,7 +142,7 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         request.transfer = response.transfer;
         request.lun = response.lun;
         request.expected_status = session.numbers.expected_status;
-        question = &[];
+        payload = &[];
     }
     let pairs = pairs(&text)?.into_iter();
     let name = |(key, name)| (key == "TargetName").then_some(name);
@@ -150,8 +150,8 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
 }
 
 impl Session {
-    /// Logs in, for commands that leave the disk's data and settings alone. Others are not sent:
-    /// they fail as on a write-protected disk.
+    /// Logs in, for commands that leave the disk's data and settings alone. Other commands are not
+    /// sent: they fail as on a write-protected disk.
     pub fn open(address: &Address, credentials: Option<&Credentials>) -> Result<Self, Error> {
         open(address, Purpose::Target(&address.target), credentials)
     }
@@ -167,8 +167,8 @@ impl Session {
     }
 
     fn run(&mut self, block: &[u8], data: Data<'_>, sent: Instant) -> Result<Reply, Error> {
-        let mut sixteen = [0; 16];
-        let room = sixteen.get_mut(..block.len());
+        let mut cdb = [0; 16];
+        let room = cdb.get_mut(..block.len());
         room.ok_or_else(|| protocol_error("a command block of more than 16 bytes"))?
             .copy_from_slice(block);
         let length = data.len();
@@ -191,7 +191,7 @@ impl Session {
             length: u32::try_from(length).map_err(|_| protocol_error("4 GiB of data or more"))?,
             command: self.numbers.command,
             expected_status: self.numbers.expected_status,
-            block: sixteen,
+            block: cdb,
         };
         self.numbers.command = self.numbers.command.next();
         let bytes = data.sent();
@@ -241,14 +241,14 @@ impl Session {
 
     fn data_out(&mut self, task: &Task<'_>, wanted: &ReadyToTransfer) -> Result<(), Error> {
         let Data::Out(all) = task.data else {
-            let reason = "it requests data of a command that has none";
+            let reason = "it requests data for a command that sends none";
             return Err(protocol_error(reason));
         };
         let bytes = all
             .get(wanted.offset as usize..)
             .and_then(|rest| rest.get(..wanted.length as usize))
             .filter(|bytes| !bytes.is_empty())
-            .ok_or_else(|| protocol_error("it requests data beyond those of the command"))?;
+            .ok_or_else(|| protocol_error("it requests more data than the command has"))?;
         let pieces = bytes.chunks(self.parameters.max_data);
         let count = pieces.len();
         let mut offset = wanted.offset;
@@ -346,7 +346,7 @@ impl Session {
         self.connection.send(&Message::NopOut(answer), content)
     }
 
-    /// Notes that the target accepts commands up to this number. The window never shrinks.
+    /// Records that the target accepts commands up to this number. The window never shrinks.
     fn advance_window(&mut self, max_command: Serial) {
         if self.numbers.max_command.is_before(max_command) {
             self.numbers.max_command = max_command;
@@ -384,7 +384,7 @@ impl Transport for Session {
         }
         self.run(command, data, self.now()).map_err(|error| {
             let reason = format!("{}: {error}", safety::command_name(command));
-            // The answer may still arrive, so only a new session can continue.
+            // The answer may still arrive, so this session can no longer be used.
             let failure = match error {
                 Error::Timeout => TransportError::Unanswered(reason),
                 _ => TransportError::Lost(reason),
@@ -393,8 +393,8 @@ impl Transport for Session {
         })
     }
 
-    fn rest(&mut self, span: Span) {
-        self.clock.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.clock.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -16,10 +16,10 @@ use crate::transport::{Fault, Lost, Reader, Size, Source, host_and_port};
 /// Default port of servers (IANA).
 const PORT: u16 = 10809;
 
-/// Size of a block in bytes unless the server requires larger ones.
+/// Block size in bytes, unless the server requires larger blocks.
 const SECTOR: u64 = 512;
 
-/// Timeout of each read from and write to the connection.
+/// Timeout for each read from and write to the connection.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum length of an answer to an option, in bytes.
@@ -144,9 +144,7 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let greeting = Greeting::parse(&bytes).map_err(truncated)?;
     let is_newstyle = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
     if !is_newstyle || !greeting.fixed_newstyle {
-        return Err(protocol_error(
-            "a greeting of another protocol than fixed newstyle",
-        ));
+        return Err(protocol_error("a greeting that is not fixed newstyle"));
     }
     let flags = ClientFlags {
         fixed_newstyle: true,
@@ -176,7 +174,7 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
         stream.read_exact(&mut data)?;
         match header.answer {
             answer::ACK => {
-                let missing = || protocol_error("an export without its size");
+                let missing = || protocol_error("an export without a size");
                 return export_size(size.ok_or_else(missing)?, minimum);
             }
             answer::INFO => match data.get(..2) {
@@ -208,8 +206,8 @@ fn export_size(bytes: u64, minimum: u64) -> Result<Size, Lost> {
     }
     let sector = SECTOR.max(minimum);
     if bytes == 0 || !bytes.is_multiple_of(sector) {
-        let why = format!("an export of {bytes} bytes, expected whole blocks of {sector}");
-        return Err(protocol_error(why));
+        let found = format!("an export of {bytes} bytes, expected whole blocks of {sector}");
+        return Err(protocol_error(found));
     }
     Ok(Size {
         sectors: SectorCount(bytes / sector),
@@ -280,7 +278,7 @@ mod tests {
             export: export.to_owned(),
         };
         let parse = NbdSource::parse;
-        // What `diskarm serve nbd` prints for a socket at /srv/my disk.sock.
+        // The URL that `diskarm serve nbd` prints for a socket at /srv/my disk.sock.
         let found = parse("nbd+unix:///a%2Fb?socket=/srv/my%20disk.sock");
         assert_eq!(found, Some(unix("/srv/my disk.sock", "a/b")));
         let found = parse("nbd+unix:///?socket=%C3%A9.sock%25");

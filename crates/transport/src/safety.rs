@@ -1,5 +1,5 @@
-//! Protection of the data on real drives: which commands leave them alone, what the drive holds,
-//! and how long a command may take.
+//! Protection of the data on real drives: commands that are safe, detection of existing data, and
+//! the timeouts of commands.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use diskarm_wire::{Command, Sense, status};
 use crate::disk::Disk;
 use crate::transport::{Error, Reply, Transport};
 
-/// Timeout of most commands: a drive may need half a minute to spin up first.
-const ORDINARY: Duration = Duration::from_secs(60);
+/// Timeout for most commands: a drive may need half a minute to spin up first.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Extra time for each mebibyte: several times what the slowest drives need.
-const MEBIBYTE: Duration = Duration::from_secs(5);
+/// Additional time for each mebibyte: several times as much as the slowest drives need.
+const TIME_PER_MEBIBYTE: Duration = Duration::from_secs(5);
 
-/// Timeout of spinning up, flushing a write cache, or a self-test.
-const LONG: Duration = Duration::from_secs(600);
+/// Timeout for spinning up, flushing a write cache, or a self-test.
+const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Timeout of reading or writing all blocks of a drive.
-const WHOLE_DISK: Duration = Duration::from_secs(24 * 3600);
+/// Timeout for reading or writing all blocks of a drive.
+const WHOLE_DISK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Blocks read with one command.
 const BATCH: u64 = 128;
 
 /// Bytes to read from the start of the drive: up to the superblock of btrfs.
-const FRONT: usize = 0x1_0048;
+const FRONT_LENGTH: usize = 0x1_0048;
 
 /// Bytes to read from the end of the drive: the backup of a GPT, and superblocks of Linux's
 /// software RAID of versions 0.90 and 1.0, which are up to 128 KiB before the end.
-const END: usize = 0x2_0000;
+const END_LENGTH: usize = 0x2_0000;
 
 const GPT: &[u8] = b"EFI PART";
 const RAID: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
@@ -44,7 +44,7 @@ const LVM_NAME: &str = "a physical volume of LVM";
 
 const BOOT_NAME: &str = "a partition table or boot sector (0x55AA)";
 
-/// Magic numbers, each with its offset from the start of the drive and what it means; the most
+/// Magic numbers, each with its offset from the start of the drive and its meaning; the most
 /// specific ones first. The last one also matches boot sectors of FAT and NTFS.
 const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (512, GPT, GPT_NAME),
@@ -65,8 +65,8 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0x1fe, b"\x55\xaa", BOOT_NAME),
 ];
 
-/// Returns true if a command leaves data and settings of the drive as they are; `list` is the data
-/// sent with it. Unknown commands do not count as safe.
+/// Returns true if a command does not change the drive's data or settings; `list` is the data sent
+/// with it. Unknown commands are not considered safe.
 pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
     match Command::parse(block) {
         Ok(
@@ -107,15 +107,15 @@ pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
 
 pub fn timeout(block: &[u8], bytes: usize) -> Duration {
     match Command::parse(block) {
-        Ok(Command::FormatUnit { .. } | Command::WriteSame { .. }) => WHOLE_DISK,
-        Ok(Command::Verify { check, .. }) if check != Check::Data => WHOLE_DISK,
+        Ok(Command::FormatUnit { .. } | Command::WriteSame { .. }) => WHOLE_DISK_TIMEOUT,
+        Ok(Command::Verify { check, .. }) if check != Check::Data => WHOLE_DISK_TIMEOUT,
         Ok(
             Command::StartStopUnit { .. }
             | Command::SynchronizeCache { .. }
             | Command::SendDiagnostic { .. }
             | Command::ReassignBlocks { .. },
-        ) => LONG,
-        _ => ORDINARY + MEBIBYTE * (bytes >> 20) as u32,
+        ) => LONG_TIMEOUT,
+        _ => DEFAULT_TIMEOUT + TIME_PER_MEBIBYTE * (bytes >> 20) as u32,
     }
 }
 
@@ -127,7 +127,7 @@ pub fn command_name(block: &[u8]) -> String {
     }
 }
 
-/// Identifies what a drive holds from its first and last blocks; `None` if it looks erased.
+/// Identifies the content of a drive by its first and last blocks; `None` if it looks erased.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
     // Repeats READ CAPACITY if the drive has a reset to report first.
     let mut disk = Disk::new(drive)?;
@@ -142,14 +142,14 @@ pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error>
         }
         Ok::<_, Error>(data)
     };
-    let front = read(FRONT, false)?;
-    let end = read(END, true)?;
+    let front = read(FRONT_LENGTH, false)?;
+    let end = read(END_LENGTH, true)?;
     Ok(identify(&front, &end))
 }
 
 /// Identifies the content of a drive that starts with `front` and ends with `end`; `None` if it
-/// looks erased, that is, if each sector repeats one byte. There have been more kinds of labels
-/// than are known here (Sun, SGI, Apple, Amiga, VMS), so anything else counts as data.
+/// looks erased, that is, if each sector repeats one byte. There are more kinds of labels than
+/// are recognized here (Sun, SGI, Apple, Amiga, VMS), so anything else counts as data.
 fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let at_front = SIGNATURES
         .iter()
@@ -182,9 +182,9 @@ mod tests {
     use super::*;
     use diskarm_wire::operation::OPERATIONS;
 
-    /// Operations of the table that are not safe according to SBC-3 and SPC-4. SEND DIAGNOSTIC is
-    /// without the bit that announces a page.
-    const CHANGE_SOMETHING: &str = "FORMAT UNIT, REASSIGN BLOCKS, WRITE(6), MODE SELECT(6), \
+    /// Operations in the table that are not safe according to SBC-3 and SPC-4. SEND DIAGNOSTIC is
+    /// tested without the bit that announces a page.
+    const UNSAFE_OPERATIONS: &str = "FORMAT UNIT, REASSIGN BLOCKS, WRITE(6), MODE SELECT(6), \
         RESERVE(6), RELEASE(6), START STOP UNIT, SEND DIAGNOSTIC, WRITE(10), \
         WRITE AND VERIFY(10), WRITE SAME(10), MODE SELECT(10), RESERVE(10), RELEASE(10), \
         PERSISTENT RESERVE OUT, COMPARE AND WRITE, WRITE(16), ORWRITE(16), WRITE AND VERIFY(16), \
@@ -197,7 +197,7 @@ mod tests {
             block[0] = operation.code;
             block[1] = operation.service_action.unwrap_or(0);
             let name = operation.name;
-            let expected = !CHANGE_SOMETHING.split(", ").any(|other| other == name);
+            let expected = !UNSAFE_OPERATIONS.split(", ").any(|other| other == name);
             assert_eq!(leaves_data_alone(&block, &[]), expected, "{name}");
         }
         let translate = [0x1d, 0x10, 0, 0, 14, 0];
@@ -218,10 +218,10 @@ mod tests {
         let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(timeout(&read, 512), Duration::from_secs(60));
         assert_eq!(timeout(&read, 3 << 20), Duration::from_secs(75));
-        assert_eq!(timeout(&[0x04, 0, 0, 0, 0, 0], 0), WHOLE_DISK);
-        assert_eq!(timeout(&[0x1b, 0, 0, 0, 1, 0], 0), LONG);
+        assert_eq!(timeout(&[0x04, 0, 0, 0, 0, 0], 0), WHOLE_DISK_TIMEOUT);
+        assert_eq!(timeout(&[0x1b, 0, 0, 0, 1, 0], 0), LONG_TIMEOUT);
         // The longest timeout fits the 32-bit milliseconds of SG_IO.
-        assert!(u32::try_from(WHOLE_DISK.as_millis()).is_ok());
+        assert!(u32::try_from(WHOLE_DISK_TIMEOUT.as_millis()).is_ok());
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn front(at: usize, bytes: &[u8]) -> Option<&'static str> {
-        let mut front = vec![0; FRONT];
+        let mut front = vec![0; FRONT_LENGTH];
         front[at..at + bytes.len()].copy_from_slice(bytes);
         identify(&front, &[])
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn the_most_specific_signature_wins() {
         // A GPT has a protective MBR before it.
-        let mut front = vec![0; FRONT];
+        let mut front = vec![0; FRONT_LENGTH];
         front[510..512].copy_from_slice(&[0x55, 0xaa]);
         front[512..520].copy_from_slice(b"EFI PART");
         assert_eq!(identify(&front, &[]), Some(GPT_NAME));
@@ -271,13 +271,13 @@ mod tests {
     #[test]
     fn the_end_of_the_drive_is_checked() {
         let with = |at: usize, bytes: &[u8]| {
-            let mut end = vec![0; END];
+            let mut end = vec![0; END_LENGTH];
             end[at..at + bytes.len()].copy_from_slice(bytes);
-            identify(&[0; FRONT], &end)
+            identify(&[0; FRONT_LENGTH], &end)
         };
         let backup = Some("the backup of a partition table (GPT)");
-        assert_eq!(with(END - 512, b"EFI PART"), backup);
-        assert_eq!(with(END - 4096, b"EFI PART"), backup);
+        assert_eq!(with(END_LENGTH - 512, b"EFI PART"), backup);
+        assert_eq!(with(END_LENGTH - 4096, b"EFI PART"), backup);
         assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
         // Not at the start of a sector.
         assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
@@ -285,11 +285,11 @@ mod tests {
 
     #[test]
     fn an_erased_drive_has_no_content() {
-        assert_eq!(identify(&[0; FRONT], &[0; END]), None);
-        assert_eq!(identify(&[0xff; FRONT], &[0xff; END]), None);
+        assert_eq!(identify(&[0; FRONT_LENGTH], &[0; END_LENGTH]), None);
+        assert_eq!(identify(&[0xff; FRONT_LENGTH], &[0xff; END_LENGTH]), None);
         // After measurements, which write zeros.
         let written = [[0; 512], [0xff; 512]].concat();
-        assert_eq!(identify(&written, &[0xff; END]), None);
+        assert_eq!(identify(&written, &[0xff; END_LENGTH]), None);
         assert_eq!(identify(&[], &[]), None);
     }
 

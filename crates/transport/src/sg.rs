@@ -23,8 +23,8 @@ pub enum Error {
     /// A file could not be opened or read.
     File { path: PathBuf, source: io::Error },
     /// The path does not name a disk that takes SCSI commands.
-    NotADisk { path: PathBuf, is: &'static str },
-    /// The system uses the drive, which writes would corrupt.
+    NotADisk { path: PathBuf, kind: &'static str },
+    /// The system is using the drive, whose data writes would corrupt.
     InUse { path: PathBuf, by: String },
     /// The drive is not empty.
     Content { path: PathBuf, what: &'static str },
@@ -54,8 +54,8 @@ impl std::fmt::Display for Error {
         write!(f, "{}: ", path.display())?;
         match self {
             Self::File { source, .. } => source.fmt(f),
-            Self::NotADisk { is, .. } => {
-                write!(f, "{is}; expected a whole disk: /dev/sgX or a block device")
+            Self::NotADisk { kind, .. } => {
+                write!(f, "{kind}; expected /dev/sgX or a whole block device")
             }
             Self::InUse { by, .. } => write!(f, "{by}: writes would destroy data"),
             Self::Content { what, .. } => write!(f, "has {what}: writes would destroy data"),
@@ -102,7 +102,7 @@ impl crate::Transport for Sg {
         match *self {}
     }
 
-    fn rest(&mut self, _: diskarm_core::units::Span) {
+    fn sleep(&mut self, _: diskarm_core::units::Span) {
         match *self {}
     }
 

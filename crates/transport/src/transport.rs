@@ -8,21 +8,21 @@ use diskarm_wire::{Sense, status};
 
 /// Carries SCSI commands to one logical unit, one at a time, and times them.
 ///
-/// Times are host times: a command is sent when the host hands it over, and ended when the host
-/// learns of its completion.
+/// Times are host times: a command is sent when the host passes it on, and ended when the host is
+/// notified of its completion.
 pub trait Transport {
-    /// Sends a command and waits for its completion. Fails if the command or the connection was
+    /// Sends a command and waits for its completion. Fails if the command or the connection is
     /// lost; a command that completes with a status other than GOOD is a [`Reply`].
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError>;
 
-    /// Leaves the drive idle for `span`.
-    fn rest(&mut self, span: Span);
+    /// Sleeps for `span`, during which the drive is idle.
+    fn sleep(&mut self, span: Span);
 
-    /// The current time on the clock of the replies.
+    /// Returns the current time on the clock that times the replies.
     fn now(&self) -> Instant;
 }
 
-/// The wall clock from which real drives are timed, from the opening of the drive on.
+/// The wall clock that times real drives. It starts when the drive is opened.
 #[derive(Debug)]
 pub(crate) struct HostClock(HostInstant);
 
@@ -36,7 +36,7 @@ impl HostClock {
         Instant::from_ns(u64::try_from(ns).expect("less than 584 years"))
     }
 
-    pub fn rest(&self, span: Span) {
+    pub fn sleep(&self, span: Span) {
         std::thread::sleep(Duration::from_nanos(span.as_ns().try_into().unwrap_or(0)));
     }
 }
@@ -85,7 +85,7 @@ pub struct Reply {
     pub ended: Instant,
 }
 
-/// A failure of the transport, with its reason as text.
+/// A failure of the transport, with its reason as a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportError {
     /// A command timed out or was ended by a reset. The next one may succeed.
@@ -164,7 +164,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Storage that several threads read in parallel, each through a [`Reader`] of its own.
+/// Storage that several threads read in parallel, each through its own [`Reader`].
 pub trait Source: Send + Sync {
     fn open(&self) -> Result<Box<dyn Reader>, Lost>;
 }
@@ -173,7 +173,7 @@ pub trait Source: Send + Sync {
 pub trait Reader: Send {
     fn size(&self) -> Size;
 
-    /// Fills `room`, a number of whole blocks, with the blocks from `first` on.
+    /// Reads blocks from `first` on until `room`, which holds whole blocks, is full.
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 
@@ -189,11 +189,11 @@ pub struct Size {
 pub enum Fault {
     /// Blocks are unreadable; the first of them if the device reports it.
     Unreadable(Option<Lbn>),
-    /// The connection was lost. Another one may work.
+    /// The connection was lost. A new one may work.
     Lost(Lost),
 }
 
-/// The loss of a connection, with its reason as text.
+/// The loss of a connection, with its reason as a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost(pub String);
 

@@ -56,14 +56,14 @@ impl TargetEnd {
         self.stream.write_all(&bytes).unwrap();
     }
 
-    /// Accepts the login with these choices.
+    /// Accepts a login with these choices.
     fn log_in(&mut self, choices: &[u8]) {
         for data in [&b"AuthMethod=None\0"[..], choices] {
             let (message, _) = self.receive();
             let Message::LoginRequest(request) = message else {
                 panic!("{message:?}");
             };
-            self.send(&Message::LoginResponse(agreed(&request)), data);
+            self.send(&Message::LoginResponse(accept(&request)), data);
         }
     }
 
@@ -76,7 +76,7 @@ impl TargetEnd {
     }
 }
 
-fn agreed(request: &LoginRequest) -> LoginResponse {
+fn accept(request: &LoginRequest) -> LoginResponse {
     LoginResponse {
         transit: request.transit,
         continues: false,
@@ -134,8 +134,8 @@ fn data_in(command: &Command, offset: u32) -> DataIn {
     }
 }
 
-/// Runs a target with this script.
-fn played(
+/// Logs in to a target that then runs this script.
+fn start(
     choices: &'static [u8],
     script: impl FnOnce(&mut TargetEnd) + Send + 'static,
 ) -> (Session, JoinHandle<()>) {
@@ -165,13 +165,13 @@ fn read(session: &mut Session) -> (Result<Reply, TransportError>, [u8; 8]) {
 }
 
 /// Checks that the script has finished without a panic.
-fn over(target: JoinHandle<()>) {
+fn join(target: JoinHandle<()>) {
     target.join().unwrap();
 }
 
 #[test]
-fn data_come_in_pieces_with_digests_and_pings_between() {
-    let (mut session, target) = played(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
+fn data_may_arrive_in_parts_with_digests_and_pings() {
+    let (mut session, target) = start(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
         let command = side.command();
         // The first command; the login responses were numbered before it.
         assert_eq!(
@@ -209,13 +209,13 @@ fn data_come_in_pieces_with_digests_and_pings_between() {
     assert_eq!(data, [1, 2, 3, 4, 5, 6, 7, 8]);
     let (reply, _) = read(&mut session);
     assert!(matches!(reply, Err(TransportError::Lost(_))), "{reply:?}");
-    over(target);
+    join(target);
 }
 
 /// No command is sent while the command window of the target is closed.
 #[test]
-fn commands_wait_until_the_target_takes_them() {
-    let (mut session, target) = played(b"MaxConnections=1\0", |side| {
+fn commands_wait_while_the_window_is_closed() {
+    let (mut session, target) = start(b"MaxConnections=1\0", |side| {
         let command = side.command();
         let closed = Response {
             max_command: command.command,
@@ -245,7 +245,7 @@ fn commands_wait_until_the_target_takes_them() {
         assert_eq!((reply.status, reply.transferred), (0, 0));
     }
     drop(session);
-    over(target);
+    join(target);
 }
 
 /// A target's reaction to a command.
@@ -260,7 +260,7 @@ const VIOLATIONS: [(&str, Script); 8] = [
         side.send(&Message::DataIn(data_in(command, u32::MAX)), &[0; 4]);
     }),
     (
-        "requests data of a command that has none",
+        "requests data for a command that sends none",
         |side, command| {
             let wanted = diskarm_wire::iscsi::ReadyToTransfer {
                 lun: Lun(0),
@@ -322,7 +322,7 @@ const VIOLATIONS: [(&str, Script); 8] = [
 #[test]
 fn protocol_violations_end_the_session() {
     for (message, script) in VIOLATIONS {
-        let (mut session, target) = played(b"MaxConnections=1\0", move |side| {
+        let (mut session, target) = start(b"MaxConnections=1\0", move |side| {
             let command = side.command();
             script(side, &command);
         });
@@ -335,15 +335,15 @@ fn protocol_violations_end_the_session() {
             "{message}: {error}"
         );
         assert_eq!(data, [0; 8], "{message}");
-        // The session stays unusable.
+        // The session remains unusable.
         assert!(read(&mut session).0.is_err(), "{message}");
-        over(target);
+        join(target);
     }
 }
 
 #[test]
 fn a_wrong_digest_ends_the_session() {
-    let (mut session, target) = played(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
+    let (mut session, target) = start(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
         let command = side.command();
         let header = Message::Response(good(&command)).emit(Lengths::of_data(0));
         side.stream.write_all(&header).unwrap();
@@ -351,7 +351,7 @@ fn a_wrong_digest_ends_the_session() {
     });
     let error = read(&mut session).0.unwrap_err().to_string();
     assert!(error.contains("wrong digest of header"), "{error}");
-    over(target);
+    join(target);
 }
 
 /// Requests the list of targets from a target that answers with `count` messages, each containing
@@ -396,14 +396,11 @@ fn list_targets(part: &'static [u8], count: Option<u32>) -> Result<Vec<String>, 
 }
 
 #[test]
-fn a_list_of_targets_ends() {
+fn long_lists_of_targets_are_limited() {
     let names = list_targets(b"TargetName=iqn.a\0", Some(2)).unwrap();
     assert_eq!(names, ["iqn.a", "iqn.a"]);
     let error = list_targets(&[b'a'; 8000], None).unwrap_err();
-    assert!(
-        error.contains("the list of targets does not end"),
-        "{error}"
-    );
+    assert!(error.contains("the list of targets is too long"), "{error}");
 }
 
 /// Names are printed, so escape sequences would reach the terminal.
@@ -416,16 +413,16 @@ fn names_with_control_characters_are_refused() {
     );
 }
 
-/// A message has less than 16 MiB of data, whatever limit the target announces.
+/// A message has less than 16 MiB of data, even if the target announces a higher limit.
 #[test]
-fn data_are_sent_in_messages_that_can_hold_them() {
+fn data_are_split_into_messages_of_valid_length() {
     let lengths = b"MaxRecvDataSegmentLength=4294967295\0FirstBurstLength=4294967295\0";
-    let (mut session, target) = played(lengths, |side| {
+    let (mut session, target) = start(lengths, |side| {
         let mut header = [0; Message::LENGTH];
         side.stream.read_exact(&mut header).unwrap();
         assert_eq!(Lengths::parse(&header).unwrap().data_length, 0xff_ffff);
     });
     let reply = session.execute(&READ, Data::Out(&vec![0; 1 << 24]));
     assert!(matches!(reply, Err(TransportError::Lost(_))), "{reply:?}");
-    over(target);
+    join(target);
 }

@@ -1,5 +1,5 @@
-//! Commands to the drive in memory of Linux's module `scsi_debug`. Skipped unless the module can be
-//! loaded, which needs root.
+//! Commands to the RAM-backed drive of Linux's module `scsi_debug`. Skipped unless the module can
+//! be loaded, which needs root.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -53,7 +53,7 @@ impl Drop for Module {
 }
 
 #[test]
-fn a_drive_of_scsi_debug_is_read_and_written() {
+fn a_scsi_debug_drive_is_read_and_written() {
     let Some(module) = Module::load() else {
         println!("skipped: the kernel's module scsi_debug cannot be loaded");
         return;

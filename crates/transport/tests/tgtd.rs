@@ -1,5 +1,5 @@
-//! The initiator against an independent target, Debian's package `tgt`. Where it is not installed,
-//! the tests are skipped, but fail in CI.
+//! The initiator against an independent target, Debian's package `tgt`. If it is not installed, the
+//! tests are skipped, but fail in CI.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -64,14 +64,14 @@ impl Tgtd {
 
     /// Runs a command of `tgtadm` and returns true if it succeeds.
     fn control(&self, words: &str, more: &[&str]) -> bool {
-        let ended = Process::new("/usr/sbin/tgtadm")
+        let status = Process::new("/usr/sbin/tgtadm")
             .args(["--lld", "iscsi"])
             .args(words.split(' '))
             .args(more)
             .env("TGT_IPC_SOCKET", self.folder.join("control"))
             .stderr(Stdio::null())
             .status();
-        ended.unwrap().success()
+        status.unwrap().success()
     }
 
     fn address(&self) -> Address {
@@ -88,7 +88,7 @@ impl Drop for Tgtd {
 }
 
 /// Opens a session and executes the first command, which reports a reset.
-fn opened(tgtd: &Tgtd, credentials: Option<&Credentials>) -> Result<Session, Error> {
+fn open(tgtd: &Tgtd, credentials: Option<&Credentials>) -> Result<Session, Error> {
     let mut session = Session::open(&tgtd.address(), credentials)?;
     Disk::new(&mut session).unwrap();
     Ok(session)
@@ -132,8 +132,8 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 512 * 31 + at) as u8).collect()
 }
 
-/// Data that fit the command, a message or neither are written and read back, with and without
-/// digests, and reach the file of the target.
+/// Data are written and read back, with and without digests, and reach the target's file. They fit
+/// into the command, into one message, or into neither.
 #[test]
 fn written_data_are_read_back() {
     let Some(tgtd) = Tgtd::start("data") else {
@@ -144,7 +144,7 @@ fn written_data_are_read_back() {
             let words = "--op update --mode target --tid 1 -n";
             assert!(tgtd.control(words, &[key, "-v", digest]));
         }
-        let mut session = opened(&tgtd, None).unwrap();
+        let mut session = open(&tgtd, None).unwrap();
         session.allow_writes(true).unwrap();
         for blocks in [1, 15, 16, 17, 128, 2000] {
             let data = pattern(blocks * 512);
@@ -164,7 +164,7 @@ fn written_data_are_read_back() {
 }
 
 #[test]
-fn errors_come_with_sense_data() {
+fn errors_have_sense_data() {
     let Some(tgtd) = Tgtd::start("errors") else {
         return;
     };
@@ -187,16 +187,16 @@ fn errors_come_with_sense_data() {
 }
 
 #[test]
-fn a_disk_with_content_is_not_written_to() {
+fn a_disk_with_data_is_not_overwritten() {
     let Some(tgtd) = Tgtd::start("content") else {
         return;
     };
-    let mut session = opened(&tgtd, None).unwrap();
+    let mut session = open(&tgtd, None).unwrap();
     session.allow_writes(false).unwrap();
     let mut front = pattern(1024);
     front[512..520].copy_from_slice(b"EFI PART");
     write(&mut session, 0, &front);
-    let mut session = opened(&tgtd, None).unwrap();
+    let mut session = open(&tgtd, None).unwrap();
     let error = session.allow_writes(false).unwrap_err().to_string();
     assert_eq!(
         error,
@@ -243,7 +243,7 @@ fn authentication_is_mutual() {
             secret: secret.as_bytes().to_vec(),
             target_secret: target.map(|secret| secret.as_bytes().to_vec()),
         };
-        opened(&tgtd, Some(&credentials))
+        open(&tgtd, Some(&credentials))
     };
     for target in [None, Some("its secret")] {
         let mut session = log_in("me", "my secret", target).unwrap();

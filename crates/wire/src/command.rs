@@ -41,7 +41,7 @@ impl Size {
 pub struct Blocks {
     pub at: u64,
     /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE, PRE-FETCH and WRITE SAME,
-    /// all to the end of the disk.
+    /// all blocks to the end of the disk.
     pub count: u32,
 }
 
@@ -104,7 +104,7 @@ const GROUP: Positions = [
     FieldPosition::bits(14, 4, 0),
 ];
 
-/// Returns the position of bits whose byte is 2 in ten bytes and 1 in twelve.
+/// Returns the positions of bits in byte 2 of 10-byte commands and byte 1 of 12-byte commands.
 const fn defect_bits(high: u8, low: u8) -> Positions {
     let (ten, twelve) = (
         FieldPosition::bits(2, high, low),
@@ -113,7 +113,6 @@ const fn defect_bits(high: u8, low: u8) -> Positions {
     [NONE, ten, twelve, NONE]
 }
 
-/// The type of a field of command blocks.
 trait CommandField: Sized {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid>;
     fn write(self, block: &mut [u8], positions: Positions);
@@ -137,7 +136,7 @@ impl<T: Field> CommandField for T {
     }
 }
 
-/// Follows from the operation code, which is already in the block.
+/// The operation code, which is already in the block, determines the size.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
         Ok(Self::from_code(block[0]))
@@ -173,7 +172,7 @@ impl CommandField for Blocks {
     }
 }
 
-/// In six bytes these bits belong to the address.
+/// In 6-byte commands, these bits belong to the address.
 impl CommandField for Caching {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
         if Size::from_code(block[0]) == Size::Six {
@@ -209,7 +208,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The format of FORMAT UNIT. Without FMTDATA it and the bits about the list are reserved (SBC-3).
+/// The format of FORMAT UNIT. Without FMTDATA, it and the list bits are reserved (SBC-3).
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {
@@ -233,7 +232,7 @@ impl CommandField for Option<AddressFormat> {
     }
 }
 
-/// A field that the form does not use must be zero.
+/// Fields that the form of the query does not use must be zero.
 impl CommandField for OperationQuery {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         let (code, action) = (block[3], CommandField::read(block, bytes(4, 2))?);
@@ -264,7 +263,7 @@ impl CommandField for OperationQuery {
     }
 }
 
-/// Declares fields that have a name for each of their numbers.
+/// Declares fields whose values have names.
 macro_rules! named_numbers {
     ($(
         $(#[$about:meta])*
@@ -304,7 +303,7 @@ named_numbers! {
         Readable = 0,
         /// The data that the host sends.
         Data = 1,
-        /// One block that the host sends, for each block.
+        /// One block that the host sends, compared with each block.
         OneBlock = 3,
     }
 
@@ -368,8 +367,7 @@ named_numbers! {
     }
 }
 
-/// Declares the commands: for each its operation codes, its service action, and its fields with
-/// their positions. `parse` and `emit` follow from that.
+/// Declares commands by operation codes, service action and fields; derives `parse` and `emit`.
 macro_rules! commands {
     ($(
         $(#[$about:meta])*
@@ -386,17 +384,17 @@ macro_rules! commands {
                 $($first $(| $code)* $(if block[1] & 0x1f == $action)? => {
                     Command::$name $({ $($field: CommandField::read(block, $positions)?,)+ })?
                 })+
-                code => unreachable!("operation {code:#04x} is in the table"),
+                code => unreachable!("operation {code:#04x} has a command"),
             })
         }
 
         /// Writes a command; returns its length.
-        fn emit(command: &Command, room: &mut [u8; 16]) -> usize {
+        fn emit(command: &Command, buffer: &mut [u8; 16]) -> usize {
             match *command {
                 $(Command::$name $({ $($field),+ })? => {
                     let size = None;
                     $($(let size = size.or(CommandField::block_size(&$field));)+)?
-                    let block = begin(room, &[$first $(, $code)*], size);
+                    let block = begin(buffer, &[$first $(, $code)*], size);
                     $(block[1] = $action;)?
                     $($(CommandField::write($field, block, $positions);)+)?
                     block.len()
@@ -406,23 +404,23 @@ macro_rules! commands {
     };
 }
 
-/// Writes the operation code for the size; returns the room for the command block.
-fn begin<'a>(room: &'a mut [u8; 16], codes: &[u8], size: Option<Size>) -> &'a mut [u8] {
+/// Writes the operation code for the size; returns the part of `buffer` for the command block.
+fn begin<'a>(buffer: &'a mut [u8; 16], codes: &[u8], size: Option<Size>) -> &'a mut [u8] {
     let fits = |code: &&u8| size.is_none_or(|size| Size::from_code(**code) == size);
     let code = *codes
         .iter()
         .find(fits)
         .expect("the operation has this size");
-    room.fill(0);
-    room[0] = code;
-    &mut room[..Size::from_code(code).bytes()]
+    buffer.fill(0);
+    buffer[0] = code;
+    &mut buffer[..Size::from_code(code).bytes()]
 }
 
 commands! {
     /// Checks that the unit is ready (SPC-4).
     TestUnitReady: [0x00]
 
-    /// Returns its sense data (SPC-4), in descriptor format if `descriptor`.
+    /// Returns the unit's sense data (SPC-4), in descriptor format if `descriptor`.
     RequestSense: [0x03] {
         descriptor: bool = flag(1, 0);
         length: u8 = bytes(4, 1);
@@ -454,7 +452,7 @@ commands! {
         check: Check = bits(1, 2, 1);
     }
 
-    /// Reads blocks on the media (SBC-3).
+    /// Checks blocks on the media (SBC-3).
     Verify: [0x2f | 0xaf | 0x8f] {
         size: Size = CODE;
         blocks: Blocks = ADDRESS;
@@ -476,14 +474,14 @@ commands! {
         group: u8 = GROUP;
     }
 
-    /// Writes what the buffer holds (SBC-3).
+    /// Writes buffered data to the media (SBC-3).
     SynchronizeCache: [0x35 | 0x91] {
         size: Size = CODE;
         blocks: Blocks = ADDRESS;
         immediate: bool = flag(1, 1);
     }
 
-    /// Writes one block's data to many (SBC-3), or zeros without data ([`Size::Sixteen`] only).
+    /// Writes the same data to many blocks (SBC-3), or zeros if `no_data` ([`Size::Sixteen`] only).
     WriteSame: [0x41 | 0x93] {
         size: Size = CODE;
         blocks: Blocks = ADDRESS;
@@ -567,7 +565,7 @@ commands! {
     }
 
     /// Formats the disk (SBC-3). `defects` is the format of the list that the host sends, if it
-    /// sends one; `complete` means that the list replaces the grown one.
+    /// sends one; `complete` means that the list replaces the grown list.
     FormatUnit: [0x04] {
         defects: Option<AddressFormat> = bits(1, 2, 0);
         long_list: bool = flag(1, 5);
@@ -657,6 +655,6 @@ impl Command {
     pub fn operation(&self) -> &'static Operation {
         let mut block = [0; 16];
         let length = self.emit(&mut block);
-        Operation::find(&block[..length]).expect("what is emitted is valid")
+        Operation::find(&block[..length]).expect("emitted commands are valid")
     }
 }

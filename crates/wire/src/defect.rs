@@ -108,7 +108,7 @@ impl Address {
                 8
             }
             Self::ExtendedBytesFromIndex(at) | Self::ExtendedPhysicalSector(at) => {
-                assert!(at.place.offset <= WHOLE_TRACK, "28 bits");
+                assert!(at.place.offset <= WHOLE_TRACK, "an offset has 28 bits");
                 let end = Self::PhysicalSector(at.place).emit(data);
                 data[4] |= u8::from(at.begins_run) << 7;
                 end
@@ -135,7 +135,7 @@ layout! {
         grown: bool = FieldPosition::flag(1, 3);
         /// Code of an [`AddressFormat`].
         format: u8 = FieldPosition::bits(1, 2, 0);
-        /// Bytes of all addresses, requested or not.
+        /// Length of all addresses in bytes, even if fewer are returned.
         length: u16 = FieldPosition::bytes(2, 2);
     }
 
@@ -144,13 +144,13 @@ layout! {
         primary: bool = FieldPosition::flag(1, 4);
         grown: bool = FieldPosition::flag(1, 3);
         format: u8 = FieldPosition::bits(1, 2, 0);
-        /// Changes with the lists.
+        /// Changes whenever the lists do.
         generation: u16 = FieldPosition::bytes(2, 2);
-        /// Bytes of all addresses from the index on.
+        /// Length of all addresses from the index on, in bytes.
         length: u32 = FieldPosition::bytes(4, 4);
     }
 
-    /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
+    /// Header of a short FORMAT UNIT parameter list. Addresses follow.
     pub struct FormatHeader: 4 {
         /// FOV: the bits below are valid.
         options_valid: bool = FieldPosition::flag(1, 7);
@@ -173,7 +173,7 @@ layout! {
         length: u32 = FieldPosition::bytes(4, 4);
     }
 
-    /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
+    /// Header of a REASSIGN BLOCKS parameter list. Addresses of four or eight bytes follow.
     pub struct ReassignHeader: 4 {
         length: u16 = FieldPosition::bytes(2, 2);
     }
@@ -192,13 +192,13 @@ pub struct Translate {
     pub wanted: AddressFormat,
 }
 
-/// The code of that diagnostic page.
+/// The code of the diagnostic page that translates addresses.
 pub const TRANSLATE: u8 = 0x40;
 
 /// The code of the diagnostic page that lists the others.
 pub const SUPPORTED_PAGES: u8 = 0x00;
 
-/// The unit's result: the first of its addresses.
+/// The unit's result, with the first of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translated {
     /// The format of the address that was translated.
@@ -269,13 +269,14 @@ impl Translated {
     /// Parses the page from the unit.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (supplied, translated, address) = page(data)?;
-        let of = format(translated)?;
+        let address_format = format(translated)?;
         Ok(Self {
             supplied: format(supplied)?,
             reserved: translated & 0x80 != 0,
             alternate_sector: translated & 0x40 != 0,
             alternate_track: translated & 0x20 != 0,
-            address: Address::parse(of, address).ok_or(Malformed::Format(translated))?,
+            address: Address::parse(address_format, address)
+                .ok_or(Malformed::Format(translated))?,
         })
     }
 

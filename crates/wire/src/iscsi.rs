@@ -1,9 +1,9 @@
-//! Bytes and meaning of iSCSI, which carries SCSI over TCP.
+//! The wire format of iSCSI, which carries SCSI over TCP.
 //!
 //! A connection carries messages (PDUs). Each begins with a basic header segment of 48 bytes,
 //! which is a [`Message`] with its [`Lengths`]; then come additional header segments ([`segment`])
-//! and data, each with a [`Digest`] after it if both sides agreed to that, and padded to words of
-//! four bytes. A connection begins with a login, in which both sides negotiate by [`text`].
+//! and data, each padded to words of four bytes, and followed by a [`Digest`] if both sides have
+//! agreed on one. A connection begins with a login, in which both sides negotiate with [`text`].
 //!
 //! The source is RFC 7143, cited by the names of its messages and keys.
 
@@ -20,5 +20,5 @@ pub use message::{
 };
 pub use segment::Digest;
 
-/// The port at which targets listen (IANA, "iscsi-target").
+/// The port on which targets listen (IANA, "iscsi-target").
 pub const PORT: u16 = 3260;

@@ -1,12 +1,11 @@
 //! Data of a fixed layout, declared by a list of fields, from which the `layout!` macro derives
 //! `parse`, `emit` and the mask of all fields.
 
-/// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldPosition {
     byte: usize,
     bytes: usize,
-    /// Lowest bit; only fields within a byte begin at another bit than 0.
+    /// Lowest bit; nonzero only for fields within a byte.
     low: u8,
     /// Number of bits of the byte; 8 in fields of whole bytes.
     bits: u8,
@@ -72,7 +71,6 @@ impl FieldPosition {
     }
 }
 
-/// The type of a field.
 pub(crate) trait Field {
     fn read(data: &[u8], position: FieldPosition) -> Self;
     fn write(&self, data: &mut [u8], position: FieldPosition);
@@ -115,13 +113,13 @@ impl<const N: usize> Field for [u8; N] {
     }
 }
 
-/// Data end before their layout does.
+/// The error for data that are shorter than their layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
     pub expected: usize,
 }
 
-/// Declares data of a fixed layout: a row per field with its documentation, type and position.
+/// Declares data of a fixed layout: one row per field, with its documentation, type and position.
 macro_rules! layout {
     ($(
         $(#[$meta:meta])*
@@ -143,8 +141,8 @@ macro_rules! layout {
                 mask
             }
 
-            /// Reads the fields; further bytes are left alone.
-            /// Fails if there are fewer than [`Self::LENGTH`].
+            /// Reads the fields; further bytes are ignored.
+            /// Fails if there are fewer than [`Self::LENGTH`] bytes.
             pub fn parse(data: &[u8]) -> Result<Self, $crate::layout::Short> {
                 if data.len() < $length {
                     return Err($crate::layout::Short { expected: $length });
@@ -152,7 +150,7 @@ macro_rules! layout {
                 Ok(Self { $($field: $crate::layout::Field::read(data, $position),)+ })
             }
 
-            /// The bytes; those without a field are zero.
+            /// Returns the bytes; those without a field are zero.
             /// Panics if a number does not fit its field.
             pub fn emit(&self) -> [u8; $length] {
                 let mut data = [0; $length];
@@ -170,8 +168,7 @@ pub(crate) fn number(bytes: &[u8]) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Fills `bytes` with `number`, most significant byte first.
-/// Panics if it does not fit.
+/// Fills `bytes` with `number`, most significant byte first. Panics if it does not fit.
 pub(crate) fn put(bytes: &mut [u8], number: u64) {
     let mut rest = number;
     for byte in bytes.iter_mut().rev() {

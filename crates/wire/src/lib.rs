@@ -1,13 +1,13 @@
-//! Wire formats of SCSI for disks, of iSCSI, and of NBD: what a host sends and what a disk answers.
+//! Wire formats of SCSI for disks, of iSCSI, and of NBD: the messages between a host and a disk.
 //!
-//! Nothing here acts. [`Command::parse`] checks a command block against the table of
-//! [`operation`]s, which knows its length and its reserved bits; `emit` does the reverse.
-//! Transferred data (sense data, mode pages, lists) are values with `parse` and `emit`, and
-//! `parse(emit(x)) = x` for every `x`.
+//! This crate only encodes and decodes. [`Command::parse`] checks a command block against the table
+//! of [`operation`]s, which lists lengths and reserved bits; `emit` does the reverse. Transferred
+//! data (sense data, mode pages, lists) have `parse` and `emit`, and `parse(emit(x)) = x` for all
+//! `x`.
 //!
 //! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for features of
-//! drives of the 1990s that those left out. They are cited by name and command: the numbers of
-//! their sections differ from draft to draft. Those of [`iscsi`] and [`nbd`] are cited there.
+//! drives of the 1990s that the others left out. They are cited by name and command, since section
+//! numbers differ between drafts. Those of [`iscsi`] and [`nbd`] are cited there.
 #![no_std]
 
 extern crate alloc;

@@ -8,7 +8,7 @@ use crate::layout::{FieldPosition, Short, number, put};
 layout! {
     /// Header of MODE SENSE(6) and MODE SELECT(6).
     pub struct Header6: 4 {
-        /// Bytes after this one; reserved in MODE SELECT.
+        /// Number of bytes after this one; reserved in MODE SELECT.
         data_length: u8 = FieldPosition::bytes(0, 1);
         medium_type: u8 = FieldPosition::bytes(1, 1);
         write_protected: bool = FieldPosition::flag(2, 7);
@@ -18,7 +18,7 @@ layout! {
 
     /// Header of MODE SENSE(10) and MODE SELECT(10).
     pub struct Header10: 8 {
-        /// Bytes after this field; reserved in MODE SELECT.
+        /// Number of bytes after this field; reserved in MODE SELECT.
         data_length: u16 = FieldPosition::bytes(0, 2);
         medium_type: u8 = FieldPosition::bytes(2, 1);
         write_protected: bool = FieldPosition::flag(3, 7);
@@ -45,12 +45,11 @@ layout! {
 /// A page in a list of mode parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<'a> {
-    /// It can be saved (MODE SENSE).
+    /// The page can be saved (MODE SENSE).
     pub saveable: bool,
     pub code: u8,
     /// Its subpage, if it has the long header.
     pub subpage: Option<u8>,
-    /// The content after the header.
     pub content: &'a [u8],
 }
 
@@ -79,7 +78,7 @@ impl<'a> Page<'a> {
 
     /// Encodes the page; panics if the content is too long for the header.
     pub fn emit(&self) -> Vec<u8> {
-        assert!(self.code < 0x40, "six bits");
+        assert!(self.code < 0x40, "a page code has six bits");
         let flags = u8::from(self.saveable) << 7 | u8::from(self.subpage.is_some()) << 6;
         let mut data = match self.subpage {
             None => vec![flags | self.code, 0],
@@ -92,7 +91,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Declares the content of mode pages, whose bytes the standards count from its header.
+/// Declares the content of mode pages. As in the standards, bytes are counted from the header.
 macro_rules! pages {
     ($(
         $(#[$meta:meta])*
@@ -136,20 +135,20 @@ pages! {
         early_recovery: bool = flag(2, 3);
         /// PER: report recovered errors.
         post_error: bool = flag(2, 2);
-        /// DTE: end at a recovered error.
+        /// DTE: stop at a recovered error.
         disable_transfer: bool = flag(2, 1);
         /// DCR: no correction codes.
         disable_correction: bool = flag(2, 0);
         read_retries: u8 = bytes(3, 1);
         write_retries: u8 = bytes(8, 1);
-        /// In ms; 0 is the drive's own.
+        /// In ms; 0 for the drive's default.
         recovery_time_limit_ms: u16 = bytes(10, 2);
     }
 
     pub struct Disconnect: 0x02, 14 {
-        /// Fill level of the buffer at which a read reconnects, in parts of 256.
+        /// Fill level of the buffer at which a read reconnects, in units of 1/256.
         buffer_full_ratio: u8 = bytes(2, 1);
-        /// Free part of the buffer at which a write reconnects, in parts of 256.
+        /// Free part of the buffer at which a write reconnects, in units of 1/256.
         buffer_empty_ratio: u8 = bytes(3, 1);
         /// In units of 100 us.
         bus_inactivity_limit: u16 = bytes(4, 2);
@@ -191,7 +190,7 @@ pages! {
         landing_zone: u32 = bytes(14, 3);
         /// RPL: spindle synchronisation.
         position_locking: u8 = bits(17, 1, 0);
-        /// In parts of 256 of a revolution.
+        /// In units of 1/256 of a revolution.
         rotational_offset: u8 = bytes(18, 1);
         rotation_rate: u16 = bytes(20, 2);
     }
@@ -207,7 +206,7 @@ pages! {
         rotation_rate: u16 = bytes(28, 2);
     }
 
-    /// Caching. Drives before SBC end it after byte 11.
+    /// Caching. Drives older than SBC end it after byte 11.
     pub struct Caching: 0x08, 18 {
         /// IC: the drive uses the number or the size of segments below.
         initiator_control: bool = flag(2, 7);
@@ -229,7 +228,7 @@ pages! {
         read_retention: u8 = bits(3, 7, 4);
         /// Retention of data that were written.
         write_retention: u8 = bits(3, 3, 0);
-        /// No prefetching after longer reads, in blocks.
+        /// Maximum length of a read that is followed by prefetching, in blocks.
         prefetch_up_to: u16 = bytes(4, 2);
         minimum_prefetch: u16 = bytes(6, 2);
         maximum_prefetch: u16 = bytes(8, 2);

@@ -1,4 +1,4 @@
-//! Bytes and meaning of NBD, the network block device protocol.
+//! The wire format of NBD, the network block device protocol.
 //!
 //! A connection begins with a [`Greeting`] and options, which choose an export and the format of
 //! the following messages ([`option`]); then come requests ([`Request`]) and replies ([`message`]).

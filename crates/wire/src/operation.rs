@@ -8,7 +8,7 @@ pub struct Operation {
     /// The service action of operations with the same code: bits 4 to 0 of byte 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
-    /// The first byte is the operation code, and byte 1 has the service action if there is one.
+    /// The first byte is the operation code, and byte 1 contains the service action, if any.
     pub usage: &'static [u8],
 }
 
@@ -25,8 +25,8 @@ pub enum Invalid {
         /// Its most significant bit in that byte, 7 to 0; `None` for fields of whole bytes.
         bit: Option<u8>,
     },
-    /// The command block has the wrong length for the operation. In a transport that preserves
-    /// lengths there is no sense data for this fault.
+    /// The command block has the wrong length for the operation. There is no sense data for this
+    /// error in a transport that preserves lengths.
     Length {
         /// The correct length, in bytes.
         expected: usize,
@@ -127,7 +127,7 @@ operations! {
 
 impl Operation {
     /// Finds the operation of a command block and checks its length and reserved bits. Fails with
-    /// the violation; of several nonzero reserved bits, the most significant in the first byte.
+    /// the first violation: of several reserved bits, the most significant in the first byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.
@@ -136,10 +136,10 @@ impl Operation {
             .iter()
             .take_while(|operation| operation.code == code);
         let action = block.get(1).map(|byte| byte & 0x1f);
-        let is_meant = |operation: &&Self| {
+        let is_match = |operation: &&Self| {
             operation.service_action.is_none() || operation.service_action == action
         };
-        match same.clone().find(is_meant) {
+        match same.clone().find(is_match) {
             Some(operation) => operation.check(block).map(|()| operation),
             None if same.count() == 0 => Err(Invalid::Operation),
             None => Err(Invalid::Field {
@@ -149,7 +149,7 @@ impl Operation {
         }
     }
 
-    /// Returns true if the reserved bits of `block` are zero and its length is correct.
+    /// Checks that the reserved bits of `block` are zero and its length is correct.
     fn check(&self, block: &[u8]) -> Result<(), Invalid> {
         if block.len() != self.usage.len() {
             return Err(Invalid::Length {

@@ -9,7 +9,7 @@ use crate::iscsi::Lun;
 use crate::layout::{FieldPosition, Short, number};
 use crate::operation::Operation;
 
-/// Length of a command timeouts descriptor, whose times are all "not specified" here.
+/// A command timeouts descriptor, whose times are all "not specified".
 const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 layout! {
@@ -24,7 +24,6 @@ layout! {
     }
 }
 
-/// Encodes a list of `operations`.
 pub fn emit_operations<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     timeouts: bool,
@@ -101,7 +100,7 @@ pub fn emit_units(units: &[u16]) -> Vec<u8> {
     data
 }
 
-/// Returns the unit numbers of such a list, up to the first that is cut off or has another method.
+/// Returns the unit numbers of such a list, up to the first that is cut off or uses another method.
 pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
     let end = data
         .get(..4)
@@ -116,7 +115,7 @@ pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
 }
 
 layout! {
-    /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Bytes about timeouts follow.
+    /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Timeouts may follow.
     pub struct TaskManagement: 4 {
         abort_task: bool = FieldPosition::flag(0, 7);
         abort_task_set: bool = FieldPosition::flag(0, 6);
@@ -151,7 +150,7 @@ impl LogParameter<'_> {
     /// Encodes it; panics if the value has more than 255 bytes.
     pub fn emit(&self) -> Vec<u8> {
         let [high, low] = self.code.to_be_bytes();
-        let length = u8::try_from(self.value.len()).expect("at most 255 bytes");
+        let length = u8::try_from(self.value.len()).expect("a value has at most 255 bytes");
         [&[high, low, self.control, length], self.value].concat()
     }
 }
@@ -184,11 +183,11 @@ pub mod log_page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCounter {
     /// Errors corrected without substantial delay.
-    CorrectedAtOnce = 0,
+    CorrectedWithoutDelay = 0,
     /// Errors corrected with possible delays.
     CorrectedWithDelay = 1,
     Repeated = 2,
-    /// Errors corrected in all.
+    /// Total number of corrected errors.
     Corrected = 3,
     /// Number of uses of the correction algorithm.
     Algorithm = 4,
@@ -219,11 +218,11 @@ layout! {
     pub struct Capacity16: 32 {
         last: u64 = FieldPosition::bytes(0, 8);
         block_bytes: u32 = FieldPosition::bytes(8, 4);
-        /// Type of protection information less one.
+        /// Type of protection information minus one.
         protection_type: u8 = FieldPosition::bits(12, 3, 1);
         /// Formatted with protection information.
         protected: bool = FieldPosition::flag(12, 0);
-        /// Binary logarithm of the blocks in a physical block.
+        /// Binary logarithm of the number of blocks in a physical block.
         physical_block_exponent: u8 = FieldPosition::bits(13, 3, 0);
         /// Blocks may be unmapped.
         thin: bool = FieldPosition::flag(14, 7);
@@ -235,7 +234,7 @@ layout! {
 layout! {
     /// Standard INQUIRY data, without version descriptors.
     pub struct Inquiry: 36 {
-        /// 0: a unit is there; 3: there can be none at this number.
+        /// 0: a unit is present; 3: no unit can exist at this number.
         qualifier: u8 = FieldPosition::bits(0, 7, 5);
         /// 0 for a disk, 0x1f for none.
         device_type: u8 = FieldPosition::bits(0, 4, 0);
@@ -253,13 +252,13 @@ layout! {
         additional_length: u8 = FieldPosition::bytes(4, 1);
         protect: bool = FieldPosition::flag(5, 0);
         multiple_ports: bool = FieldPosition::flag(6, 4);
-        /// Takes transfers of 32 bits (SCSI-2).
+        /// Supports transfers of 32 bits (SCSI-2).
         wide_32: bool = FieldPosition::flag(7, 6);
-        /// Takes transfers of 16 bits (SCSI-2).
+        /// Supports transfers of 16 bits (SCSI-2).
         wide_16: bool = FieldPosition::flag(7, 5);
-        /// Takes synchronous transfers (SCSI-2).
+        /// Supports synchronous transfers (SCSI-2).
         synchronous: bool = FieldPosition::flag(7, 4);
-        /// Takes linked commands (SCSI-2).
+        /// Supports linked commands (SCSI-2).
         linked: bool = FieldPosition::flag(7, 3);
         command_queueing: bool = FieldPosition::flag(7, 1);
         /// The vendor, in ASCII, padded with spaces.
@@ -272,7 +271,7 @@ layout! {
 /// Offset of the version descriptors in data longer than [`Inquiry`], and their maximum number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
-/// Version descriptors (SPC-4): standards of which no particular draft is claimed.
+/// Version descriptors (SPC-4): standards, without claiming a particular draft.
 pub mod version {
     pub const SAM_5: u16 = 0x00a0;
     pub const SPC_4: u16 = 0x0460;
@@ -334,7 +333,7 @@ impl<'a> VitalPage<'a> {
     /// Encodes it; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.qualifier < 8 && self.device_type < 32);
-        let length = u16::try_from(self.content.len()).expect("at most 65,535 bytes");
+        let length = u16::try_from(self.content.len()).expect("a page has at most 65,535 bytes");
         let [high, low] = length.to_be_bytes();
         let first = self.qualifier << 5 | self.device_type;
         [&[first, self.code, high, low], self.content].concat()
@@ -372,7 +371,7 @@ impl Designator<'_> {
     /// Encodes it; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
-        let length = u8::try_from(self.name.len()).expect("at most 255 bytes");
+        let length = u8::try_from(self.name.len()).expect("a name has at most 255 bytes");
         let second = self.association << 4 | self.kind;
         [&[self.code_set, second, 0, length], self.name].concat()
     }
@@ -386,11 +385,11 @@ layout! {
         compare_and_write: u8 = FieldPosition::bytes(1, 1);
         /// Optimal transfer granularity, in blocks.
         granularity: u16 = FieldPosition::bytes(2, 2);
-        /// Blocks of a transfer.
+        /// Maximum number of blocks in a transfer.
         transfer: u32 = FieldPosition::bytes(4, 4);
         /// Optimal maximum transfer length, in blocks.
         optimal_transfer: u32 = FieldPosition::bytes(8, 4);
-        /// Blocks of a PRE-FETCH.
+        /// Maximum number of blocks in a PRE-FETCH.
         prefetch: u32 = FieldPosition::bytes(12, 4);
         write_same: u64 = FieldPosition::bytes(32, 8);
     }

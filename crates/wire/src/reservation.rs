@@ -46,7 +46,7 @@ layout! {
         allowed_commands: u8 = FieldPosition::bits(3, 6, 4);
         /// PTPL_A: registrations survive a power loss.
         kept: bool = FieldPosition::flag(3, 0);
-        /// A bit for each type: 15 to 8 for those from 7 down, 0 for type 8.
+        /// A bit for each type: 15 to 8 for types 7 to 0, 0 for type 8.
         types: u16 = FieldPosition::bytes(4, 2);
     }
 }
@@ -60,13 +60,11 @@ fn with_header(generation: u32, content: &[u8]) -> Vec<u8> {
     [&generation.to_be_bytes(), &length.to_be_bytes(), content].concat()
 }
 
-/// Encodes the registered keys.
 pub fn emit_keys(generation: u32, keys: &[u64]) -> Vec<u8> {
     let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
     with_header(generation, &bytes)
 }
 
-/// Encodes the reservation.
 pub fn emit_reservation(generation: u32, held: Option<&Reservation>) -> Vec<u8> {
     let content = held.map_or_else(Vec::new, |held| held.emit().to_vec());
     with_header(generation, &content)
@@ -115,7 +113,7 @@ pub enum TransportId<'a> {
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// Encodes it in 24 bytes, or in a multiple of four for names padded with zeros.
+    /// Encodes it in 24 bytes, or a name in a multiple of four bytes, padded with zeros.
     /// Panics if a name is longer than the standard allows.
     pub fn emit(&self) -> Vec<u8> {
         let (code, text) = match self {
@@ -128,7 +126,7 @@ impl<'a> TransportId<'a> {
             Self::Iscsi(name) => (0x05, String::from(*name)),
             Self::IscsiSession(name, session) => (0x45, [*name, SESSION, session].concat()),
         };
-        // SPC-4: it ends with at least one zero, and takes at least 20 bytes.
+        // SPC-4: a name ends with at least one zero, and takes at least 20 bytes.
         let length = (text.len() + 1).next_multiple_of(4).max(20);
         let mut data = vec![code, 0, 0, 0];
         put(&mut data[2..4], length as u64);
@@ -137,8 +135,8 @@ impl<'a> TransportId<'a> {
         data
     }
 
-    /// Parses the one at the front of `data`; returns it with its length. `None` if it is cut off,
-    /// or of another protocol.
+    /// Parses the identifier at the front of `data`; returns it and its length. `None` if it is cut
+    /// off or of another protocol.
     pub fn parse(data: &'a [u8]) -> Option<(Self, usize)> {
         let header = data.get(..4)?;
         if header[0] & 0x0f == 0x06 && header[0] >> 6 == 0 {
@@ -160,7 +158,6 @@ impl<'a> TransportId<'a> {
     }
 }
 
-/// Encodes all registrations with their initiators.
 pub fn emit_full_status(
     generation: u32,
     registrations: &[(FullStatus, TransportId<'_>)],
@@ -176,7 +173,7 @@ pub fn emit_full_status(
 }
 
 /// Returns the registrations in the content of READ FULL STATUS, up to the first that is cut off;
-/// initiators of other protocols than in [`TransportId`] are `None`.
+/// initiators with protocols other than those in [`TransportId`] are `None`.
 pub fn full_status(
     mut content: &[u8],
 ) -> impl Iterator<Item = (FullStatus, Option<TransportId<'_>>)> {

@@ -33,7 +33,7 @@ keys! {
     /// The command succeeded after retries.
     RecoveredError = 0x1, "RECOVERED ERROR";
     NotReady = 0x2, "NOT READY";
-    /// A flaw of the medium or an error in the data.
+    /// A flaw in the medium or an error in the data.
     MediumError = 0x3, "MEDIUM ERROR";
     HardwareError = 0x4, "HARDWARE ERROR";
     /// A parameter of the command block or of its data is not allowed.
@@ -42,7 +42,7 @@ keys! {
     UnitAttention = 0x6, "UNIT ATTENTION";
     /// A protected area was accessed.
     DataProtect = 0x7, "DATA PROTECT";
-    /// Blank or written medium where the other was expected.
+    /// A blank medium where data were expected, or the reverse.
     BlankCheck = 0x8, "BLANK CHECK";
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
     CopyAborted = 0xa, "COPY ABORTED";
@@ -118,7 +118,7 @@ codes! {
 /// The invalid field of a command block or parameter list (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// True if it is in the command block, else in the parameter list.
+    /// True if it is in the command block, false if it is in the parameter list.
     pub in_command: bool,
     /// Byte where the field begins.
     pub byte: u16,
@@ -131,7 +131,7 @@ pub struct Pointer {
 pub enum Specific {
     /// With ILLEGAL REQUEST: the invalid field.
     Field(Pointer),
-    /// With NO SENSE and NOT READY: the progress of an operation, in parts of 65,536.
+    /// With NO SENSE and NOT READY: the progress of an operation, in units of 1/65,536.
     Progress(u16),
     /// With RECOVERED ERROR, MEDIUM ERROR and HARDWARE ERROR: the number of retries.
     Retries(u16),
@@ -139,7 +139,7 @@ pub enum Specific {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
-    /// True for an earlier command (response codes 0x71 and 0x73).
+    /// True if it concerns an earlier command (response codes 0x71 and 0x73).
     pub deferred: bool,
     pub key: Key,
     pub code: Code,
@@ -212,8 +212,8 @@ impl Sense {
         }
     }
 
-    /// Encodes it. The fixed format has no room for information above 32 bits, which is left out
-    /// there, as the standard requires.
+    /// Encodes it; in the fixed format without information of more than 32 bits, as the standard
+    /// says.
     pub fn emit(&self, format: Format) -> Vec<u8> {
         match format {
             Format::Fixed => self.emit_fixed(),
@@ -255,7 +255,7 @@ impl Sense {
         bytes
     }
 
-    /// Parses sense data of either format. Descriptors that [`Sense`] does not have are skipped.
+    /// Parses sense data of either format. Descriptors without a field in [`Sense`] are skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let response = bytes.first().ok_or(Malformed::Short)? & 0x7f;
         match response {
@@ -265,7 +265,7 @@ impl Sense {
         }
     }
 
-    /// Drives of the first SCSI standards end it after eight bytes.
+    /// Parses the fixed format, which drives of the first SCSI standards end after eight bytes.
     fn parse_fixed(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
         if bytes.len() < field::HEADER {
             return Err(Malformed::Short);

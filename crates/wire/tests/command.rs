@@ -8,22 +8,22 @@ use diskarm_wire::sense::{Code, Format, Key, Malformed, Pointer, Specific};
 use diskarm_wire::{Command, Invalid, Operation, Sense, status};
 use proptest::prelude::*;
 
-fn emitted(command: &Command) -> Vec<u8> {
+fn emit(command: &Command) -> Vec<u8> {
     let mut block = [0xaa; 16];
     let length = command.emit(&mut block);
     block[..length].to_vec()
 }
 
-/// Blocks laid out by hand after the tables of the standards.
+/// Compares commands with blocks laid out by hand from the tables of the standards.
 fn compare(cases: &[(Command, &[u8])]) {
     for (command, block) in cases {
-        assert_eq!(emitted(command), *block, "{command:?}");
+        assert_eq!(emit(command), *block, "{command:?}");
         assert_eq!(Command::parse(block), Ok(*command));
     }
 }
 
 #[test]
-fn command_blocks_are_those_of_the_standards() {
+fn command_blocks_match_the_standards() {
     let caching = Caching {
         disable_page_out: true,
         force_unit_access: true,
@@ -57,7 +57,7 @@ fn command_blocks_are_those_of_the_standards() {
             },
             &[0x8a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0],
         ),
-        // SBC-3, VERIFY(12).
+        // SBC-3, ORWRITE(16).
         (
             Command::OrWrite {
                 blocks: blocks(0x0102, 3),
@@ -68,6 +68,7 @@ fn command_blocks_are_those_of_the_standards() {
             },
             &[0x8b, 0x08, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 3, 0, 0],
         ),
+        // SBC-3, VERIFY(12).
         (
             Command::Verify {
                 size: Size::Twelve,
@@ -82,7 +83,7 @@ fn command_blocks_are_those_of_the_standards() {
 }
 
 #[test]
-fn command_blocks_without_blocks_are_those_of_the_standards() {
+fn other_command_blocks_match_the_standards() {
     let cases: &[(Command, &[u8])] = &[
         // SPC-4, MODE SENSE(6): saved values of page 8.
         (
@@ -134,8 +135,8 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
 
 #[test]
 fn the_table_is_in_order_and_lengths_follow_the_group_codes() {
-    let place = |operation: &Operation| (operation.code, operation.service_action);
-    assert!(OPERATIONS.is_sorted_by_key(place));
+    let key = |operation: &Operation| (operation.code, operation.service_action);
+    assert!(OPERATIONS.is_sorted_by_key(key));
     for operation in OPERATIONS {
         // SPC-4, OPERATION CODE, group codes.
         let length = match operation.code >> 5 {
@@ -153,7 +154,7 @@ fn the_table_is_in_order_and_lengths_follow_the_group_codes() {
 }
 
 #[test]
-fn wrong_fields_are_pointed_at() {
+fn invalid_fields_are_reported() {
     let field = |byte, bit| Err(Invalid::Field { byte, bit });
     let cases: &[(&[u8], Result<Command, Invalid>)] = &[
         (&[], Err(Invalid::Operation)),
@@ -182,7 +183,7 @@ fn wrong_fields_are_pointed_at() {
     }
 }
 
-/// A command block whose operation is in the table and whose reserved bits are zero.
+/// Generates command blocks whose operations are in the table and whose reserved bits are zero.
 fn valid_bits() -> impl Strategy<Value = Vec<u8>> {
     let random = (0..OPERATIONS.len(), any::<[u8; 16]>());
     random.prop_map(|(index, random)| {
@@ -204,18 +205,18 @@ fn valid_bits() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Every bit that may be set has a meaning: a parsed block comes back bit by bit.
+    /// Every bit that may be set has a meaning: parsed blocks are emitted unchanged.
     #[test]
-    fn blocks_come_back_as_they_were(block in valid_bits()) {
+    fn command_blocks_round_trip(block in valid_bits()) {
         match Command::parse(&block) {
             Ok(command) => {
-                prop_assert_eq!(emitted(&command), block.clone(), "{:?}", command);
+                prop_assert_eq!(emit(&command), block.clone(), "{:?}", command);
                 prop_assert_eq!(Some(command.operation()), Operation::find(&block).ok());
             }
             Err(Invalid::Field { byte, bit }) => {
                 let bits = OPERATIONS.iter().find(|operation| operation.code == block[0]);
                 let usage = bits.unwrap().usage[usize::from(byte)];
-                // It points at a bit that this operation has.
+                // The reported bit is used by this operation.
                 prop_assert!(bit.is_none_or(|bit| usage >> bit & 1 == 1));
             }
             Err(other) => prop_assert!(false, "{:?}", other),
@@ -223,16 +224,16 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_command_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+    fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
         if let Ok(command) = Command::parse(&bytes) {
-            prop_assert_eq!(emitted(&command), bytes);
+            prop_assert_eq!(emit(&command), bytes);
         }
     }
 }
 
 /// SPC-4, fixed and descriptor format sense data: a reserved bit 5 of byte 3 of the command block.
 #[test]
-fn a_wrong_field_in_both_formats() {
+fn an_invalid_field_is_encoded_in_both_formats() {
     let sense = Sense::of_command(Invalid::Field {
         byte: 3,
         bit: Some(5),
@@ -245,9 +246,9 @@ fn a_wrong_field_in_both_formats() {
     assert_eq!(sense.emit(Format::Descriptor), descriptors);
 }
 
-/// A block above 32 bits does not fit the fixed format, whose VALID bit is then zero.
+/// A block number of more than 32 bits does not fit the fixed format; its VALID bit is then zero.
 #[test]
-fn a_bad_block_in_both_formats() {
+fn a_bad_block_is_encoded_in_both_formats() {
     let sense = Sense {
         information: Some(0x0001_0203_0405),
         ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
@@ -284,7 +285,7 @@ fn any_sense() -> impl Strategy<Value = Sense> {
         specific,
     );
     parts.prop_map(|(deferred, key, code, information, specific)| {
-        let (given, in_command, number, bit) = specific;
+        let (has_specific, in_command, number, bit) = specific;
         let pointer = Pointer {
             in_command,
             byte: number,
@@ -303,7 +304,7 @@ fn any_sense() -> impl Strategy<Value = Sense> {
             key,
             code: Code(code.0, code.1),
             information,
-            specific: specific.filter(|_| given),
+            specific: specific.filter(|_| has_specific),
         }
     })
 }
@@ -312,7 +313,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
     #[test]
-    fn sense_data_come_back(sense in any_sense()) {
+    fn sense_data_round_trip(sense in any_sense()) {
         prop_assert_eq!(Sense::parse(&sense.emit(Format::Descriptor)), Ok(sense));
         let short = Sense {
             information: sense.information.filter(|at| *at <= u64::from(u32::MAX)),
@@ -322,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(
+    fn any_sense_bytes_are_parsed_or_refused(
         first in 0x70u8..0x74,
         rest in prop::collection::vec(any::<u8>(), 0..40),
     ) {
@@ -333,7 +334,7 @@ proptest! {
 }
 
 #[test]
-fn sense_data_are_shown_in_the_words_of_the_standard() {
+fn sense_data_are_displayed_in_the_terms_of_the_standard() {
     let bad = Sense {
         information: Some(70),
         ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)

@@ -34,7 +34,7 @@ const CODES: [(u8, u8); 18] = [
 
 const LUN: Lun = Lun(0x0102_0304_0506_0708);
 
-/// Returns the bytes of a message: the given ones at their offsets, and zeroes.
+/// Returns the bytes of a message: the given parts at their offsets, and zeroes elsewhere.
 fn bytes(parts: &[(usize, &[u8])]) -> [u8; 48] {
     let mut data = [0; 48];
     for (at, part) in parts {
@@ -52,7 +52,7 @@ fn check(message: Message, lengths: Lengths, parts: &[(usize, &[u8])]) {
 
 /// Sections "SCSI Command" and "SCSI Response".
 #[test]
-fn commands() {
+fn commands_and_responses_match_the_rfc() {
     let mut block = [0; 16];
     block[..10].copy_from_slice(b"\x28\0\0\0\0\x10\0\0\x08\0");
     let command = Command {
@@ -113,7 +113,7 @@ fn commands() {
 
 /// Sections "SCSI Data-Out and SCSI Data-In" and "Ready To Transfer".
 #[test]
-fn data() {
+fn data_messages_match_the_rfc() {
     let none = Lengths::of_data(0);
     let out = DataOut {
         is_final: true,
@@ -178,7 +178,7 @@ fn data() {
 
 /// Sections "Login Request" and "Login Response".
 #[test]
-fn logins() {
+fn logins_match_the_rfc() {
     let request = LoginRequest {
         transit: true,
         continues: false,
@@ -231,7 +231,7 @@ fn logins() {
 
 /// Sections "Task Management Function Request", its response, "Reject" and "Logout Response".
 #[test]
-fn task_management_and_ends() {
+fn task_management_and_logouts_match_the_rfc() {
     let none = Lengths::of_data(0);
     let request = TaskRequest {
         immediate: true,
@@ -284,7 +284,7 @@ fn task_management_and_ends() {
 }
 
 #[test]
-fn digests() {
+fn digests_match_known_values() {
     let ascending: [u8; 32] = std::array::from_fn(|index| index as u8);
     let descending: [u8; 32] = std::array::from_fn(|index| 31 - index as u8);
     let read = bytes(&[
@@ -306,7 +306,7 @@ fn digests() {
 }
 
 #[test]
-fn serial_numbers_begin_again() {
+fn serial_numbers_wrap_around() {
     let last = Serial(u32::MAX);
     assert_eq!(last.next(), Serial(0));
     assert_eq!(Serial(0).previous(), last);
@@ -319,7 +319,7 @@ fn serial_numbers_begin_again() {
 }
 
 #[test]
-fn logical_units_have_their_numbers() {
+fn logical_unit_numbers_are_encoded() {
     let numbers = [
         (0, 0),
         (255, 0x00ff_0000_0000_0000),
@@ -339,12 +339,12 @@ fn logical_units_have_their_numbers() {
 }
 
 #[test]
-fn texts() {
+fn text_is_written_and_parsed() {
     let mut data = [0xaa; 38];
     let mut writer = Writer::new(&mut data);
-    writer.put("TargetName", "iqn.x").expect("room");
-    writer.put("MaxBurstLength", 512).expect("room");
-    // The end would be missing; nothing of it is written.
+    writer.put("TargetName", "iqn.x").expect("it fits");
+    writer.put("MaxBurstLength", 512).expect("it fits");
+    // There is no room for the NUL, so nothing is written.
     assert_eq!(writer.put("A", ""), Err(Full));
     let length = writer.length();
     assert_eq!(&data[..length], b"TargetName=iqn.x\0MaxBurstLength=512\0");
@@ -353,7 +353,7 @@ fn texts() {
         pairs,
         [Ok(("TargetName", "iqn.x")), Ok(("MaxBurstLength", "512"))]
     );
-    // A value may hold an equals sign; the last NUL may be missing.
+    // A value may contain an equals sign; the last NUL may be missing.
     let pairs: Vec<_> = text::pairs(b"\0A=b=c\0\0B=").collect();
     assert_eq!(pairs, [Ok(("A", "b=c")), Ok(("B", ""))]);
     let long = format!("{}=", "A".repeat(64));
@@ -365,7 +365,7 @@ fn texts() {
 
 /// Section "Text Format": `large-binary-value`.
 #[test]
-fn numbers_and_bytes_in_text() {
+fn numbers_and_bytes_are_parsed_from_text() {
     assert_eq!(text::number("0x1F"), Some(31));
     assert_eq!(text::number("262144"), Some(262_144));
     for wrong in ["", "+1", "-1", "0x", "0x+1", "4294967296", " 1"] {
@@ -391,14 +391,14 @@ fn numbers_and_bytes_in_text() {
     ] {
         assert_eq!(text::binary(wrong, &mut data), None, "{wrong}");
     }
-    // No room.
+    // The buffer is too small.
     assert_eq!(text::binary("0x0102030405", &mut data), None);
     assert_eq!(text::binary("0bAQIDBAU=", &mut data), None);
 }
 
 /// Section "Additional Header Segment", and "Data Segment - Sense and Response Data Segment".
 #[test]
-fn segments() {
+fn segments_match_the_rfc() {
     let segment = Segment {
         kind: 2,
         data: b"\0\0\0\x10\0",
@@ -417,9 +417,9 @@ fn segments() {
     assert_eq!(segment::sense(b""), Some((&b""[..], &b""[..])));
 }
 
-/// Two fields of one message never share a bit.
+/// No two fields of a message share a bit.
 #[test]
-fn fields_are_apart() {
+fn fields_do_not_overlap() {
     let masks = [
         NopOut::mask(),
         Command::mask(),
@@ -443,7 +443,7 @@ fn fields_are_apart() {
     for (mask, (code, fixed)) in masks.iter().zip(CODES) {
         assert_eq!((mask[0] & !0x40, mask[1] & fixed), (0, 0), "{code:02x}");
         assert_eq!(mask[4..8], [0; 4], "{code:02x}");
-        // A one in every field comes back, and nothing else does.
+        // Ones in all fields survive a round trip, and other bits do not.
         let mut data = *mask;
         data[0] |= code;
         data[1] |= fixed;
@@ -467,7 +467,7 @@ fn invalid_messages_are_refused() {
     }
 }
 
-/// The digest by the polynomial, bit by bit.
+/// Computes the digest from the polynomial, bit by bit.
 fn slow_digest(data: &[u8]) -> [u8; 4] {
     let mut sum = u32::MAX;
     for byte in data {
@@ -481,7 +481,7 @@ fn slow_digest(data: &[u8]) -> [u8; 4] {
 
 proptest! {
     #[test]
-    fn messages_come_back(
+    fn messages_round_trip(
         code in 0..CODES.len(), data in prop::array::uniform32(any::<u8>()),
         rest in prop::array::uniform16(any::<u8>()), data_length in 0..1_u32 << 24,
     ) {
@@ -489,14 +489,14 @@ proptest! {
         all[0] = all[0] & 0x40 | CODES[code].0;
         let message = Message::parse(&all).expect("a message");
         let lengths = Lengths { ahs_words: all[4], data_length };
-        let again = message.emit(lengths);
-        prop_assert_eq!(Message::parse(&again), Ok(message));
-        prop_assert_eq!(Lengths::parse(&again), Ok(lengths));
+        let emitted = message.emit(lengths);
+        prop_assert_eq!(Message::parse(&emitted), Ok(message));
+        prop_assert_eq!(Lengths::parse(&emitted), Ok(lengths));
         prop_assert_eq!(lengths.padded() % 4, 0);
     }
 
     #[test]
-    fn digests_are_those_of_the_polynomial(
+    fn digests_match_the_polynomial(
         data in prop::collection::vec(any::<u8>(), 0..100), cut in 0..100_usize,
     ) {
         let (first, second) = data.split_at(cut.min(data.len()));
@@ -507,13 +507,13 @@ proptest! {
     }
 
     #[test]
-    fn texts_come_back(
+    fn text_round_trips(
         pairs in prop::collection::vec(("[A-Z][A-Za-z0-9.+@_-]{0,20}", "[^\0]{0,20}"), 0..6),
     ) {
         let mut data = [0; 1024];
         let mut writer = Writer::new(&mut data);
         for (key, value) in &pairs {
-            writer.put(key, value).expect("room");
+            writer.put(key, value).expect("it fits");
         }
         let length = writer.length();
         let found: Result<Vec<_>, _> = text::pairs(&data[..length]).collect();
@@ -522,16 +522,16 @@ proptest! {
     }
 
     #[test]
-    fn bytes_in_text_come_back(bytes in prop::collection::vec(any::<u8>(), 1..40), number: u32) {
+    fn bytes_in_text_round_trip(bytes in prop::collection::vec(any::<u8>(), 1..40), number: u32) {
         let mut data = [0; 40];
         let length = text::binary(&Hexadecimal(&bytes).to_string(), &mut data);
-        prop_assert_eq!(&data[..length.expect("room")], &bytes[..]);
+        prop_assert_eq!(&data[..length.expect("it fits")], &bytes[..]);
         prop_assert_eq!(text::number(&number.to_string()), Some(number));
         prop_assert_eq!(text::number(&format!("{number:#x}")), Some(number));
     }
 
     #[test]
-    fn segments_come_back(
+    fn segments_round_trip(
         kinds in prop::collection::vec(any::<u8>(), 0..4),
         data in prop::collection::vec(any::<u8>(), 0..20),
     ) {

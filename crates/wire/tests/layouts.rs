@@ -1,4 +1,5 @@
-//! Data of fixed layouts: every bit of a field, and no other, survives; and bytes laid out by hand.
+//! Data of fixed layouts: exactly the bits of fields survive a round trip; and bytes laid out by
+//! hand.
 
 use diskarm_wire::mode::{
     Caching, Control, Disconnect, ErrorRecovery, Exceptions, FlexibleDisk, FormatDevice, Geometry,
@@ -10,9 +11,9 @@ use diskarm_wire::report::{Capacity10, Capacity16};
 use diskarm_wire::report::{Inquiry, padded};
 use proptest::prelude::*;
 
-/// Random bytes that are parsed and emitted equal those bytes under the mask of all fields, so
-/// fields are read and written at the same positions. `mask` asserts that none overlaps another.
-macro_rules! come_back {
+/// Parsing and emitting random bytes gives those bytes masked by all fields, so fields are read and
+/// written at the same positions. `mask` asserts that no two of them overlap.
+macro_rules! round_trip_tests {
     ($($test:ident: $layout:ty;)+) => {
         proptest! {$(
             #[test]
@@ -30,7 +31,7 @@ macro_rules! come_back {
     };
 }
 
-come_back! {
+round_trip_tests! {
     capacity_10: Capacity10;
     capacity_16: Capacity16;
     inquiry: Inquiry;
@@ -66,7 +67,7 @@ come_back! {
 
 /// worthington96 table 2: bytes of pages 0x02, 0x03, 0x04, 0x08 and 0x0C, counted from the header.
 #[test]
-fn fields_are_where_the_paper_has_them() {
+fn field_positions_match_the_paper() {
     let page = |content: &[u8]| [&[0, 0], content].concat();
     let disconnect = Disconnect::parse(&[9, 8, 0, 1, 0, 2, 0, 3, 0, 4, 3, 0, 0, 0]).unwrap();
     let found = page(&disconnect.emit());
@@ -113,7 +114,7 @@ fn fields_are_where_the_paper_has_them() {
 }
 
 #[test]
-fn text_is_padded_and_graphic() {
+fn text_is_padded_and_made_graphic() {
     assert_eq!(&padded::<8>("HP"), b"HP      ");
     assert_eq!(&padded::<4>("1.0.17"), b"1.0.");
     assert_eq!(&padded::<4>("a\u{e9}\n"), b"a?? ");
@@ -121,7 +122,7 @@ fn text_is_padded_and_graphic() {
 
 proptest! {
     #[test]
-    fn mode_pages_come_back(
+    fn mode_pages_round_trip(
         saveable: bool,
         code in 0u8..0x40,
         subpage: Option<u8>,
@@ -136,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn vital_pages_come_back(
+    fn vital_pages_round_trip(
         qualifier in 0u8..8,
         device_type in 0u8..32,
         code: u8,
@@ -148,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn designators_come_back(
+    fn designators_round_trip(
         names in prop::collection::vec(
             (0u8..16, 0u8..4, 0u8..16, prop::collection::vec(any::<u8>(), 0..40)), 0..6)
     ) {
@@ -164,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_pages_or_refused(data in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn any_bytes_are_parsed_as_pages_or_refused(data in prop::collection::vec(any::<u8>(), 0..80)) {
         let mut rest = &data[..];
         while let Ok((_, next)) = Page::parse(rest) {
             rest = next;

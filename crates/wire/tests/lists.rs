@@ -11,7 +11,7 @@ use diskarm_wire::reservation::{
 };
 use proptest::prelude::*;
 
-macro_rules! come_back {
+macro_rules! round_trip_tests {
     ($($test:ident: $layout:ty;)+) => {
         proptest! {$(
             #[test]
@@ -27,7 +27,7 @@ macro_rules! come_back {
     };
 }
 
-come_back! {
+round_trip_tests! {
     defect_header_10: defect::Header10;
     defect_header_12: defect::Header12;
     format_header: defect::FormatHeader;
@@ -46,7 +46,7 @@ come_back! {
 
 /// SCSI-2, translate address pages: block 0x01020304 requested as a physical sector.
 #[test]
-fn an_address_is_translated() {
+fn translate_pages_match_the_standard() {
     let query = Translate {
         address: Address::ShortBlock(0x0102_0304),
         wanted: AddressFormat::PhysicalSector,
@@ -70,8 +70,8 @@ fn an_address_is_translated() {
 fn operations_are_listed_with_their_usage() {
     for timeouts in [false, true] {
         let data = report::emit_operations(OPERATIONS.iter(), timeouts);
-        let each = if timeouts { 20 } else { 8 };
-        assert_eq!(data.len(), 4 + OPERATIONS.len() * each);
+        let row_length = if timeouts { 20 } else { 8 };
+        assert_eq!(data.len(), 4 + OPERATIONS.len() * row_length);
         let rows: Vec<_> = report::operations(&data).collect();
         assert_eq!(rows.len(), OPERATIONS.len());
         for (row, operation) in rows.iter().zip(OPERATIONS) {
@@ -90,7 +90,7 @@ fn operations_are_listed_with_their_usage() {
 
 /// SAM-5, peripheral device and flat space addressing.
 #[test]
-fn unit_numbers_have_two_methods() {
+fn unit_numbers_use_two_addressing_methods() {
     let data = report::emit_units(&[0, 255, 300]);
     assert_eq!(data[..10], [0, 0, 0, 24, 0, 0, 0, 0, 0, 0]);
     assert_eq!(data[16..18], [0, 255]);
@@ -100,7 +100,7 @@ fn unit_numbers_have_two_methods() {
 }
 
 #[test]
-fn reservations_come_back() {
+fn reservations_round_trip() {
     let held = Reservation {
         key: 0x0123_4567_89ab_cdef,
         scope: 0,
@@ -119,16 +119,16 @@ fn reservations_come_back() {
     );
 }
 
-fn extended(of: fn(Extended) -> Address) -> impl Fn((Physical, bool)) -> Address {
+fn extended(variant: fn(Extended) -> Address) -> impl Fn((Physical, bool)) -> Address {
     move |(mut place, begins_run)| {
         place.offset &= defect::WHOLE_TRACK;
-        of(Extended { place, begins_run })
+        variant(Extended { place, begins_run })
     }
 }
 
 /// SBC-3, extended physical sector address descriptors: MADS is bit 7 of byte 4.
 #[test]
-fn a_run_of_defects_begins_with_a_bit() {
+fn a_bit_marks_the_beginning_of_a_run() {
     let data = [0, 7, 0xcf, 12, 0x80, 0, 0, 95];
     let place = Physical {
         cylinder: 1999,
@@ -149,7 +149,7 @@ fn a_run_of_defects_begins_with_a_bit() {
 
 /// SPC-4, TransportIDs of SAS and iSCSI.
 #[test]
-fn initiators_are_named() {
+fn transport_ids_match_the_standard() {
     let data = TransportId::Sas(0x5000_c500_0102_0304).emit();
     assert_eq!(data.len(), 24);
     let sas = [6, 0, 0, 0, 0x50, 0, 0xc5, 0, 1, 2, 3, 4];
@@ -177,8 +177,8 @@ fn initiators_are_named() {
     let (generation, content) = reservation::content(&data).unwrap();
     let found: Vec<_> = reservation::full_status(content).collect();
     assert_eq!((generation, found.len()), (3, 3));
-    for ((status, id), (expected, of)) in found.iter().zip(&rows) {
-        assert_eq!((status, *id), (expected, Some(*of)));
+    for ((status, id), (expected_status, expected_id)) in found.iter().zip(&rows) {
+        assert_eq!((status, *id), (expected_status, Some(*expected_id)));
     }
 }
 
@@ -201,7 +201,7 @@ fn any_address() -> impl Strategy<Value = Address> {
 
 proptest! {
     #[test]
-    fn addresses_come_back(
+    fn addresses_round_trip(
         list in prop::collection::vec(any_address(), 0..20),
         reserved: bool,
         alternate_sector: bool,
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn log_parameters_come_back(
+    fn log_parameters_round_trip(
         list in prop::collection::vec(
             (any::<u16>(), any::<u8>(), prop::collection::vec(any::<u8>(), 0..30)), 0..8)
     ) {
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_lists_that_end(data in prop::collection::vec(any::<u8>(), 0..120)) {
+    fn lists_from_any_bytes_end(data in prop::collection::vec(any::<u8>(), 0..120)) {
         let _ = (Translate::parse(&data), Translated::parse(&data), report::operation(&data));
         let items = report::operations(&data).count() + report::units(&data).count();
         let parameters = report::log_parameters(&data).count();

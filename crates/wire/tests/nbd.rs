@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const HEADERS: [Headers; 3] = [Headers::Simple, Headers::Structured, Headers::Extended];
 
 #[test]
-fn a_greeting() {
+fn greetings_match_the_document() {
     let greeting = Greeting {
         password: Greeting::PASSWORD,
         magic: Greeting::MAGIC,
@@ -28,9 +28,9 @@ fn a_greeting() {
     assert_eq!(reply.emit(), [0, 0, 0, 1, 0, 0, 2, 0, 1, 3]);
 }
 
-/// Section "Transmission flags": the numbers of the bits.
+/// Section "Transmission flags": bit numbers.
 #[test]
-fn flags_have_their_numbers() {
+fn flags_have_the_documented_bits() {
     let none = TransmissionFlags::parse(&[0; 2]).unwrap();
     type Set = fn(&mut TransmissionFlags);
     let set: [(u16, Set); 13] = [
@@ -61,7 +61,7 @@ fn flags_have_their_numbers() {
 
 /// Sections "Newstyle negotiation" and "Option types".
 #[test]
-fn options() {
+fn options_match_the_document() {
     let header = option::OptionHeader {
         magic: Greeting::MAGIC,
         option: code::GO,
@@ -94,7 +94,7 @@ fn options() {
 
 /// A name longer than its option, one that is not UTF-8, one with a NUL, and excess data.
 #[test]
-fn options_that_are_refused() {
+fn invalid_options_are_refused() {
     assert_eq!(Choice::parse(b"\0\0\0\x05disk\0\0"), None);
     assert_eq!(Choice::parse(b"\xff\xff\xff\xffdisk\0\0"), None);
     assert_eq!(Choice::parse(b"\0\0\0\x01\xff\0\0"), None);
@@ -108,9 +108,9 @@ fn options_that_are_refused() {
     assert_eq!(Choice::parse(&long), None);
 }
 
-/// Sections "Request message", and of the extension.
+/// Section "Request message", and that of the extension.
 #[test]
-fn requests() {
+fn requests_match_the_document() {
     let request = Request {
         flags: 1,
         command: Command::Write,
@@ -133,7 +133,7 @@ fn requests() {
 
 /// Sections "Simple reply message", "Structured reply chunk message" and "Structured reply types".
 #[test]
-fn replies() {
+fn replies_match_the_document() {
     let simple = message::Simple {
         magic: message::Simple::MAGIC,
         error: Error::Invalid.code(),
@@ -168,7 +168,7 @@ fn replies() {
 }
 
 #[test]
-fn errors_have_their_numbers() {
+fn errors_have_the_documented_numbers() {
     let numbers: Vec<u32> = Error::ALL.iter().map(|error| error.code()).collect();
     assert_eq!(numbers, [1, 5, 12, 22, 28, 75, 95, 108]);
     for error in Error::ALL {
@@ -184,8 +184,8 @@ fn headers() -> impl Strategy<Value = Headers> {
     (0..HEADERS.len()).prop_map(|index| HEADERS[index])
 }
 
-/// A length that the headers can hold.
-fn fit(headers: Headers, length: u64) -> u64 {
+/// Returns a length that fits the headers.
+fn fitting_length(headers: Headers, length: u64) -> u64 {
     match headers {
         Headers::Extended => length,
         _ => length & u64::from(u32::MAX),
@@ -194,12 +194,12 @@ fn fit(headers: Headers, length: u64) -> u64 {
 
 proptest! {
     #[test]
-    fn requests_come_back(
+    fn requests_round_trip(
         headers in headers(), numbers in any::<[u64; 3]>(), flags: u16, command: u16,
     ) {
         let [cookie, offset, length] = numbers;
         let command = Command::from_number(command % 10);
-        let length = fit(headers, length);
+        let length = fitting_length(headers, length);
         let request = Request { flags, command, cookie, offset, length };
         let mut data = [0xaa; Request::MAX_LENGTH];
         let length = request.emit(headers, &mut data);
@@ -209,12 +209,12 @@ proptest! {
     }
 
     #[test]
-    fn chunks_come_back(
+    fn chunks_round_trip(
         headers in headers(), numbers in any::<[u64; 3]>(), is_last: bool, kind: u16,
     ) {
         let [cookie, offset, length] = numbers;
         let offset = if headers == Headers::Extended { offset } else { 0 };
-        let length = fit(headers, length);
+        let length = fitting_length(headers, length);
         let chunk = Chunk { is_last, kind, cookie, offset, length };
         let mut data = [0xaa; 32];
         let length = chunk.emit(headers, &mut data);
@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn choices_come_back(
+    fn choices_round_trip(
         name in "[^\0]{0,20}", wanted in prop::collection::vec(any::<u16>(), 0..5),
     ) {
         let data = Choice::emit(&name, &wanted);
@@ -239,19 +239,19 @@ proptest! {
     }
 
     #[test]
-    fn queries_come_back(
+    fn queries_round_trip(
         name in "[^\0]{0,20}", queries in prop::collection::vec("[^\0]{0,20}", 0..5),
     ) {
-        let texts: Vec<&str> = queries.iter().map(|query| &**query).collect();
-        let data = Queries::emit(&name, &texts);
+        let query_strings: Vec<&str> = queries.iter().map(|query| &**query).collect();
+        let data = Queries::emit(&name, &query_strings);
         let found = Queries::parse(&data).expect("valid data");
-        prop_assert_eq!((found.name, found.count as usize), (&*name, texts.len()));
-        prop_assert_eq!(found.queries().collect::<Vec<_>>(), texts);
+        prop_assert_eq!((found.name, found.count as usize), (&*name, query_strings.len()));
+        prop_assert_eq!(found.queries().collect::<Vec<_>>(), query_strings);
         prop_assert_eq!(Queries::parse(&data[..data.len() - 1]), None);
     }
 
     #[test]
-    fn names_and_messages_come_back(name in "[^\0]{0,20}", text in "[^\0]{0,20}", id: u32) {
+    fn names_and_messages_round_trip(name in "[^\0]{0,20}", text in "[^\0]{0,20}", id: u32) {
         let listed = ListedExport { name: &name, description: &text };
         let data = listed.emit();
         prop_assert_eq!(ListedExport::parse(&data), Some(listed));

@@ -1,4 +1,4 @@
-//! Emitted data, decoded by the programs of sg3_utils. If they are not installed, the tests print
+//! Emitted data, decoded by programs from sg3_utils. If they are not installed, the tests print
 //! that and pass. (Mode pages are left out: `sg_modes` of Debian 12 reads devices only.)
 
 use std::fmt::Write;
@@ -18,13 +18,13 @@ fn hex(data: &[u8]) -> String {
 }
 
 /// Returns the output of a program; `None` if it is not installed.
-fn printed(program: &str, arguments: &[&str]) -> Option<String> {
+fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Program::new(program).args(arguments).output() else {
         eprintln!("skipped: {program} is not installed (sg3-utils)");
         return None;
     };
     let text = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8(text).expect("text"))
+    Some(String::from_utf8(text).expect("the output is UTF-8"))
 }
 
 /// Returns the output of a program that reads the data in hexadecimal from a file.
@@ -35,11 +35,11 @@ fn read_by(program: &str, data: &[u8], page: Option<&str>) -> Option<String> {
         page.unwrap_or("none")
     );
     let file = std::env::temp_dir().join(name);
-    std::fs::write(&file, hex(data)).expect("a file for hexadecimal digits");
+    std::fs::write(&file, hex(data)).expect("the temporary directory is writable");
     let input = format!("--inhex={}", file.display());
     let arguments: Vec<&str> = [&*input].into_iter().chain(page).collect();
-    let text = printed(program, &arguments);
-    std::fs::remove_file(&file).expect("the file written above");
+    let text = output_of(program, &arguments);
+    std::fs::remove_file(&file).expect("the file was written above");
     text
 }
 
@@ -51,7 +51,7 @@ fn assert_lines(text: Option<String>, expected: &[&str]) {
 }
 
 #[test]
-fn inquiry_data() {
+fn inquiry_data_are_decoded() {
     let inquiry = Inquiry {
         version: 6,
         response_format: 2,
@@ -83,7 +83,7 @@ fn vital(code: u8, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn vital_product_data() {
+fn vital_product_data_are_decoded() {
     let codes = [0x00, 0x80, 0x83, 0xb0, 0xb1];
     let list = read_by(
         "sg_vpd",
@@ -149,14 +149,14 @@ fn vital_product_data() {
     );
 }
 
-fn decoded(data: &[u8]) -> Option<String> {
+fn decode(data: &[u8]) -> Option<String> {
     let digits = hex(data);
     let digits: Vec<&str> = digits.split_whitespace().collect();
-    printed("sg_decode_sense", &digits)
+    output_of("sg_decode_sense", &digits)
 }
 
 #[test]
-fn sense_data_in_both_formats() {
+fn sense_data_are_decoded_in_both_formats() {
     let wrong_field = Sense::of_command(Invalid::Field {
         byte: 3,
         bit: Some(5),
@@ -168,37 +168,37 @@ fn sense_data_in_both_formats() {
     for format in [Format::Fixed, Format::Descriptor] {
         let data = wrong_field.emit(format);
         let expected = ["Illegal Request", "Invalid field in cdb", "byte 3 bit 5"];
-        assert_lines(decoded(&data), &expected);
+        assert_lines(decode(&data), &expected);
         let data = bad_block.emit(format);
         let expected = ["Medium Error", "Unrecovered read error", "1234"];
-        assert_lines(decoded(&data), &expected);
+        assert_lines(decode(&data), &expected);
     }
 }
 
-/// Every name of an additional sense code is the standard's.
+/// The names of additional sense codes match the standard.
 #[test]
-fn additional_sense_codes_have_their_names() {
+fn additional_sense_codes_have_standard_names() {
     for code in (0..=0xff).flat_map(|code| (0..=9).map(move |qualifier| Code(code, qualifier))) {
         let Some(name) = code.name() else { continue };
         let data = Sense::new(Key::NotReady, code).emit(Format::Fixed);
-        let Some(text) = decoded(&data) else {
+        let Some(text) = decode(&data) else {
             return;
         };
         let (text, name) = (text.to_lowercase(), name.to_lowercase());
-        assert!(text.contains(&name), "{code:?} is no {name:?} in:\n{text}");
+        assert!(text.contains(&name), "{code:?} is not {name:?} in:\n{text}");
     }
 }
 
-/// Every operation has the name that sg3_utils knows it by.
+/// The names of operations match those in sg3_utils.
 #[test]
-fn operations_have_their_names() {
+fn operations_have_standard_names() {
     for operation in OPERATIONS {
         let mut block = vec![0; operation.usage.len()];
         block[0] = operation.code;
         block[1] = operation.service_action.unwrap_or(0);
         let digits = hex(&block);
         let digits = ["--cdb"].into_iter().chain(digits.split_whitespace());
-        let Some(text) = printed("sg_decode_sense", &digits.collect::<Vec<_>>()) else {
+        let Some(text) = output_of("sg_decode_sense", &digits.collect::<Vec<_>>()) else {
             return;
         };
         let squeezed = |text: &str| {
@@ -206,7 +206,7 @@ fn operations_have_their_names() {
             letters.collect::<String>().to_lowercase()
         };
         let (found, name) = (squeezed(&text), squeezed(operation.name));
-        // Names of command blocks with service actions begin with their group.
+        // Names of commands with service actions begin with their group.
         assert!(found.contains(&name), "{}: {text}", operation.name);
     }
 }

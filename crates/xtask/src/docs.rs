@@ -18,7 +18,7 @@ pub const PAGES: &str = "\
   validation             docs/validation.md from data/validation (the default, with the reference)
   reference              docs/reference, from the tables of the program
   papers                 docs/papers: runs every study in full (with ../shared/traces; hours)
-  extraction [DRIVE...]  docs/extraction.md: measures all drives from nothing (or prints DRIVE...)";
+  extraction [DRIVE...]  docs/extraction.md: measures all drives (or prints DRIVE... only)";
 
 pub fn run(arguments: &[String]) -> Result<(), Error> {
     let root = crate::root();
@@ -45,7 +45,7 @@ fn reference(root: &Path) -> Result<(), String> {
 }
 
 /// Returns a Markdown table with the headings `head`, separated by ` | `. The first `texts` columns
-/// are aligned left, the others, numbers, right.
+/// are left-aligned text, the others right-aligned numbers.
 pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     let columns = head.split(" | ").count();
     let aligned = (0..columns).map(|column| if column < texts { "---" } else { "---:" });
@@ -58,7 +58,7 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     table
 }
 
-/// Reads the tables `[[key]]` of a data file, which has no others.
+/// Reads the tables `[[key]]` of a data file, which must have no others.
 fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec<T>, String> {
     let parsed = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
     let mut tables = parsed.map_err(|error| at(name, error))?;

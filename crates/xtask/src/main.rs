@@ -52,13 +52,13 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "counts",
         arguments: "[--record]",
-        summary: "compare instructions per request with their record (--record: renew it)",
+        summary: "compare instructions per request with the record (--record: update it)",
         run: speed::counts,
     },
     Command {
         name: "digests",
         arguments: "[--record] [--study=NAME] [PROGRAM]",
-        summary: "compare computed numbers with their record, to the bit (--record, --study=NAME)",
+        summary: "compare computed numbers with the record, to the bit (--record, --study=NAME)",
         run: digests::run,
     },
     Command {
@@ -76,7 +76,7 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Renders an error of a file for a message.
+/// Formats the error of a file for a message.
 fn at(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.as_ref().display())
 }

@@ -1,4 +1,4 @@
-//! The command line, built as it is shipped, and its outputs; the traces of measured drives.
+//! Builds the command line as it is shipped, and runs it; locates the traces of measured drives.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The profile of what is shipped; also the name of its folder in the target folder.
+/// The profile of shipped programs, which is also the name of their folder in the target folder.
 const PROFILE: &str = "release-lto";
 
 pub fn target_folder(root: &Path) -> PathBuf {
@@ -22,7 +22,7 @@ pub fn cargo(root: &Path) -> Command {
 }
 
 /// Builds the command line and returns its path. Later calls return the same path without building
-/// again, also if a generator has changed a source in the meantime.
+/// again, even if a generator has changed a source file in the meantime.
 pub fn build() -> Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     PROGRAM
@@ -44,7 +44,7 @@ pub fn build_package(package: &[&str]) -> Result<PathBuf, String> {
     Ok(target_folder(&root).join(PROFILE))
 }
 
-/// Runs `diskarm` with `arguments` at `root` and returns its standard output. Failing claims and
+/// Runs `diskarm` with `arguments` in `root` and returns its standard output. Failing claims and
 /// checks, exit code 1, are not an error here: the pages show them.
 pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let shown = arguments.join(" ");
@@ -82,7 +82,7 @@ pub fn calibrated(drive: &str) -> String {
 
 /// Returns the first row of the second half of a drive's trace: half the rows, rounded down.
 pub fn middle(root: &Path, drive: &str) -> Result<u64, String> {
-    /// The used part of `diskarm trace info --json`.
+    /// The part of the output of `diskarm trace info --json` that is used here.
     #[derive(Deserialize)]
     struct Info {
         requests: u64,

@@ -1,6 +1,6 @@
 //! The style checks that rustfmt, clippy and cargo do not have.
 //!
-//! A check is a line of [`CHECKS`]. It takes the tracked files and returns findings; it reads and
+//! A check is an entry of [`CHECKS`]. It takes the tracked files and returns findings; it reads and
 //! changes nothing itself, so its tests need no disk.
 
 mod bare_quantities;
@@ -17,7 +17,7 @@ struct Check {
     name: &'static str,
     /// One line for the list of checks.
     summary: &'static str,
-    /// Returns everything that breaks it.
+    /// Returns all violations.
     run: fn(&Tree) -> Vec<Finding>,
 }
 
@@ -26,7 +26,7 @@ struct Finding {
     /// The file, from the root of the workspace.
     path: String,
     line: usize,
-    /// The fault, and how to fix it.
+    /// The problem, and how to fix it.
     message: String,
 }
 
@@ -77,12 +77,12 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Returns every finding of every check as `path:line: check: message`, sorted by place.
+/// Returns every finding of every check as `path:line: check: message`, sorted by location.
 fn report(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for check in CHECKS {
-        let of_check = (check.run)(tree).into_iter();
-        findings.extend(of_check.map(|found| (found, check.name)));
+        let found = (check.run)(tree).into_iter();
+        findings.extend(found.map(|finding| (finding, check.name)));
     }
     findings.sort();
     let lines = findings
@@ -96,21 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_are_sorted_by_place() {
+    fn findings_are_sorted_by_location() {
         let long = "/".repeat(101);
         let long = format!("//! Fine.\n{long}\n// {}\n", concat!("FIX", "ME"));
         let tree = Tree::new(&[("b/src/lib.rs", &long), ("a/src/x.rs", "")]);
-        let places: Vec<String> = report(&tree)
+        let locations: Vec<String> = report(&tree)
             .iter()
             .map(|line| line.splitn(4, ':').take(3).collect())
-            .filter(|place: &String| !place.starts_with("crates/"))
+            .filter(|location: &String| !location.starts_with("crates/"))
             .collect();
         let expected = [
             "a/src/x.rs1 files",
             "b/src/lib.rs2 lines",
             "b/src/lib.rs3 lines",
         ];
-        assert_eq!(places, expected);
+        assert_eq!(locations, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `diskarm drives new`: a specification from a data sheet, given as options or asked for.
+//! `diskarm drives new`: makes a specification from a data sheet, given as options or asked for.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use diskarm_core::units::{Bytes, Span};
 use diskarm_drives::text::{Datasheet, Sectors, parse_rate_per_s, parse_size};
 use diskarm_results::prose;
 
-use crate::args::{time, whole};
+use crate::args::{integer, time};
 use crate::error::Error;
 use crate::output;
 use crate::usage;
@@ -15,7 +15,7 @@ use crate::usage;
 /// Print a specification made from the values of a data sheet
 ///
 /// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are
-/// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed.
+/// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are required.
 /// Without options, on a terminal, it asks for each value.
 #[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     inner: Option<f64>,
 
-    /// Mean time of a seek before a write [default: an eighth longer, by at most 1 ms]
+    /// Mean time of a seek before a write [default: --seek and an eighth, at most 1 ms more]
     #[arg(long, value_name = "TIME", value_parser = time)]
     write_seek: Option<Span>,
 
@@ -56,12 +56,12 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     cache: Option<Bytes>,
 
-    /// Platters, with two surfaces each [default: as few as have at most 450,000 tracks a surface]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=16))]
+    /// Platters with two surfaces each [default: the fewest with up to 450,000 tracks per surface]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=16))]
     platters: Option<u32>,
 
     /// Commands that can be queued, 1 for none [default: 32]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=4096))]
     queue: Option<u32>,
 
     /// Transfer rate of the interface [default: 600MB/s]
@@ -81,7 +81,7 @@ pub struct Args {
 /// The values without a default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
-fn missing(args: &Args) -> String {
+fn missing_values(args: &Args) -> String {
     let is_missing = [
         args.capacity.is_none(),
         args.rpm.is_none(),
@@ -95,15 +95,15 @@ fn missing(args: &Args) -> String {
     let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
     format!(
         "give {} from the data sheet, such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
-         250MB/s: no value can be assumed",
+         250MB/s: there are no defaults for them",
         missing.join(", ")
     )
 }
 
 const MORE: &str = "\
-Capacities of whole gigabytes from 50GB to 8TB have the sectors that makers have agreed on (IDEMA \
-LBA1-03): 4TB has 7,814,037,168. The number of sectors per track is chosen so that sequential \
-reads have the rates of the data sheet at both ends of the disk.";
+Capacities of whole gigabytes from 50GB to 8TB have the sector counts that manufacturers agreed \
+on (IDEMA LBA1-03): 4TB has 7,814,037,168 sectors. The number of sectors per track is chosen so \
+that sequential reads have the rates of the data sheet at both ends of the disk.";
 
 const EXAMPLE: &str = r"
 Example:
@@ -114,7 +114,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let args = if should_ask(&args) { ask()? } else { args };
     let needed = (args.capacity, args.rpm, args.seek, args.outer);
     let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
-        return Err(Error::Failed(missing(&args)));
+        return Err(Error::Failed(missing_values(&args)));
     };
     let datasheet = Datasheet {
         name: args.name,
@@ -142,7 +142,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 /// Parses revolutions per minute, with or without their unit.
 fn rpm(text: &str) -> Result<u32, String> {
     let number = text.trim_end().strip_suffix("rpm").unwrap_or(text);
-    whole::<u32>(300..=60_000)(number.trim())
+    integer::<u32>(300..=60_000)(number.trim())
 }
 
 fn bytes(text: &str) -> Result<Bytes, String> {
@@ -157,9 +157,9 @@ fn sectors(text: &str) -> Result<Sectors, String> {
     Sectors::from_name(text.trim()).ok_or_else(|| "expected 512n, 512e or 4Kn".to_owned())
 }
 
-/// Returns true if no option is given on a terminal.
+/// Returns true if no option is given and standard input is a terminal.
 fn should_ask(args: &Args) -> bool {
-    io::stdin().is_terminal() && read(form(), Vec::new()).is_ok_and(|none| *args == none)
+    io::stdin().is_terminal() && read(form(), Vec::new()).is_ok_and(|defaults| *args == defaults)
 }
 
 /// Asks for each value, on standard error, so that the specification can be redirected.
@@ -181,16 +181,16 @@ fn read(form: Command, words: Vec<String>) -> Result<Args, Error> {
     let answers = form.try_get_matches_from(words);
     answers
         .and_then(|answers| Args::from_arg_matches(&answers))
-        .map_err(wrong)
+        .map_err(usage_error)
 }
 
 /// Asks for a value until it is valid; returns it as an option, or `None` for the default.
 fn answer(field: &Arg) -> Result<Option<String>, Error> {
     let name = field.get_long().unwrap_or_default();
     let is_needed = NEEDED.contains(&name);
-    let question = question(field);
+    let prompt = prompt(field);
     loop {
-        eprint!("{question}: ");
+        eprint!("{prompt}: ");
         io::stderr().flush().ok();
         let mut line = String::new();
         let length = io::stdin().lock().read_line(&mut line);
@@ -208,13 +208,13 @@ fn answer(field: &Arg) -> Result<Option<String>, Error> {
         let alone = Command::new("").no_binary_name(true).arg(field.clone());
         match alone.try_get_matches_from([&word]) {
             Ok(_) => return Ok(Some(word)),
-            Err(error) => eprintln!("{}", wrong(error)),
+            Err(error) => eprintln!("{}", usage_error(error)),
         }
     }
 }
 
 /// Returns the description of a value, with its default in brackets.
-fn question(field: &Arg) -> String {
+fn prompt(field: &Arg) -> String {
     let about = field
         .get_help()
         .map(ToString::to_string)
@@ -225,7 +225,7 @@ fn question(field: &Arg) -> String {
     }
 }
 
-fn wrong(error: clap::Error) -> Error {
+fn usage_error(error: clap::Error) -> Error {
     match usage::report(&form(), error) {
         Err(error) => error,
         Ok(()) => unreachable!("no answer is --help"),

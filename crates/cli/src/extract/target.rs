@@ -21,18 +21,18 @@ pub fn help() -> String {
 
 const DRIVES: &str = "\
 The drive:
-- sim:NAME: a drive of the catalogue, simulated
-- sim:FILE.toml: a drive of your own specification, simulated
+- sim:NAME: a simulated drive from the catalogue
+- sim:FILE.toml: a simulated drive with your own specification
 - /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
-- iscsi://HOST[:PORT]/TARGET/LUN: an iSCSI drive; without a target, the error lists the targets of \
-the host
+- iscsi://HOST[:PORT]/TARGET/LUN: an iSCSI drive; if TARGET is missing, the error lists the \
+targets of the host
 
 A simulated drive answers SCSI commands in virtual time, with 0.05 to 0.15 ms of host time between \
-commands. Measurements never read its specification. They write to it, which loses nothing.";
+commands. Measurements never read its specification. They may write to it: no data can be lost.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
-/// The host between the commands to a simulated drive.
+/// The delay of the host between commands to a simulated drive.
 const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
@@ -72,19 +72,19 @@ impl Target {
                 let address = Address::parse(rest).ok_or_else(wrong)?;
                 let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
-                    return Err(unnamed(url, &address, credentials.as_ref()));
+                    return Err(missing_target(url, &address, credentials.as_ref()));
                 }
                 Ok(Self::Iscsi(address, credentials))
             }
             _ => {
-                let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, iscsi:// \
+                let expected = "sim:NAME with a drive from the catalogue, sim:FILE.toml, iscsi:// \
                                 with a target, or the path of a device such as /dev/sg0";
                 Err(Error::option("URL", url, expected))
             }
         }
     }
 
-    /// Returns true if writes lose nothing.
+    /// Returns true if writes destroy no data.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(..))
     }
@@ -97,25 +97,25 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts over; `seed` is for its angle and host delays.
+    /// Opens a connection. A simulated drive starts over; `seed` sets its angle and host delays.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
-                Ok(Box::new(drive.map_err(lost)?))
+                let drive = SimulatedDrive::with_realism(&model.spec, HOST, seed, realism);
+                Ok(Box::new(drive.map_err(to_lost)?))
             }
             Self::Real(path) => {
-                let mut drive = Sg::open(path).map_err(lost)?;
+                let mut drive = Sg::open(path).map_err(to_lost)?;
                 if writes != Writes::Forbidden {
-                    drive.allow_writes(writes == Writes::Any).map_err(lost)?;
+                    drive.allow_writes(writes == Writes::Any).map_err(to_lost)?;
                 }
                 Ok(Box::new(drive))
             }
             Self::Iscsi(address, credentials) => {
-                let mut drive = Session::open(address, credentials.as_ref()).map_err(lost)?;
+                let mut drive = Session::open(address, credentials.as_ref()).map_err(to_lost)?;
                 if writes != Writes::Forbidden {
-                    drive.allow_writes(writes == Writes::Any).map_err(lost)?;
+                    drive.allow_writes(writes == Writes::Any).map_err(to_lost)?;
                 }
                 Ok(Box::new(drive))
             }
@@ -132,30 +132,30 @@ impl Target {
             return Ok(());
         }
         let found = Disk::new(drive).and_then(|mut disk| Identity::read(&mut disk));
-        let found = found.map_err(lost)?;
+        let found = found.map_err(to_lost)?;
         if found == *expected {
             return Ok(());
         }
-        let described = |of: &Identity| {
+        let describe = |of: &Identity| {
             let (name, blocks) = (of.name(), of.sectors.0);
             format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
         };
         Err(TransportError::Lost(format!(
             "found another drive ({}), expected {}",
-            described(&found),
-            described(expected)
+            describe(&found),
+            describe(expected)
         )))
     }
 }
 
-fn lost(error: impl std::fmt::Display) -> TransportError {
+fn to_lost(error: impl std::fmt::Display) -> TransportError {
     TransportError::Lost(error.to_string())
 }
 
-/// Returns the error of a URL without a target, which lists the targets.
-fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
+/// Returns the error for a URL without a target, which lists the targets.
+fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: has no targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: it has no targets")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
             Error::option("URL", url, expected)
@@ -164,7 +164,7 @@ fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> E
     }
 }
 
-/// The help of the parameters that make a simulated drive harder to measure.
+/// Help for the parameters that make a simulated drive harder to measure.
 const REALISM: &str = "\
 Parameters in parentheses make it more like a real drive and its host, \
 sim:hp-c2247(noise=0.1ms, places=notches):
@@ -190,7 +190,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),
         "notches" => Some(Places::Notches),
-        // The name until 0.1.
+        // The name up to version 0.1.
         "hidden" | "untold" => Some(Places::Hidden),
         _ => None,
     })?;
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_drive_behind_the_same_path_is_refused() {
+    fn a_different_drive_at_the_same_path_is_refused() {
         let simulated = |name: &str| Target::parse(&format!("sim:{name}"), None).unwrap();
         let drive = |name: &str| simulated(name).connect(Writes::Forbidden, 1).unwrap();
         let mut first = drive("hp-c2247");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_stand_in_parentheses() {
+    fn parameters_are_in_parentheses() {
         for name in ["hp-c2247", "./a(1).toml"] {
             assert_eq!(split_realism(name), Ok((name, Realism::default())));
         }

@@ -24,7 +24,7 @@ const PIECE: u64 = 256 << 10;
 /// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
-/// The longest time for an answer. Drives try for several seconds to read a bad block.
+/// The longest wait for an answer. Drives try for several seconds to read a bad block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
 struct Scanning<'a> {
@@ -34,7 +34,7 @@ struct Scanning<'a> {
     answers: Arc<Inbox>,
 }
 
-struct Ran {
+struct ScanRun {
     time: Span,
     /// True if the scan gave up after many failed reads.
     has_given_up: bool,
@@ -67,9 +67,9 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     let (recorder, left) = outputs.start(&args.url, size, sums.is_some())?;
     let read_before = size.sectors.0 - left.count().0;
     let answers = Arc::clone(&scanning.answers);
-    // Without a handler Ctrl-C ends the program at once, as any other signal does.
+    // Without a handler, Ctrl-C ends the program immediately, as any other signal does.
     let _ = ctrlc::set_handler(move || answers.stop());
-    let ran = match (&args.workload, &model) {
+    let run = match (&args.workload, &model) {
         (None, _) => Ok(scanning.pass(live, left, recorder.pieces())),
         (Some(workload), Some(model)) => {
             drop(live);
@@ -77,11 +77,11 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         }
         (Some(_), None) => unreachable!("the rules between options require a model"),
     };
-    // A failure to write an output has stopped the scan.
-    let account = recorder.finish()?;
-    let ran = ran?;
-    let mut foreground = ran.foreground;
-    let unreadable = unreadable_runs(&account, model.as_ref());
+    // If an output could not be written, the scan has stopped.
+    let record = recorder.finish()?;
+    let run = run?;
+    let mut foreground = run.foreground;
+    let unreadable = unreadable_runs(&record, model.as_ref());
     if let Some(scanned) = &mut foreground {
         scanned.unreadable.clone_from(&unreadable);
     }
@@ -89,19 +89,19 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         url: args.url.clone(),
         block_bytes: size.sector.0,
         blocks: size.sectors.0,
-        blocks_left: account.remaining().count().0,
+        blocks_left: record.remaining().count().0,
         blocks_before: read_before,
-        is_complete: account.remaining().is_empty(),
+        is_complete: record.remaining().is_empty(),
         may_be_cached: real.may_be_cached,
-        time_s: ran.time.as_s(),
+        time_s: run.time.as_s(),
         unreadable,
         foreground,
     };
     if let Some(file) = sums.filter(|_| found.is_complete) {
-        file.write(checksums(&account).as_bytes())?;
+        file.write(checksums(&record).as_bytes())?;
     }
     output::print_as(args.json, &found, || found.text())?;
-    scanning.finish(&account, ran.has_given_up)
+    scanning.finish(&record, run.has_given_up)
 }
 
 fn model(args: &Args) -> Result<Option<Model>, Error> {
@@ -121,14 +121,14 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
         return Ok(());
     }
     let text = |size: Size| format!("{} blocks of {} bytes", size.sectors.0, size.sector.0);
-    let expected = format!("a drive of {}, as the device", text(size));
+    let expected = format!("a drive of {}, like the device", text(size));
     let found = format!("{} ({})", model.name, text(found));
     Err(Error::option("--model", found, expected))
 }
 
-fn unreadable_runs(account: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
+fn unreadable_runs(record: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
     let layout = model.map(|model| &**model.layout());
-    let runs = account.unreadable();
+    let runs = record.unreadable();
     runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
         .collect()
 }
@@ -164,14 +164,14 @@ impl Scanning<'_> {
         live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
-    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
+    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> ScanRun {
         let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, size.sector, bar);
         let max = SectorCount((PIECE / size.sector.0).max(1));
         let mut pass = SequentialPass::new(live, left, DEPTH, max, sink);
         pass.run(&answers);
-        Ran {
+        ScanRun {
             time: answers.now().after(Instant::START),
             has_given_up: pass.has_given_up(),
             foreground: None,
@@ -184,7 +184,7 @@ impl Scanning<'_> {
         workload: &str,
         left: BlockSet,
         pieces: SyncSender<ScanEvent>,
-    ) -> Result<Ran, Error> {
+    ) -> Result<ScanRun, Error> {
         let args = self.args;
         let scan = Scan {
             spec: &model.spec,
@@ -203,10 +203,10 @@ impl Scanning<'_> {
         let live = self.open(args.depth)?;
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&self.answers, pieces, live.size().sector, bar);
-        let mut ran = scan.run_on(live, left, sink)?;
-        let time = ran.foreground.end.after(Instant::START);
+        let mut run = scan.run_on(live, left, sink)?;
+        let time = run.foreground.end.after(Instant::START);
         if !self.answers.is_stopped() && self.answers.lost().is_none() {
-            ran.alone = scan.alone_on(self.open(args.depth)?, ran.foreground.requests)?;
+            run.alone = scan.alone_on(self.open(args.depth)?, run.foreground.requests)?;
         }
         let names = ScanNames {
             drive: &args.url,
@@ -215,20 +215,20 @@ impl Scanning<'_> {
             trace: None,
             trace_changes: &[],
         };
-        Ok(Ran {
+        Ok(ScanRun {
             time,
             has_given_up: false,
-            foreground: Some(ScanResults::new(&scan, &ran, names, Vec::new())),
+            foreground: Some(ScanResults::new(&scan, &run, names, Vec::new())),
         })
     }
 
     /// Completes the outputs, and returns the error of an incomplete scan.
-    fn finish(&self, account: &ScanRecord, has_given_up: bool) -> Result<(), Error> {
+    fn finish(&self, record: &ScanRecord, has_given_up: bool) -> Result<(), Error> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;
         }
-        let left = account.remaining().count().0;
-        let again = match &self.args.checkpoint {
+        let left = record.remaining().count().0;
+        let hint = match &self.args.checkpoint {
             Some(path) if left > 0 => {
                 format!("; {path} has the progress: run the same command again to continue")
             }
@@ -236,17 +236,17 @@ impl Scanning<'_> {
         };
         let url = &self.args.url;
         if let Some(lost) = self.answers.lost() {
-            return Err(Error::Failed(format!("{url}: {lost}{again}")));
+            return Err(Error::Failed(format!("{url}: {lost}{hint}")));
         }
         if has_given_up {
             return Err(Error::Failed(format!(
-                "{url}: too many consecutive reads fail{again}"
+                "{url}: too many consecutive reads failed{hint}"
             )));
         }
         if self.answers.is_stopped() {
-            let message = format!("stopped with {left} blocks left{again}");
+            let message = format!("stopped with {left} blocks left{hint}");
             return Err(Error::Interrupted(message));
         }
-        recorder::conclude(self.args.checkpoint.as_deref(), account)
+        recorder::conclude(self.args.checkpoint.as_deref(), record)
     }
 }

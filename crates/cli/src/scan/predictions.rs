@@ -32,7 +32,7 @@ struct Chart {
     sector: Bytes,
     errors: Vec<plot::Outcome>,
     /// The number within 50 us.
-    right: usize,
+    accurate: usize,
 }
 
 impl Predictions {
@@ -54,7 +54,7 @@ impl Predictions {
                 period: Span::from_ns(model.spec.mechanics.period_ns.round() as i64),
                 sector: Bytes(model.spec.geometry.sector_bytes.into()),
                 errors: Vec::new(),
-                right: 0,
+                accurate: 0,
             })
         } else {
             Output::Rows(RowFile::create(target, NAMES)?)
@@ -122,7 +122,7 @@ impl Chart {
         let Some(error) = predicted.error().filter(|_| is_judged) else {
             return;
         };
-        self.right += usize::from(predicted.is_right());
+        self.accurate += usize::from(predicted.is_right());
         self.errors.push(plot::Outcome {
             issued: predicted.sent,
             error,
@@ -136,10 +136,10 @@ impl Chart {
         let title = if all == 0 {
             format!("{drive}: no prediction was used")
         } else {
-            let percent = 100.0 * self.right as f64 / all as f64;
+            let percent = 100.0 * self.accurate as f64 / all as f64;
             format!("{drive}: {percent:.2} % within 50 us")
         };
-        let subtitle = format!("{all} commands of the foreground, predicted as of {model}");
+        let subtitle = format!("{all} commands of the foreground, predicted with {model}");
         let drawn = plot::errors(&title, &subtitle, &self.errors, self.period);
         self.target.write(&drawn)
     }

@@ -1,4 +1,4 @@
-//! Records the blocks of a scan in a thread of its own: their account, an image and a checkpoint.
+//! Records the blocks of a scan in a separate thread, with an image and a checkpoint.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,9 +33,9 @@ pub struct Outputs {
 pub enum ScanEvent {
     /// Blocks and their data.
     Read(Lbn, ReadData),
-    /// Blocks without data were read.
+    /// Blocks that were read, without their data.
     Passed(Lbn, SectorCount),
-    /// Blocks cannot be read.
+    /// Unreadable blocks.
     Failed(Lbn, SectorCount),
 }
 
@@ -46,7 +46,7 @@ pub struct Recorder {
 
 struct Recording {
     name: String,
-    account: ScanRecord,
+    record: ScanRecord,
     checkpoint: Option<OutputFile>,
     image: Option<Image>,
 }
@@ -74,8 +74,8 @@ impl Outputs {
         })
     }
 
-    /// Returns the account to continue from, and true if a checkpoint has it.
-    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
+    /// Returns the record to continue from, and true if it comes from a checkpoint.
+    fn record(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
@@ -86,71 +86,71 @@ impl Outputs {
         };
         let unusable =
             |why| Error::Failed(format!("{path}: {why}; name another file to start over"));
-        let account = ScanRecord::parse(&bytes, name, sums);
-        let account = account.map_err(|why| unusable(why.to_string()))?;
-        if account.size() != size {
-            let (found, expected) = (account.size().sectors.0, size.sectors.0);
+        let record = ScanRecord::parse(&bytes, name, sums);
+        let record = record.map_err(|why| unusable(why.to_string()))?;
+        if record.size() != size {
+            let (found, expected) = (record.size().sectors.0, size.sectors.0);
             let why = format!("found a scan of {found} blocks, expected {expected}");
             return Err(unusable(why));
         }
-        Ok((account, true))
+        Ok((record, true))
     }
 
-    fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
+    fn image(&self, size: Size, is_resumed: bool) -> Result<Option<Image>, Error> {
         let Some(file) = &self.image else {
             return Ok(None);
         };
         let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
         let file = file.clone().open_in_place()?;
         let length = file.metadata().map_err(Error::io("read", path))?.len();
-        if continues && length != bytes {
+        if is_resumed && length != bytes {
             return Err(Error::Failed(format!(
                 "{path}: found {length} bytes, expected the {bytes} of the image started by the \
                  scan of {}",
                 self.checkpoint_path
             )));
         }
-        if !continues && length > 0 {
+        if !is_resumed && length > 0 {
             return Err(Error::Failed(format!(
                 "`--image` needs a new or empty file: {path} would be overwritten (to continue a \
                  scan, give its --checkpoint too)"
             )));
         }
-        if !continues {
+        if !is_resumed {
             file.set_len(bytes).map_err(Error::io("write", path))?;
         }
         Ok(Some(Image {
             file,
             path: path.clone(),
-            is_old: continues,
+            is_old: is_resumed,
         }))
     }
 
-    /// Starts to record the scan of `name`; returns the blocks that are left to read.
+    /// Starts recording the scan of `name`; returns the blocks that are left to read.
     pub fn start(self, name: &str, size: Size, sums: bool) -> Result<(Recorder, BlockSet), Error> {
         let name = match &self.image {
             Some(_) => format!("{name} to {}", self.image_path),
             None => name.to_owned(),
         };
-        let (account, continues) = self.account(&name, size, sums)?;
-        let left = account.remaining().clone();
+        let (record, is_resumed) = self.record(&name, size, sums)?;
+        let left = record.remaining().clone();
         let mut recording = Recording {
             name,
-            image: self.image(size, continues)?,
-            account,
+            image: self.image(size, is_resumed)?,
+            record,
             checkpoint: self.checkpoint,
         };
-        if !continues {
+        if !is_resumed {
             // From now on the image is not empty.
             recording.save()?;
         }
-        let (pieces, taken) = sync_channel(WAITING);
-        let thread = std::thread::spawn(move || recording.run(&taken));
+        let (pieces, receiver) = sync_channel(WAITING);
+        let thread = std::thread::spawn(move || recording.run(&receiver));
         Ok((Recorder { pieces, thread }, left))
     }
 }
 
-/// Returns the output file of a path that is not a device.
+/// Returns the output file at `path`, which must not be a device.
 pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<OutputFile, Error> {
     if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
         return Err(Error::Failed(format!(
@@ -161,14 +161,14 @@ pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<Out
 }
 
 /// Removes the checkpoint of a complete scan; returns an error if blocks are unreadable.
-pub fn conclude(checkpoint: Option<&str>, account: &ScanRecord) -> Result<(), Error> {
+pub fn conclude(checkpoint: Option<&str>, record: &ScanRecord) -> Result<(), Error> {
     if let Some(path) = checkpoint
-        && account.remaining().is_empty()
+        && record.remaining().is_empty()
     {
         // A leftover does no harm: it records that the scan has finished.
         let _ = fs::remove_file(path);
     }
-    let unreadable: u64 = account.unreadable().map(|(_, sectors)| sectors.0).sum();
+    let unreadable: u64 = record.unreadable().map(|(_, sectors)| sectors.0).sum();
     Error::unreadable(unreadable)
 }
 
@@ -182,7 +182,7 @@ impl Recorder {
     pub fn finish(self) -> Result<ScanRecord, Error> {
         drop(self.pieces);
         match self.thread.join() {
-            Ok(account) => account,
+            Ok(record) => record,
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -205,21 +205,21 @@ impl Recording {
             }
         }
         self.save()?;
-        Ok(self.account)
+        Ok(self.record)
     }
 
     fn take(&mut self, piece: &ScanEvent) -> Result<(), Error> {
         match piece {
             ScanEvent::Read(first, data) => {
                 if let Some(image) = &mut self.image {
-                    let sector = self.account.size().sector.0;
+                    let sector = self.record.size().sector.0;
                     let written = image.write(first.0 * sector, data, sector as usize);
                     written.map_err(Error::io("write", &image.path))?;
                 }
-                self.account.add_data(*first, data);
+                self.record.add_data(*first, data);
             }
-            ScanEvent::Passed(first, sectors) => self.account.add_read(*first, *sectors),
-            ScanEvent::Failed(first, sectors) => self.account.add_unreadable(*first, *sectors),
+            ScanEvent::Passed(first, sectors) => self.record.add_read(*first, *sectors),
+            ScanEvent::Failed(first, sectors) => self.record.add_unreadable(*first, *sectors),
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Recording {
             synced.map_err(Error::io("write", &image.path))?;
         }
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.clone().write(&self.account.emit(&self.name))?;
+            checkpoint.clone().write(&self.record.emit(&self.name))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use diskarm_core::units::Bytes;
 use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
+use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport};
 use diskarm_simulate::{Arrivals, Model, System, policy};
 
 use super::Args;
@@ -22,33 +22,33 @@ const FOREGROUND: &str =
 
 pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let drive = drive(args, name)?;
-    let believed = args.model.as_ref();
-    let believed = believed
+    let named_model = args.model.as_ref();
+    let named_model = named_model
         .map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"))
         .transpose()?;
-    let own = Model {
+    let default_model = Model {
         name: drive.name.clone(),
         ..drive.drive.clone()
     };
-    let model = believed.as_ref().unwrap_or(&own);
+    let model = named_model.as_ref().unwrap_or(&default_model);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
     let generated = drive.workload(workload)?;
     let trace = args.trace.as_ref();
     let recorded = trace
-        .map(|trace| recorded(args, trace, &drive))
+        .map(|trace| read_arrivals(args, trace, &drive))
         .transpose()?;
     let requests = match &recorded {
         Some(recorded) => Requests::Recorded(&recorded.requests),
         None => Requests::Generated(&generated),
     };
-    let progress = Progress::with_share();
-    let on_progress = |share| progress.set_share(share);
+    let progress = Progress::with_fraction();
+    let on_progress = |fraction| progress.set_fraction(fraction);
     let scan = Scan {
         spec: &drive.drive.spec,
         model: &model.spec,
         requests,
         policy: &policy("policy", &args.policy)?,
-        location: args.place(),
+        location: args.location(),
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.max_requests(),
@@ -75,21 +75,21 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         on_prediction: Predictions::callback(predictions.as_ref()),
         ..scan
     };
-    let ran = run_recorded(args, &scan, &drive, outputs);
+    let report = run_recorded(args, &scan, &drive, outputs);
     progress.clear();
-    let (account, ran) = ran?;
+    let (record, report) = report?;
     let layout = Some(&**model.layout());
-    let unreadable = account.unreadable();
+    let unreadable = record.unreadable();
     let unreadable = unreadable.map(|(first, sectors)| Unreadable::new(first, sectors, layout));
-    let results = ScanResults::new(&scan, &ran, names, unreadable.collect());
+    let results = ScanResults::new(&scan, &report, names, unreadable.collect());
     output::print_as(args.json, &results, || results.text())?;
     if let Some(predictions) = predictions {
         predictions.finish()?;
     }
-    recorder::conclude(args.checkpoint.as_deref(), &account)
+    recorder::conclude(args.checkpoint.as_deref(), &record)
 }
 
-fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
+fn read_arrivals(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = args.traced.replay(&[trace.to_owned()])?;
     let arrivals = Arrivals::read(&traced, drive)?;
     output::print_warnings(&arrivals.doubts);
@@ -112,19 +112,19 @@ fn run_disks(
             return Err(Error::Failed(format!("`{option}` needs a single drive")));
         }
     }
-    let ran = if args.rebuild {
+    let report = if args.rebuild {
         drive.single_drive("URL")?;
         scan.rebuild()?
     } else {
         scan.run_array(|disk| drive.over_disks(scan.seed, disk))?
     };
     progress.clear();
-    let results = ScanResults::new(scan, &ran, names, Vec::new());
+    let results = ScanResults::new(scan, &report, names, Vec::new());
     output::print_as(args.json, &results, || results.text())?;
-    Error::unreadable(ran.stats.unreadable)
+    Error::unreadable(report.stats.unreadable)
 }
 
-/// Returns the drive, which may have faults, or the array.
+/// Returns the drive, perhaps with faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
     let found = System::parse(name).map_err(|error| error.calling("URL"))?;
     let drive = args.changes.apply_to_system(found)?;
@@ -147,7 +147,7 @@ fn run_recorded(
     scan: &Scan<'_>,
     drive: &System,
     outputs: Outputs,
-) -> Result<(ScanRecord, Ran), Error> {
+) -> Result<(ScanRecord, ScanReport), Error> {
     let geometry = &scan.spec.geometry;
     let size = Size {
         sectors: geometry.sectors,
@@ -170,12 +170,12 @@ fn run_recorded(
             ScanEvent::Failed(first, sectors)
         });
     };
-    let ran = if drive.stack.is_some() {
+    let report = if drive.stack.is_some() {
         let fcfs = PolicyConfig::default();
         scan.run_in_front_of(|| drive.queued(&fcfs, scan.seed), left, sink)
     } else {
         scan.run_for(left, sink)
             .map_err(diskarm_simulate::Error::from)
     };
-    Ok((recorder.finish()?, ran?))
+    Ok((recorder.finish()?, report?))
 }

@@ -52,12 +52,12 @@ pub fn help() -> String {
 
 const REAL: &str = "\
 The device:
-- a block device such as /dev/sdX, or a plain file: read past the page cache if the system permits
+- a block device such as /dev/sdX, or a plain file: bypassing the page cache if possible
 - /dev/sgX: a drive through SG_IO, on Linux
 - nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
 - iscsi://HOST[:PORT]/TARGET/LUN: a disk of an iSCSI target";
 
-const ELSEWHERE: &str = "sim:NAME, nbd://HOST/EXPORT or iscsi://HOST/TARGET/LUN";
+const OTHER_URLS: &str = "sim:NAME, nbd://HOST/EXPORT or iscsi://HOST/TARGET/LUN";
 
 impl Target {
     /// Parses a URL; `chap` is the source of names and secrets for an iSCSI target.
@@ -79,7 +79,7 @@ impl Target {
             }))));
         }
         if url.contains("://") {
-            let expected = format!("the path of a file or a device, {ELSEWHERE}");
+            let expected = format!("the path of a file or a device, {OTHER_URLS}");
             return Err(Error::option("URL", url, expected));
         }
         let path = Path::new(url);
@@ -87,7 +87,7 @@ impl Target {
             let expected = if diskarm_drives::find(url).is_some() {
                 format!("sim:{url}, or a file of that name ({error})")
             } else {
-                format!("an existing file or device ({error}), or {ELSEWHERE}")
+                format!("an existing file or device ({error}), or {OTHER_URLS}")
             };
             return Err(Error::option("URL", url, expected));
         }
@@ -156,9 +156,9 @@ impl Reader for Connection {
 
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
         let count = room.len() as u64 / self.size.sector.0;
-        let is_near = first.0 + count <= 1 << 32 && count < 1 << 16;
+        let fits_ten_bytes = first.0 + count <= 1 << 32 && count < 1 << 16;
         let command = Command::Read {
-            size: if is_near {
+            size: if fits_ten_bytes {
                 Length::Ten
             } else {
                 Length::Sixteen
@@ -176,14 +176,14 @@ impl Reader for Connection {
             let read = self.transport.execute(&block[..length], Data::In(room));
             let reply = read.map_err(to_lost)?;
             // A deferred error does not matter to a scan, but the read was not executed. If the
-            // disk's parameters have changed, so may its block size: it is opened again.
+            // disk's parameters have changed, its block size may have too: it is opened again.
             let pause = if is_deferred(&reply) {
                 Some(Span::ZERO)
             } else {
                 retry_delay(&reply, false)
             };
             match pause.filter(|_| attempt < MAX_ATTEMPTS) {
-                Some(pause) => self.transport.rest(pause),
+                Some(pause) => self.transport.sleep(pause),
                 None => return outcome(&reply, room.len()),
             }
             attempt += 1;
@@ -229,7 +229,7 @@ mod tests {
     use diskarm_wire::sense::{Code, Format};
     use std::sync::{Arc, Mutex};
 
-    fn replied(status: u8, sense: Option<Sense>, transferred: usize) -> Reply {
+    fn answer(status: u8, sense: Option<Sense>, transferred: usize) -> Reply {
         Reply {
             status,
             sense: sense.map_or_else(Vec::new, |sense| sense.emit(Format::Fixed)),
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A disk that gives the same reply to each command, and how often: commands, rests.
+    /// A disk that gives the same reply to every command, and its counts of commands and rests.
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
@@ -248,7 +248,7 @@ mod tests {
             Ok(self.0.clone())
         }
 
-        fn rest(&mut self, _: Span) {
+        fn sleep(&mut self, _: Span) {
             self.1.lock().expect("no thread panicked").1 += 1;
         }
 
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_with_other_parameters_is_opened_again() {
+    fn a_disk_with_changed_parameters_is_opened_again() {
         for (code, name) in [
             (Code::CAPACITY_CHANGED, "CAPACITY DATA HAS CHANGED"),
             (Code::MODE_PARAMETERS_CHANGED, "MODE PARAMETERS CHANGED"),
         ] {
             let sense = Sense::new(Key::UnitAttention, code);
-            let (read, counts) = read(replied(status::CHECK_CONDITION, Some(sense), 0));
+            let (read, counts) = read(answer(status::CHECK_CONDITION, Some(sense), 0));
             assert_eq!(read, because(&format!("UNIT ATTENTION, {name}")));
             assert_eq!(counts, (1, 0));
         }
@@ -293,28 +293,28 @@ mod tests {
 
     #[test]
     fn the_last_reply_of_a_disk_that_executes_no_read_is_reported() {
-        let often = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
+        let counts = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
         let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
         let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
-        let reply = replied(status::CHECK_CONDITION, Some(becoming), 0);
-        assert_eq!(read(reply), (because(why), often));
+        let reply = answer(status::CHECK_CONDITION, Some(becoming), 0);
+        assert_eq!(read(reply), (because(why), counts));
         assert_eq!(
-            read(replied(status::BUSY, None, 0)),
-            (because("BUSY"), often)
+            read(answer(status::BUSY, None, 0)),
+            (because("BUSY"), counts)
         );
         // It does not concern the blocks of this read.
         let deferred = Sense {
             deferred: true,
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
         };
-        let reply = replied(status::CHECK_CONDITION, Some(deferred), 0);
+        let reply = answer(status::CHECK_CONDITION, Some(deferred), 0);
         let why = "MEDIUM ERROR, WRITE ERROR, of an earlier command";
-        assert_eq!(read(reply), (because(why), often));
+        assert_eq!(read(reply), (because(why), counts));
     }
 
     #[test]
-    fn replies_are_judged_by_their_sense_data() {
-        let reply = |status, sense, transferred| outcome(&replied(status, sense, transferred), 512);
+    fn sense_data_determine_the_outcome() {
+        let reply = |status, sense, transferred| outcome(&answer(status, sense, transferred), 512);
         let sense = |key| Sense::new(key, Code(0x11, 0));
         let bad = Sense {
             information: Some(70),
@@ -333,8 +333,8 @@ mod tests {
             (check, Some(sense(Key::NotReady)), 0),
             (status::RESERVATION_CONFLICT, None, 0),
         ] {
-            let judged = reply(status, sense, transferred);
-            assert!(matches!(judged, Err(Fault::Lost(_))), "{judged:?}");
+            let outcome = reply(status, sense, transferred);
+            assert!(matches!(outcome, Err(Fault::Lost(_))), "{outcome:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `diskarm serve ctl`: commands to a running server.
+//! `diskarm serve ctl`: sends commands to a running server.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use diskarm_serve::control::{self, Command, ExportCommand};
 use diskarm_serve::power::{InjectedFault, PowerCut, Trigger, TriggerEvent};
 use serde_json::Value;
 
-use crate::args::whole;
+use crate::args::integer;
 use crate::error::Error;
 use crate::output;
 
@@ -63,8 +63,8 @@ enum ServerCommand {
 struct CutArgs {
     /// Keep the sectors of the write in progress that have reached the media
     ///
-    /// With --worst or without time, the seed chooses a part of the oldest write that is not on the
-    /// media.
+    /// With --worst or a server with --instant, the seed chooses a part of the oldest write that
+    /// is not on the media.
     #[arg(long)]
     torn: bool,
 
@@ -74,7 +74,7 @@ struct CutArgs {
 
     /// Seed of the choices of --torn and --worst
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
 }
 
@@ -91,7 +91,7 @@ struct TriggerArgs {
 
     /// Cut at the N-th such request from now [default: 1]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     nth: Option<u64>,
 
     #[command(flatten)]
@@ -101,13 +101,13 @@ struct TriggerArgs {
 #[derive(clap::Args)]
 struct RangeArgs {
     /// The first sector [default: 0]
-    #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=InjectedFault::ALL.0 - 1))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = integer::<u64>(0..=InjectedFault::ALL.0 - 1))]
     first: Option<u64>,
 
     /// The number of sectors [default: all that follow]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=InjectedFault::ALL.0))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=InjectedFault::ALL.0))]
     sectors: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ struct InjectArgs {
 
     /// The number of requests that fail before a retry succeeds [default: all, until `heal`]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     times: Option<u64>,
 }
 
@@ -171,7 +171,7 @@ impl RangeArgs {
         Lbn(self.first.unwrap_or(0))
     }
 
-    /// One past the last sector.
+    /// Returns one past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
             .map_or(InjectedFault::ALL, |sectors| Lbn(self.first().0 + sectors))
@@ -209,11 +209,11 @@ impl ServerCommand {
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let named = ExportCommand {
+    let command = ExportCommand {
         export: args.export,
         command: args.command.command()?,
     };
-    let answer = control::ask(&args.socket, &named);
+    let answer = control::ask(&args.socket, &command);
     let answer = answer.map_err(Error::io("ask", args.socket.display()))?;
     let parsed: Option<Value> = serde_json::from_str(&answer).ok();
     let refused = parsed.as_ref().and_then(|answer| answer.get("error"));

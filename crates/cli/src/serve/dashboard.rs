@@ -20,7 +20,7 @@ use ratatui::{Frame, Terminal};
 
 const TICK: Duration = Duration::from_millis(500);
 
-/// Shows `statistics` until `end` is closed or the server has ended. q and Ctrl-C stop the server.
+/// Shows `statistics` until `end` closes or the server has stopped. q and Ctrl-C stop the server.
 pub fn run(
     statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
     stopper: &Stopper,
@@ -61,13 +61,13 @@ fn show(
         previous = Some((now, statistics));
         if event::poll(TICK)? && is_stop_key(&event::read()?) {
             stopper.stop();
-            status = "ending";
+            status = "stopping";
         }
     }
     Ok(())
 }
 
-const KEYS: &str = "q ends the server";
+const KEYS: &str = "q stops the server";
 
 fn is_stop_key(event: &Event) -> bool {
     let Event::Key(key) = event else {
@@ -98,10 +98,10 @@ const HEADER: [&str; 9] = [
     "99 %",
     "99.9 %",
     "max",
-    "bound",
+    "limit",
 ];
 
-/// Draws a row for each export, and the verdict on each.
+/// Draws a row and a verdict for each export.
 fn draw(frame: &mut Frame<'_>, exports: &[ExportStatistics], rates: &[f64], status: &str) {
     let verdicts: Vec<Line<'_>> = exports.iter().filter_map(verdict).collect();
     let rows = exports.len() as u16 + 3;
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn statistics(text: &str, late: &[f64]) -> ExportStatistics {
-        let setting = ExportSpec::parse(text, "--export").expect("a setting");
+        let spec = ExportSpec::parse(text, "--export").expect("a valid spec");
         let pace = Pace {
             speed: Some(Speed::REAL),
             spins: false,
@@ -193,7 +193,7 @@ mod tests {
             served.record_lateness(Span::from_us(*us));
         }
         served.counts.reads = late.len() as u64;
-        setting.statistics(pace, Bytes(1 << 20), &served)
+        spec.statistics(pace, Bytes(1 << 20), &served)
     }
 
     #[test]
@@ -225,10 +225,10 @@ mod tests {
 
     const SCREEN: &str = "\
 ┌ diskarm serve: lateness of replies ──────────────────────────────────────────────────────────────┐
-│export             connections  requests   per s      50 %      99 %    99.9 %       max     bound│
+│export             connections  requests   per s      50 %      99 %    99.9 %       max     limit│
 │db                           2         3       6    9.0 us   20.0 us   20.0 us   20.0 us  100.0 us│
 │log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│
-└─────────────────────────────────────────────────────────────────────────────── q ends the server ┘
+└────────────────────────────────────────────────────────────────────────────── q stops the server ┘
 db: in time
-log: this host cannot keep this drive's time";
+log: this host is too slow for this drive";
 }

@@ -1,4 +1,4 @@
-//! `diskarm serve iscsi`: drives as iSCSI targets.
+//! `diskarm serve iscsi`: serves drives as iSCSI targets.
 
 use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
 use diskarm_serve::{Address, ExportSpec, Listener};
@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Serve drives as iSCSI targets, with one logical unit each
 ///
 /// A command enters the model when it has arrived with its data, and is answered when the model
-/// completes it. SIGTERM and Ctrl-C end the server: it answers the requests in progress, and prints
+/// completes it. SIGTERM and Ctrl-C stop the server: it answers requests in progress, and prints
 /// request counts and the lateness of its replies.
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,8 +25,8 @@ pub struct Args {
     /// Accept only clients that know a secret (CHAP): file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
-    /// server proves its identity too. Secrets have at least 12 characters. The file must be its
-    /// owner's alone (mode 600).
+    /// server proves its identity too. Secrets have at least 12 characters. Only the file's
+    /// owner may have access to it (mode 600).
     ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
@@ -45,22 +45,22 @@ fn address(text: &str) -> Result<Address, &'static str> {
 
 pub fn run(args: Args) -> Result<(), Error> {
     let accounts = args.chap.as_deref().map(args::accounts).transpose()?;
-    let settings = args.options.settings()?;
-    let mut names = settings.iter().map(|setting| &setting.name);
+    let specs = args.options.specs()?;
+    let mut names = specs.iter().map(|spec| &spec.name);
     if let Some(name) = names.find(|name| !is_target_name(name)) {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
         return Err(Error::option("--export", name, expected));
     }
-    let uri = |listener: &Listener, setting: &ExportSpec| {
+    let uri = |listener: &Listener, spec: &ExportSpec| {
         let address = listener.tcp_address();
         let address = address.map_or_else(String::new, |address| address.to_string());
-        format!("iscsi://{address}/{}/0", target_name(&setting.name))
+        format!("iscsi://{address}/{}/0", target_name(&spec.name))
     };
     let is_open = accounts.is_none();
     let listen = || args.listeners(is_open);
     let iscsi = Iscsi::new(accounts);
     args.options
-        .serve(iscsi, &settings, ExportSpec::build_unit, listen, uri)
+        .serve(iscsi, &specs, ExportSpec::build_unit, listen, uri)
 }
 
 impl Args {

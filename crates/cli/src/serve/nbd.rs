@@ -1,4 +1,4 @@
-//! `diskarm serve nbd`: drives as network block devices.
+//! `diskarm serve nbd`: serves drives as network block devices.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Serve drives as network block devices (NBD)
 ///
 /// A request enters the model when it arrives, and is answered when the model completes it. SIGTERM
-/// and Ctrl-C end the server: it answers the requests in progress, and prints request counts and
+/// and Ctrl-C stop the server: it answers requests in progress, and prints request counts and
 /// the lateness of its replies.
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "MODE", default_value = "require")]
     tls: Mode,
 
-    /// Accept only clients with a certificate of the authority in ca-cert.pem
+    /// Accept only clients with a certificate from the authority in ca-cert.pem
     #[arg(long)]
     tls_verify_peer: bool,
 
@@ -62,14 +62,14 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let settings = args.options.settings()?;
+    let specs = args.options.specs()?;
     let tls = args.tls()?;
     let is_secure = tls.as_ref().is_some_and(|tls| tls.is_required);
-    let uri = |listener: &Listener, setting: &ExportSpec| listener.uri(&setting.name, is_secure);
+    let uri = |listener: &Listener, spec: &ExportSpec| listener.uri(&spec.name, is_secure);
     let listen = || args.listeners(is_secure);
     let nbd = Nbd { tls };
     args.options
-        .serve(nbd, &settings, ExportSpec::build, listen, uri)
+        .serve(nbd, &specs, ExportSpec::build, listen, uri)
 }
 
 impl Args {

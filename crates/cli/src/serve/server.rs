@@ -1,5 +1,5 @@
-//! Options, exports and the main loop of a server, whatever its protocol, and access to its
-//! statistics and controls while it runs.
+//! Options, exports and the main loop of a server of any protocol, and access to its statistics and
+//! controls while it runs.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ use signal_hook::iterator::Signals;
 
 #[cfg(feature = "dashboard")]
 use super::dashboard;
-use crate::args::{self, Changes, whole};
+use crate::args::{self, Changes, integer};
 use crate::error::Error;
 use crate::output;
 use crate::trace::writable_formats;
@@ -73,9 +73,9 @@ pub struct Options {
     #[arg(long, value_name = "EXPORT")]
     export: Vec<String>,
 
-    /// Allow this many connections at once
+    /// Allow this many simultaneous connections
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=1000))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<usize>(1..=1000))]
     connections: usize,
 
     /// Run the drive's time faster or slower: 10 is ten times as fast
@@ -92,7 +92,7 @@ pub struct Options {
     #[arg(long)]
     spin: bool,
 
-    /// Report that the host is too slow if more than one reply in a hundred is later than this,
+    /// Report that the host is too slow if more than one in a hundred replies is later than this,
     /// unless an export has its own limit
     #[arg(long, alias = "bound", value_name = "TIME", default_value = "100us")]
     #[arg(value_parser = time, allow_hyphen_values = true)]
@@ -100,11 +100,11 @@ pub struct Options {
 
     /// Seed of random faults and errors of the drive
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
 
-    /// Print request counts and lateness on standard error every ten seconds; on a terminal show a
-    /// full screen, if this program was built with `dashboard`
+    /// Print request counts and lateness on standard error every ten seconds; on a terminal show
+    /// them on a full screen, if this program was built with `dashboard`
     #[arg(long)]
     watch: bool,
 
@@ -114,8 +114,8 @@ pub struct Options {
 
     /// Accept commands of `diskarm serve ctl` at a Unix socket: power cuts, errors, statistics
     ///
-    /// For power cuts the server keeps the old data of sectors whose writes can still be lost in
-    /// memory.
+    /// For power cuts, the server keeps in memory the old data of sectors whose writes can still be
+    /// lost.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
@@ -136,7 +136,7 @@ snapshot:PATH: a file that is never written; writes stay in memory.";
 const RECORD: &str = "Record requests and response times as a trace.
 
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
-and gives the response times that were served. The file is complete when the server has ended; it \
+and gives the recorded response times. The file is complete when the server has ended; it \
 replaces an earlier one, unless it has no requests. \
 Times are those of the drive, from its first request. Traces have successful reads and writes. \
 Other requests are counted at the end: a flush, for example, delays requests, which a replay does \
@@ -171,7 +171,7 @@ impl Options {
     }
 
     /// Returns the exports; `--drive` comes first.
-    pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
+    pub fn specs(&self) -> Result<Vec<ExportSpec>, Error> {
         let changes = self.changes.edits()?;
         let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
@@ -184,38 +184,38 @@ impl Options {
             record: self.record.clone(),
             bound: None,
         });
-        let mut settings: Vec<ExportSpec> = first.into_iter().collect();
+        let mut specs: Vec<ExportSpec> = first.into_iter().collect();
         for text in &self.export {
-            let setting = ExportSpec::parse(text, "--export");
-            let setting = setting.map_err(|error| error.in_argument("--export"))?;
-            if settings.iter().any(|other| other.name == setting.name) {
+            let spec = ExportSpec::parse(text, "--export");
+            let spec = spec.map_err(|error| error.in_argument("--export"))?;
+            if specs.iter().any(|other| other.name == spec.name) {
                 return Err(Error::Failed(format!(
                     "`--export`: two exports are called {:?}; give each its own name",
-                    setting.name
+                    spec.name
                 )));
             }
-            settings.push(setting);
+            specs.push(spec);
         }
-        Ok(settings)
+        Ok(specs)
     }
 
-    /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns
+    /// Serves the exports that `build` makes of `specs` until a signal arrives; `uri` returns
     /// the address of each.
     pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
-        settings: &[ExportSpec],
+        specs: &[ExportSpec],
         build: impl Fn(&ExportSpec, Pace, u64) -> BuildResult<P::Device>,
         listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
         uri: impl Fn(&Listener, &ExportSpec) -> String,
     ) -> Result<(), Error> {
         let pace = self.pace();
-        let mut files = inputs(settings)?;
+        let mut files = inputs(specs)?;
         let (mut exports, mut recordings) = (Vec::new(), Vec::new());
-        for setting in settings {
-            let export = build(setting, pace, self.seed)?;
+        for spec in specs {
+            let export = build(spec, pace, self.seed)?;
             let (export, recording) =
-                start_recording(setting, export, &self.record_format, &mut files)?;
+                start_recording(spec, export, &self.record_format, &mut files)?;
             exports.push(export);
             recordings.push(recording);
         }
@@ -224,56 +224,56 @@ impl Options {
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
         let description = |export: &Export<P::Device>| export.facts.description.clone();
         let drives: Vec<String> = exports.iter().map(description).collect();
-        let what = Exports {
-            settings: settings.to_vec(),
+        let info = Exports {
+            specs: specs.to_vec(),
             sizes,
             pace,
         };
         let listeners = listen()?;
         let metrics = self.metrics.as_ref().map(metrics_socket).transpose()?;
         let mut lines = Vec::new();
-        for (setting, drive) in settings.iter().zip(&drives) {
-            let uris = listeners.iter().map(|listener| uri(listener, setting));
+        for (spec, drive) in specs.iter().zip(&drives) {
+            let uris = listeners.iter().map(|listener| uri(listener, spec));
             lines.extend(uris.map(|uri| format!("serving {drive} at {uri}")));
         }
         if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {
             lines.push(format!("metrics at http://{address}/metrics"));
         }
-        let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
+        let signals = Signals::new([SIGTERM, SIGINT]).map_err(server_error)?;
         let max = self.connections;
         let server = match &control {
             None => Server::start(protocol, exports, listeners, max),
             Some(_) => Server::start_controlled(protocol, exports, listeners, max),
         };
-        let server = server.map_err(failed)?;
+        let server = server.map_err(server_error)?;
         if let Some(socket) = control {
-            start_control(&server, socket, &what).map_err(failed)?;
+            start_control(&server, socket, &info).map_err(server_error)?;
         }
-        let stopper = server.stopper().map_err(failed)?;
+        let stopper = server.stopper().map_err(server_error)?;
         stop_on_signal(signals, stopper, self.watch && has_screen());
         for line in lines {
             // The server runs even if this cannot be printed.
             let _ = writeln!(io::stderr(), "{line}");
         }
-        let served = self.wait(server, &what, metrics).map_err(failed)?;
+        let served = self.wait(server, &info, metrics).map_err(server_error)?;
         if let Some(path) = &self.control {
             let _ = std::fs::remove_file(path);
         }
-        let mut exports = what.statistics(&served);
-        let ended = finish_recordings(recordings, &mut exports);
+        let mut exports = info.statistics(&served);
+        let result = finish_recordings(recordings, &mut exports);
         let text = || exports.iter().map(ExportStatistics::text).collect();
         output::print_as(self.json, &json!({ "exports": exports }), text)?;
-        ended
+        result
     }
 
     fn wait(
         &self,
         server: Server,
-        what: &Exports,
+        info: &Exports,
         metrics: Option<TcpListener>,
     ) -> io::Result<Vec<diskarm_serve::Statistics>> {
         let live = Live {
-            exports: what.clone(),
+            exports: info.clone(),
             watcher: server.watcher(),
         };
         if let Some(socket) = metrics {
@@ -291,7 +291,7 @@ impl Options {
     }
 }
 
-/// Makes the first signal stop the server, and the second end the program, which may have a screen.
+/// Makes the first signal stop the server, and the second restore the terminal and exit.
 fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     thread::spawn(move || {
         for (count, signal) in signals.forever().enumerate() {
@@ -306,16 +306,16 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     });
 }
 
-/// Returns the sockets that systemd passes and those at `given` addresses, or the one at `standard`
-/// if there are none. If other machines may not connect, `private` describes how to allow it.
+/// Returns the sockets from systemd and those at `addresses`, or the one at `default` if there are
+/// none. If other machines may not connect, `private` describes how to allow it.
 pub fn listeners(
-    given: &[Address],
-    standard: &str,
+    addresses: &[Address],
+    default: &str,
     private: Option<&'static str>,
 ) -> Result<Vec<Listener>, Error> {
-    let mut listeners = Listener::activated().map_err(failed)?;
-    // As they were written, before a port is chosen for one.
-    let written = given.iter().filter(|address| address.is_public());
+    let mut listeners = Listener::activated().map_err(server_error)?;
+    // As the user wrote them, before a port is chosen for one.
+    let written = addresses.iter().filter(|address| address.is_public());
     let written = written.map(Address::to_string);
     let bound = listeners.iter().filter(|listener| listener.is_public());
     let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
@@ -324,15 +324,15 @@ pub fn listeners(
             "`--listen`: other machines can connect to {public}; {expected}"
         )));
     }
-    let standard = Address::parse(standard);
-    let addresses = match (given, listeners.is_empty()) {
-        ([], true) => standard.as_slice(),
-        (given, _) => given,
+    let default = Address::parse(default);
+    let addresses = match (addresses, listeners.is_empty()) {
+        ([], true) => default.as_slice(),
+        (addresses, _) => addresses,
     };
     for address in addresses {
         let listener = Listener::bind(address).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => Error::Failed(format!(
-                "`--listen`: another program already listens on {address}"
+                "`--listen`: another program is already listening on {address}"
             )),
             _ => Error::io("listen", address)(source),
         });
@@ -341,7 +341,7 @@ pub fn listeners(
     Ok(listeners)
 }
 
-fn failed(source: io::Error) -> Error {
+fn server_error(source: io::Error) -> Error {
     Error::io("serve", "the server")(source)
 }
 
@@ -350,44 +350,44 @@ struct Recording {
     recorder: Recorder,
 }
 
-/// Starts the recording of an export in `format`, if `setting` has one; returns the export with its
-/// device wrapped. Inputs of the command are among `files`.
+/// Starts the recording of an export in `format`, if `spec` has one; returns the export with its
+/// device wrapped. `files` has the command's inputs.
 fn start_recording<D: Tappable + 'static>(
-    setting: &ExportSpec,
+    spec: &ExportSpec,
     mut export: Export<D>,
     format: &str,
     files: &mut Files,
 ) -> Result<(Export<D>, Option<Recording>), Error> {
-    let Some(path) = &setting.record else {
+    let Some(path) = &spec.record else {
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        let message = "`--record` cannot be combined with `--instant`: without time there are no \
-                       answers of a drive";
+        let message = "`--record` cannot be combined with `--instant`: instant replies have no \
+                       response times";
         return Err(Error::Failed(message.to_owned()));
     };
-    let model = setting.system()?;
+    let model = spec.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let part = files.output("--record", path)?.create()?;
     let file = part.file.try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
-    let again = tap.clone();
-    export.power = export.power.map(|power| power.with_tap(again));
+    let power_tap = tap.clone();
+    export.power = export.power.map(|power| power.with_tap(power_tap));
     timing.device = timing.device.with_tap(tap);
     export.timing = Some(timing);
     Ok((export, Some(Recording { part, recorder })))
 }
 
-fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
+fn inputs(specs: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
-    for setting in settings {
-        let model = System::parse(&setting.drive)?;
+    for spec in specs {
+        let model = System::parse(&spec.drive)?;
         files = files.reading("--drive", model.drive_name());
         for other in model.others() {
             files = files.reading("--drive", &other.name);
         }
-        if let Some(path) = setting.store.path() {
+        if let Some(path) = spec.store.path() {
             files = files.reading_file("--store", path);
         }
     }
@@ -421,7 +421,7 @@ fn finish_recordings(
     ended
 }
 
-const LINE: Duration = Duration::from_secs(10);
+const LINE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Returns true if `--watch` shows a full screen.
 fn has_screen() -> bool {
@@ -435,14 +435,14 @@ fn restore_terminal() {
 
 #[derive(Clone)]
 struct Exports {
-    settings: Vec<ExportSpec>,
+    specs: Vec<ExportSpec>,
     sizes: Vec<Bytes>,
     pace: Pace,
 }
 
 impl Exports {
     fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
-        let numbers = 0..self.settings.len();
+        let numbers = 0..self.specs.len();
         numbers
             .zip(served)
             .map(|(number, served)| self.statistics_of(number, served))
@@ -450,7 +450,7 @@ impl Exports {
     }
 
     fn statistics_of(&self, number: usize, served: &Statistics) -> ExportStatistics {
-        self.settings[number].statistics(self.pace, self.sizes[number], served)
+        self.specs[number].statistics(self.pace, self.sizes[number], served)
     }
 }
 
@@ -473,7 +473,7 @@ impl Live {
         serve_metrics(listener, text)
     }
 
-    /// Shows statistics on a full screen, or as a line now and then.
+    /// Shows statistics on a full screen, or prints them every ten seconds if they have changed.
     fn show(self, stopper: Stopper) -> io::Result<Display> {
         let (ended, end) = channel();
         #[cfg(feature = "dashboard")]
@@ -485,7 +485,7 @@ impl Live {
         drop(stopper);
         let thread = thread::spawn(move || {
             let mut last = String::new();
-            while end.recv_timeout(LINE) == Err(RecvTimeoutError::Timeout) {
+            while end.recv_timeout(LINE_PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let Some(statistics) = self.statistics() else {
                     break;
                 };

@@ -1,10 +1,10 @@
-//! `diskarm study diff`: the results of two runs of a study, cell by cell.
+//! `diskarm study diff`: compares the results of two runs of a study, cell by cell.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::prose;
-use diskarm_study::counted;
+use diskarm_study::with_noun;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ pub struct Diff {
     #[arg(value_name = "A")]
     before: PathBuf,
 
-    /// Folder of other results of that study, or of one with some of its cells
+    /// Folder of other results of that study, or of a study that has some of its cells
     #[arg(value_name = "B")]
     after: PathBuf,
 }
@@ -62,16 +62,16 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         );
         return Err(Error::Failed(message));
     }
-    text += &format!("{} in both", counted(pairs.len(), "cell"));
+    text += &format!("{} in both", with_noun(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
         let alone = results.cells.len() - pairs.len();
         if alone > 0 {
-            text += &format!("; {} in {name} alone", counted(alone, "cell"));
+            text += &format!("; {} only in {name}", with_noun(alone, "cell"));
         }
     }
-    let others = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
-    if others > 0 {
-        text += &format!("; {} with other inputs", counted(others, "cell"));
+    let changed = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
+    if changed > 0 {
+        text += &format!("; {} with different inputs", with_noun(changed, "cell"));
     }
     text.push('\n');
     let unchanged_length = text.len();
@@ -106,11 +106,11 @@ fn read(folder: &Path) -> Result<Results, Error> {
         text => text.map_err(Error::io("read", &name))?,
     };
     serde_json::from_str(&text)
-        .map_err(|error| Error::Failed(format!("{name} has no valid results of a study: {error}")))
+        .map_err(|error| Error::Failed(format!("{name} has no valid study results: {error}")))
 }
 
 impl Cell {
-    /// Formats its values of the axes: `policy = sptf, rate = 40`.
+    /// Formats its values on the axes: `policy = sptf, rate = 40`.
     fn position(&self) -> String {
         let value = |value: &Value| match (value, value.as_f64()) {
             (Value::String(text), _) => text.clone(),
@@ -122,7 +122,7 @@ impl Cell {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the mean of `metric` and half of its interval, 0 if that is unknown.
+    /// Returns the mean of `metric` and half the width of its interval, 0 if that is unknown.
     fn metric(&self, metric: &str) -> Option<(f64, f64)> {
         let figure = self.figures.get(metric)?;
         let half = figure["half_width"].as_f64().unwrap_or(0.0);

@@ -12,11 +12,11 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::{
     CellInput, Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError,
-    StudyOptions, Verdict, counted, studies,
+    StudyOptions, Verdict, studies, with_noun,
 };
 use serde_json::json;
 
-use crate::args::whole;
+use crate::args::integer;
 use crate::error::{Error, INTERRUPTED};
 use crate::output;
 use crate::output::{Look, on_output};
@@ -42,8 +42,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need a trace if none is given, and those of traces
-    /// of the repository if these are missing
+    /// All built-in studies, except those that need a trace if none is given, and those whose trace
+    /// in the repository is missing
     #[arg(long)]
     all: bool,
 
@@ -81,20 +81,22 @@ pub fn run(args: &Run) -> Result<(), Error> {
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
-    let lacks = || {
+    let missing_results = || {
         Error::Failed(format!(
             "{} lacks results of some cells: `diskarm study run` simulates them",
             path.display()
         ))
     };
     if !path.is_dir() {
-        return Err(lacks());
+        return Err(missing_results());
     }
     let runner = Runner::new(&study)?;
     let inputs = slice::from_ref(&args.study);
     let folder = folder(&runner, &study, &args.selection, inputs)?;
     let mut store = open_store(&folder)?;
-    let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
+    let results = runner
+        .stored_results(&mut store)?
+        .ok_or_else(missing_results)?;
     write_results(&study, &results, &folder)
 }
 
@@ -105,14 +107,14 @@ pub fn check(args: &Check) -> Result<(), Error> {
         let studies = args.studies.iter().map(|name| args.selection.study(name));
         studies.collect::<Result<_, _>>()?
     };
-    let (mut text, mut out, mut fails) = (String::new(), Vec::new(), 0);
+    let (mut text, mut out, mut failures) = (String::new(), Vec::new(), 0);
     for study in &studies {
         let runner = Runner::new(study)?;
         let folder = folder(&runner, study, &args.selection, &args.studies)?;
         let (results, _store) = simulate(&runner, study, &folder, &args.selection)?;
         let claims = study.judge(&results);
         let count = Count::new(&claims);
-        fails += count.unexplained();
+        failures += count.unexplained();
         if args.json {
             out.push(json!({ "study": study.name, "count": count, "claims": claims }));
             continue;
@@ -122,7 +124,7 @@ pub fn check(args: &Check) -> Result<(), Error> {
     }
     output::print_as(args.json, &out, || text)?;
     let without_reason = "failed (or could not be measured) without a [claim.known] reason";
-    match fails {
+    match failures {
         0 => Ok(()),
         1 => Err(Error::BadResult(format!("a claim {without_reason}"))),
         count => Err(Error::BadResult(format!("{count} claims {without_reason}"))),
@@ -144,10 +146,12 @@ fn folder(
 /// Opens the runs in `folder`; warns about those that cannot be used.
 fn open_store(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
-    let (place, foreign) = (folder.path().display(), store.foreign_count());
+    let (path, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
-        let runs = counted(foreign, "run");
-        output::print_notes(&[format!("{place}: {runs} of another build, simulated again")]);
+        let runs = with_noun(foreign, "run");
+        output::print_notes(&[format!(
+            "{path}: {runs} from another build, simulated again"
+        )]);
     }
     output::print_warnings(store.damage().as_slice());
     Ok(store)
@@ -174,12 +178,12 @@ fn simulate<'s>(
 }
 
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
-    if let Some(title) = study.replaces(folder.path()) {
-        let place = folder.path().display();
-        let note = format!("{place}: had results of another study, {title:?}, whose runs are kept");
+    if let Some(title) = study.replaced_title(folder.path()) {
+        let path = folder.path().display();
+        let note = format!("{path}: had results of another study, {title:?}, whose runs are kept");
         output::print_notes(&[note]);
     }
-    // Made first, because it may fail.
+    // Created first, because this may fail.
     let report = diskarm_study::Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
@@ -187,7 +191,7 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|one| one.is_saturated).count();
     let mut text = format!("{}: {}\n", study.name, study.title);
-    let cells = counted(study.cells.len(), "cell");
+    let cells = with_noun(study.cells.len(), "cell");
     text += &format!("  {cells}, {saturated} of them saturated");
     if let Some(wide) = results.wide_text() {
         text += &format!("; {wide}");
@@ -250,7 +254,7 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
         // Without a handler Ctrl-C still ends the program.
         let _ = ctrlc::set_handler(|| {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
-            let cells = counted(cells, "cell");
+            let cells = with_noun(cells, "cell");
             eprintln!(
                 "\nstopped: {done} of {cells} are kept; run the same command again to continue"
             );
@@ -299,8 +303,8 @@ pub struct Selection {
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 
-    /// Cells to simulate at a time [default: number of processors]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=MAX_JOBS))]
+    /// Cells to simulate in parallel [default: number of processors]
+    #[arg(long, value_name = "N", value_parser = integer::<usize>(1..=MAX_JOBS))]
     jobs: Option<usize>,
 }
 
@@ -322,17 +326,17 @@ impl Selection {
             let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
             let study = Study::read(&stem, &text, name, self.options())?;
             return match self.trace.first() {
-                Some(trace) if !study.takes_traces => Err(stray(trace, name)),
+                Some(trace) if !study.takes_traces => Err(unexpected_trace(trace, name)),
                 _ => Ok(study),
             };
         }
-        let entry = studies::find(name).ok_or_else(|| unknown(name))?;
+        let entry = studies::find(name).ok_or_else(|| unknown_study(name))?;
         // These files are part of the program, so only the flags can be wrong.
         match (entry.takes_traces(), self.trace.first()) {
             (true, None) => Err(Error::Failed(format!(
                 "{name} runs on a trace: give --trace FILE"
             ))),
-            (false, Some(trace)) => Err(stray(trace, name)),
+            (false, Some(trace)) => Err(unexpected_trace(trace, name)),
             _ if self.quick && !entry.has_short_form() => Err(Error::Failed(format!(
                 "{name} has no short form: run it without --quick"
             ))),
@@ -341,7 +345,7 @@ impl Selection {
     }
 
     /// Returns every built-in study, in its short form if that is selected and exists. Leaves out
-    /// those that need a trace if none is given, or one of the repository that is missing.
+    /// those that need a trace if none is given, or whose trace in the repository is missing.
     pub fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();
@@ -385,11 +389,11 @@ fn missing_trace(study: &Study) -> Option<&str> {
     })
 }
 
-fn stray(trace: &str, study: &str) -> Error {
+fn unexpected_trace(trace: &str, study: &str) -> Error {
     Error::Failed(format!("`--trace {trace}`: {study} takes no trace"))
 }
 
-fn unknown(name: &str) -> Error {
+fn unknown_study(name: &str) -> Error {
     let hint = match studies::nearest(name) {
         Some(nearest) => format!("perhaps {nearest}"),
         None => "`diskarm study list` lists them".to_owned(),
@@ -412,13 +416,13 @@ mod tests {
         let errors = read("lumb01-errors");
         let trace = "data/validation/hp-c2247.csv.gz";
         assert_eq!(missing_trace(&errors), Some(trace));
-        let mut here = errors;
-        for cell in &mut here.cells {
+        let mut found = errors;
+        for cell in &mut found.cells {
             let changes = Default::default();
             let trace = format!("../../{trace}");
             cell.inputs.source = CellInput::Traced { trace, changes };
         }
-        assert_eq!(missing_trace(&here), None);
+        assert_eq!(missing_trace(&found), None);
         assert_eq!(missing_trace(&read("lumb01-size")), None);
     }
 }

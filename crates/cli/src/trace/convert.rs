@@ -1,4 +1,4 @@
-//! `diskarm trace convert`: a trace in another format.
+//! `diskarm trace convert`: writes a trace in another format.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::progress::Progress;
 
 /// Write a trace in another format
 ///
-/// A request that the other format cannot represent ends the run: one without an arrival or
+/// A request that the other format cannot represent ends the run, such as one without an arrival or
 /// response that it needs. Fields that the format does not have (responses in SPC) are left out;
 /// rounded times are counted. Options select a part of the trace, change its rate, or adapt it to a
 /// smaller or larger disk.
@@ -50,19 +50,19 @@ struct ConvertedTrace {
     notes: Vec<String>,
 }
 
-/// The number of records between two readings of the clock.
+/// The number of records between updates of the progress bar, which read the clock.
 const STRIDE: u64 = 1 << 16;
 
 pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
-            let message = "`--json` needs an OUT that is a file: standard output has the trace";
+            let message = "`--json` needs a file as OUT: the trace goes to standard output";
             return Err(Error::Failed(message.to_owned()));
         }
         // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
-            done => done.map(|written| output::print_notes(&written.notes)),
+            result => result.map(|written| output::print_notes(&written.notes)),
         };
     }
     let mut files = Files::default().reading_trace("FILE", &args.input.file);
@@ -99,7 +99,7 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Erro
     }
     let requests = writer.records_count();
     if requests == 0 {
-        let expected = "a trace with requests of --device, and from --from to --until";
+        let expected = "a trace with requests within --device, --from and --until";
         return Err(Error::option("FILE", &args.input.file, expected));
     }
     let mut notes = trace.notes();

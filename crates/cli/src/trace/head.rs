@@ -1,11 +1,11 @@
-//! `diskarm trace head`: the first records.
+//! `diskarm trace head`: prints the first records.
 
 use diskarm_core::units::Span;
 use diskarm_trace::Record;
 use serde_json::{Value, json};
 
 use super::Input;
-use crate::args::whole;
+use crate::args::integer;
 use crate::error::Error;
 use crate::output;
 
@@ -21,7 +21,7 @@ pub struct Args {
 
     /// Number of records
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = whole::<u32>(1..=u32::MAX.into()))]
+    #[arg(value_parser = integer::<u32>(1..=u32::MAX.into()))]
     requests: u32,
 
     /// Print JSON: an array of objects; null for what the trace does not have
@@ -29,7 +29,7 @@ pub struct Args {
     json: bool,
 }
 
-/// The columns, which are the keys of the JSON. The table calls the place `at`.
+/// The columns, which are also the JSON keys. The table calls the first one `at`.
 const COLUMNS: [&str; 10] = [
     "place",
     "arrival_ms",
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Formats columns as wide as their content, without empty ones.
+/// Formats columns as wide as their contents, and omits empty ones.
 fn table(rows: &[Value]) -> String {
     let mut lines = vec![String::new(); rows.len() + 1];
     for column in COLUMNS {

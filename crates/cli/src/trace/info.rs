@@ -1,4 +1,4 @@
-//! `diskarm trace info`: a summary of a trace.
+//! `diskarm trace info`: summarises a trace.
 
 use std::fmt::Write;
 
@@ -14,8 +14,8 @@ use crate::progress::Progress;
 
 /// Summarise a trace
 ///
-/// Length, requests, devices, directions, sizes, sequential share, times between arrivals, and
-/// if the trace has them, responses and queue lengths; charts of arrivals over time and of the
+/// Prints length, requests, devices, directions, sizes, sequential share, times between arrivals
+/// and, if the trace has them, responses and queue lengths; charts of arrivals over time and of the
 /// addresses of the busiest device. A request is sequential if it begins where the previous request
 /// of the same device ended.
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ struct Device {
     requests_by_lbn: Vec<u64>,
 }
 
-/// The number of records between two readings of the clock.
+/// The number of records between updates of the progress bar, which read the clock.
 const STRIDE: u64 = 1 << 16;
 
 pub fn run(args: Args) -> Result<(), Error> {
@@ -158,7 +158,7 @@ fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
 
 const DEVICES: usize = 12;
 
-/// The longest queue with its own line.
+/// Queue lengths below this are listed one by one.
 const SHORT_QUEUES: usize = 4;
 
 impl TraceSummary {
@@ -214,7 +214,7 @@ impl TraceSummary {
         text
     }
 
-    /// Adds a share for each short queue, then for ranges of doubling width.
+    /// Adds the percentage of each short queue, then of ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;
@@ -286,26 +286,26 @@ impl Arrivals {
         let rate = tallest as f64 / self.interval_s;
         let (shown, unit) = brief(end);
         let scale = shown / end;
-        let (column, of_column) = match self.interval_s * scale {
+        let (column, column_unit) = match self.interval_s * scale {
             column if column < 1e-3 => brief(self.interval_s),
             column => (column, unit),
         };
         let first = from * scale;
         let window = if shown - first < 0.1 {
-            // Printed with three decimals, the end would not show the length.
-            let (length, of_length) = brief(end - from);
-            format!("in {length:.3} {of_length} from {first:.3} {unit} on")
+            // With three decimals, the two ends would look the same.
+            let (length, length_unit) = brief(end - from);
+            format!("in {length:.3} {length_unit} from {first:.3} {unit} on")
         } else {
             format!("from {first:.3} to {shown:.3} {unit}")
         };
         let title = format!(
-            "arrivals {window}, {column:.6} {of_column} a column, up to {rate:.3} requests/s:"
+            "arrivals {window}, {column:.6} {column_unit} a column, up to {rate:.3} requests/s:"
         );
         format!("\n{}{}", prose::wrapped(&title, 0), bars(&self.requests))
     }
 }
 
-/// Converts a time to the unit that people use for it, from nanoseconds up.
+/// Converts a time to a convenient unit, from nanoseconds up.
 fn brief(seconds: f64) -> (f64, &'static str) {
     match seconds {
         0.0 => (0.0, "s"),
@@ -322,7 +322,7 @@ fn line(text: &mut String, label: &str, value: &str) {
 
 const COLUMNS: usize = 64;
 
-/// Lines of a chart, each of eight steps.
+/// Lines of a chart, with eight steps each.
 const LINES: usize = 4;
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tallest_fills_the_chart_and_the_least_shows() {
+    fn the_tallest_bar_fills_the_chart_and_the_smallest_is_visible() {
         let text = bars(&[0, 1, 500, 1_000]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines, ["     █", "     █", "    ██", "   ▁██"]);

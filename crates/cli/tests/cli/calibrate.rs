@@ -1,4 +1,4 @@
-//! `diskarm calibrate`: what it writes and prints, and that a failure leaves the output unchanged.
+//! Tests of `diskarm calibrate`: its outputs, which a failure leaves unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{assert_within, diskarm, json, keys, printed};
+use crate::{assert_within, diskarm, json, keys, stdout};
 
-/// 3,000 requests, their responses the model's own, on a platter that rotates slightly more slowly.
+/// 3,000 requests with simulated responses, on a platter that rotates slightly more slowly.
 const SYNTHETIC: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../examples/synthetic-hp-c2247.csv"
@@ -43,15 +43,15 @@ impl Folder {
         path
     }
 
-    /// The error line of a calibration into `output`, which must change and create no files.
-    fn refused(&self, trace: &str, output: &str, more: &[&str]) -> String {
+    /// Returns the error of a calibration to `output`, which must not change or create files.
+    fn error_line(&self, trace: &str, output: &str, more: &[&str]) -> String {
         let before = self.contents();
         let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];
         let arguments = [&fixed, more].concat();
-        let ended = diskarm(&arguments);
-        let message = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {message}");
-        assert!(ended.stdout.is_empty(), "{arguments:?}");
+        let output = diskarm(&arguments);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
         assert_eq!(message.lines().count(), 1, "{message}");
         assert_eq!(self.contents(), before, "{arguments:?}");
         let message = message
@@ -60,7 +60,7 @@ impl Folder {
         message.trim_end().to_owned()
     }
 
-    /// Names and contents of all files; folders are empty ones.
+    /// Returns names and contents of all files; folders count as empty files.
     fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let entries = fs::read_dir(&self.0).unwrap_or_else(|error| panic!("{error}"));
         let paths = entries.map(|entry| entry.map(|entry| entry.path()));
@@ -80,26 +80,26 @@ impl Folder {
     }
 }
 
-/// The first rows of the synthetic trace, with responses changed by `response_us`.
+/// Returns the first rows of the synthetic trace, with responses changed by `response_us`.
 fn rows(count: usize, response_us: impl Fn(usize, f64) -> f64) -> String {
     let text = fs::read_to_string(SYNTHETIC).unwrap_or_else(|error| panic!("{error}"));
-    let mut made = HEADER.to_owned();
+    let mut text_rows = HEADER.to_owned();
     for (i, line) in text.lines().skip(1).take(count).enumerate() {
         let fields: Vec<&str> = line.split(',').collect();
         let [op, lbn, sectors, response, think] = fields[..] else {
             panic!("{line}")
         };
         let response = response.parse().unwrap_or_else(|_| panic!("{line}"));
-        made += &format!(
+        text_rows += &format!(
             "{op},{lbn},{sectors},{},{think}\n",
             response_us(i, response)
         );
     }
-    made
+    text_rows
 }
 
 #[test]
-fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
+fn traces_that_cannot_be_fitted_leave_the_output_unchanged() {
     let folder = Folder::new("traces");
     let output = folder.path("out.toml");
 
@@ -107,24 +107,24 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     let expected = "expected measured responses, and pauses or arrivals, which the format disksim \
                     does not carry";
     assert_eq!(
-        folder.refused(&ascii, &output, &[]),
+        folder.error_line(&ascii, &output, &[]),
         format!("{ascii}:1: response: found \"none\", {expected}")
     );
 
     let short = folder.file("short.csv", &rows(30, |_, us| us));
-    let message = folder.refused(&short, &output, &[]);
+    let message = folder.error_line(&short, &output, &[]);
     let found = format!("TRACE: found \"{short} (30 rows)\", expected ");
     assert!(message.starts_with(&found), "{message}");
     assert_eq!(
         message.replace(&short, ""),
         folder
-            .refused(SYNTHETIC, &output, &["--rows", "100..130"])
+            .error_line(SYNTHETIC, &output, &["--rows", "100..130"])
             .replace(SYNTHETIC, "")
     );
 
     let beyond = ["--rows", "0..3001"];
     assert_eq!(
-        folder.refused(SYNTHETIC, &output, &beyond),
+        folder.error_line(SYNTHETIC, &output, &beyond),
         format!(
             "--rows: found \"0..3001\", expected a range within 0..3000, the rows of {SYNTHETIC}"
         )
@@ -134,34 +134,34 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
         "far.csv",
         &(rows(60, |_, us| us) + "R,2054864,1,9000,5000\n"),
     );
-    let message = folder.refused(&far, &output, &[]);
+    let message = folder.error_line(&far, &output, &[]);
     let expected = "lbn: found \"1 sectors from 2054864\", expected at most 2054864 blocks";
     assert_eq!(message, format!("{far}:62: {expected}"));
 
     let absent = folder.path("absent.csv");
-    let message = folder.refused(&absent, &output, &[]);
+    let message = folder.error_line(&absent, &output, &[]);
     assert!(
         message.starts_with(&format!("{absent}: cannot ")),
         "{message}"
     );
 
     let empty = folder.file("empty.csv", HEADER);
-    let message = folder.refused(&empty, &output, &[]);
+    let message = folder.error_line(&empty, &output, &[]);
     assert!(message.contains(&empty), "{message}");
 }
 
-/// Both times divided by a thousand, as if the columns were in milliseconds.
+/// The trace has both times divided by a thousand, as if the columns were in milliseconds.
 #[test]
-fn a_trace_in_milliseconds_is_doubted() {
+fn a_trace_in_milliseconds_gives_a_warning() {
     let folder = Folder::new("unit");
     let text = fs::read_to_string(SYNTHETIC).unwrap();
-    let mut made = HEADER.to_owned();
+    let mut text_rows = HEADER.to_owned();
     for line in text.lines().skip(1).take(70) {
         let fields: Vec<&str> = line.split(',').collect();
         let [response, think] = [3, 4].map(|i| fields[i].parse::<f64>().unwrap() / 1000.0);
-        made += &format!("{},{response},{think}\n", fields[..3].join(","));
+        text_rows += &format!("{},{response},{think}\n", fields[..3].join(","));
     }
-    let trace = folder.file("ms.csv", &made);
+    let trace = folder.file("ms.csv", &text_rows);
     let output = folder.path("out.toml");
     for command in [
         &["validate"][..],
@@ -169,23 +169,23 @@ fn a_trace_in_milliseconds_is_doubted() {
         &["calibrate", "-o", &output],
     ] {
         let arguments = [command, &["--drive", "hp-c2247", &trace]].concat();
-        let said = diskarm(&arguments).stderr;
-        let said = String::from_utf8(said).unwrap();
+        let stderr = diskarm(&arguments).stderr;
+        let stderr = String::from_utf8(stderr).unwrap();
         let doubt = format!("warning: {trace}: 70 of 70 responses are shorter than the bus ");
         let ends = "ms: are these milliseconds?";
         let is_doubt = |line: &str| line.starts_with(&doubt) && line.ends_with(ends);
-        let doubts = said.lines().filter(|line| is_doubt(line)).count();
-        assert_eq!(doubts, 1, "{arguments:?}: {said}");
+        let doubts = stderr.lines().filter(|line| is_doubt(line)).count();
+        assert_eq!(doubts, 1, "{arguments:?}: {stderr}");
     }
 }
 
-/// No request of an HP C2247 takes between a quarter of a second and half of one.
+/// No request of an HP C2247 takes between a quarter and half of a second.
 #[test]
 fn a_trace_of_another_drive_is_refused() {
     let folder = Folder::new("other");
     let slow = rows(70, |i, _| 250_000.0 + (i * 7_919 % 251) as f64 * 1_000.0);
     let slow = folder.file("slow.csv", &slow);
-    let message = folder.refused(&slow, &folder.path("out.toml"), &[]);
+    let message = folder.error_line(&slow, &folder.path("out.toml"), &[]);
     let expected = "a trace of the drive hp-c2247, which explains only ";
     assert!(
         message.starts_with(&format!("TRACE: found {slow:?}, expected {expected}")),
@@ -198,7 +198,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_fit() {
     let folder = Folder::new("outputs");
     for wrong in ["out.tom", "out", ".toml", "toml", "out.toml/"] {
         let output = folder.path(wrong);
-        let message = folder.refused(SYNTHETIC, &output, &[]);
+        let message = folder.error_line(SYNTHETIC, &output, &[]);
         assert_eq!(
             message,
             format!("--output: found {output:?}, expected a name ending in .toml")
@@ -213,7 +213,7 @@ fn unwritable_outputs_are_reported_before_the_fit() {
     for place in ["absent/out.toml", "out.toml/out.toml", "folder.toml"] {
         let output = folder.path(place);
         let before = Instant::now();
-        let message = folder.refused(SYNTHETIC, &output, &[]);
+        let message = folder.error_line(SYNTHETIC, &output, &[]);
         assert!(
             message.starts_with(&format!("{output}: cannot write: ")),
             "{message}"
@@ -253,7 +253,7 @@ fn check_report(report: &Value, output: &str) {
     assert_eq!(report["output"], output);
     assert_eq!(report["clock"], "unbroken");
     assert_eq!(report["clock_breaks"], 0);
-    // The trace was made at 5398.2 rpm, and begins a third of a revolution on.
+    // The trace was generated at 5398.2 rpm, starting at a third of a revolution.
     let period_ns = number(report, "period_ns");
     assert!(
         (period_ns * 5398.2 / 60e9 - 1.0).abs() < 1e-5,
@@ -293,7 +293,7 @@ fn number(object: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn the_drive_that_a_fit_begins_with_is_not_written_over() {
+fn the_drive_to_start_from_is_not_overwritten() {
     let folder = Folder::new("own");
     let given = diskarm_drives::find("hp-c2247").unwrap().text;
     let drive = folder.file("mine.toml", given);
@@ -311,10 +311,10 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
 
 /// Too few rows for a good fit: this tests what is written and printed, not the fit.
 #[test]
-fn a_good_run_writes_a_drive_and_says_what_it_found() {
+fn a_successful_run_writes_a_drive_and_prints_its_findings() {
     let folder = Folder::new("good");
     let output = folder.file("my c2247.toml", BEFORE);
-    // The drive that measured itself, except for its arm.
+    // The drive of the synthetic trace, except for its arm.
     let known = diskarm_drives::find("hp-c2247").unwrap().text;
     let guess = known.replace("write_settle = \"0.65 ms\"", "write_settle = \"0.9 ms\"");
     assert_ne!(guess, known);
@@ -335,11 +335,11 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
          beginning with {guess}."
     );
     assert!(origin.starts_with(&range), "{origin}");
-    assert!(printed(&["drives", "show", &output]).contains("my c2247"));
+    assert!(stdout(&["drives", "show", &output]).contains("my c2247"));
 
-    // The same again, as text; the written file is the same.
+    // With text instead of JSON, the written file is the same.
     folder.file("my c2247.toml", BEFORE);
-    let text = printed(&fixed);
+    let text = stdout(&fixed);
     let (_, table) = text.split_once("\n\n").unwrap();
     let (table, wrote) = table.rsplit_once("\n\n").unwrap();
     assert_within(table, 80);
@@ -353,10 +353,10 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
     assert_eq!(folder.contents().len(), 3, "only the output was written");
 }
 
-/// The guess of the page on fitting, and the drive that made the trace. Seek curves of both have
+/// The guess from the page on fitting, and the drive of the trace. The seek curves of both have
 /// the same knee and slopes, so the correction is the difference of their constants.
 #[test]
-fn a_fit_is_as_far_from_the_truth_as_its_deviations_say() {
+fn errors_of_a_fit_match_its_standard_deviations() {
     let folder = Folder::new("truth");
     let known = diskarm_drives::find("hp-c2247").unwrap().text;
     let replaced = |line: &str| {
@@ -373,7 +373,7 @@ fn a_fit_is_as_far_from_the_truth_as_its_deviations_say() {
     let guess = folder.file("guess.toml", &guess.join("\n"));
     let drive = ["calibrate", "--drive", &guess, "--rows", "..300", "--json"];
     let output = folder.path("fitted.toml");
-    // It warns that these are few rows.
+    // It warns that there are few rows.
     let run = diskarm(&[&drive[..], &[SYNTHETIC, "-o", &output]].concat());
     let report: Value = serde_json::from_slice(&run.stdout).unwrap();
 
@@ -393,14 +393,14 @@ fn a_fit_is_as_far_from_the_truth_as_its_deviations_say() {
     };
     let off = |one: &Value| (number(one, "fitted_ms") - true_ms(one)).abs() / number(one, "sd_ms");
     let fitted = report["fitted"].as_array().unwrap();
-    let within = |sds: f64| fitted.iter().filter(|one| off(one) < sds).count();
-    assert_eq!((within(2.0), within(3.0), fitted.len()), (18, 20, 20));
+    let count = |sds: f64| fitted.iter().filter(|one| off(one) < sds).count();
+    assert_eq!((count(2.0), count(3.0), fitted.len()), (18, 20, 20));
 }
 
 /// Interrupted during the fit, by a user (SIGINT) and by a system that shuts down (SIGTERM).
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_the_output_as_it_was() {
+fn an_interrupted_run_leaves_the_output_unchanged() {
     use std::os::unix::process::ExitStatusExt;
     let folder = Folder::new("interrupted");
     let output = folder.path("out.toml");
@@ -416,7 +416,7 @@ fn an_interrupted_run_leaves_the_output_as_it_was() {
         let killed = Command::new("kill").args([name, &id]).status();
         assert!(killed.is_ok_and(|status| status.success()));
         let status = run.wait().unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(status.signal(), Some(signal), "it was still at it");
+        assert_eq!(status.signal(), Some(signal), "the fit was not interrupted");
         assert_eq!(folder.contents(), before);
     }
 }

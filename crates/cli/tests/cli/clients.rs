@@ -1,5 +1,5 @@
-//! Clients of `diskarm serve nbd` whose times are compared with the model, or that need a kernel's
-//! help. A test whose client is not installed prints a line and passes.
+//! Tests of `diskarm serve nbd` with clients whose times are compared with the model, or that need
+//! kernel support. A test whose client is not installed prints a line and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,21 +10,21 @@ use std::thread;
 use std::time::Duration;
 
 use crate::serve::{Server, client, name_of};
-use crate::{printed, skip};
+use crate::{skip, stdout};
 
 /// Speeds of the drive. The machine's own times should be a hundredth of the drive's, so a busy
 /// machine needs a slower drive.
 const SPEEDS: [f64; 3] = [0.1, 0.05, 0.02];
 
 /// Checks that the mean latency in fio equals the mean in a simulation of the same requests plus
-/// the mean lateness that the server has measured, to 1 %.
+/// the mean lateness that the server measured, to 1 %.
 fn fio_measures_the_model(depth: u32, requests: u32) {
     let mut found = None;
     for speed in SPEEDS {
-        let Some((mean, range)) = fio_beside_the_model(depth, requests, speed) else {
+        let Some((mean, range)) = compare_fio_with_the_model(depth, requests, speed) else {
             return;
         };
-        // No reply leaves before it is due, so fio cannot measure less than the drive takes.
+        // No reply is early, so fio cannot measure less time than the drive takes.
         assert!(mean >= range.start, "{mean} us, not in {range:?}");
         if range.contains(&mean) {
             return;
@@ -34,12 +34,12 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
     panic!("the mean is not in the range: {found:?} us");
 }
 
-/// The mean latency measured by fio and its allowed range, in microseconds, for a drive at this
-/// speed. `None` if fio is not installed.
+/// Returns the mean latency measured by fio and its allowed range, in microseconds, for a drive at
+/// this speed. `None` if fio is not installed.
 ///
 /// After its last request fio waits for all others and uses that time as the end of each, so only
 /// requests that complete earlier count.
-fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
+fn compare_fio_with_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
     let [trace, rows, log] = ["spc", "rows", "log"].map(|end| {
         let path = name_of(&format!("fio-{depth}.{end}"));
         path.to_str().expect("UTF-8").to_owned()
@@ -60,7 +60,7 @@ fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, R
     assert_eq!(served["recording"]["requests"], requests);
     let late = served["lateness"]["mean_us"].as_f64().expect("a number") * speed;
     let replay = [&["simulate"], &drive[..], &["--trace", &trace]].concat();
-    printed(&[&replay[..], &["--per-request", &rows]].concat());
+    stdout(&[&replay[..], &["--per-request", &rows]].concat());
     let log = format!("{log}_lat.1.log");
     let measured: BTreeMap<u64, f64> = table(&log, ", ")
         .map(|row| (number(&row[4]) as u64, number(&row[1]) / 1e3 * speed))
@@ -90,7 +90,7 @@ fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, R
     Some((fio_us / count, range))
 }
 
-/// The fields of a file's lines.
+/// Returns the fields of each line of a file.
 fn table(path: &str, between: &'static str) -> impl Iterator<Item = Vec<String>> {
     let text = fs::read_to_string(path).expect("a file");
     let lines: Vec<Vec<String>> = text
@@ -121,7 +121,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// Returns `None` and prints the reason if this machine cannot do that.
+    /// Mounts it; returns `None` and prints the reason if this machine cannot.
     fn new(folder: &Path, uri: &str) -> Option<Self> {
         if !Path::new("/dev/fuse").exists() {
             skip("there is no /dev/fuse");
@@ -167,7 +167,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A file system is made and read without mounting it, through the file of nbdfuse for the disk.
+/// The file system is created and read without mounting it, through nbdfuse's file for the disk.
 #[test]
 fn debugfs_reads_a_file_system_through_nbdfuse() {
     let content = name_of("fuse-content");

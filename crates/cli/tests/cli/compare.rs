@@ -1,9 +1,9 @@
-//! `diskarm compare`: every policy has the figures of `simulate`.
+//! Tests of `diskarm compare`, which gives every policy the results of `simulate`.
 
 use serde_json::Value;
 
 use crate::errors::error;
-use crate::{assert_narrow, diskarm, json, printed};
+use crate::{assert_narrow, diskarm, json, stdout};
 
 const LOAD: [&str; 8] = [
     "--drive",
@@ -17,10 +17,10 @@ const LOAD: [&str; 8] = [
 ];
 
 #[test]
-fn every_policy_has_the_figures_that_simulate_gives() {
+fn every_policy_has_the_results_of_simulate() {
     let policies = "fcfs, clook(by=map),sptf";
     let compared = json(&[&["compare", "--json", "--policies", policies], &LOAD[..]].concat());
-    let rows = compared.as_array().expect("a row a policy");
+    let rows = compared.as_array().expect("a row for each policy");
     assert_eq!(rows.len(), 3);
     for (row, policy) in rows.iter().zip(["fcfs", "clook(by=map)", "sptf"]) {
         let alone = json(&[&["simulate", "--json", "--policy", policy], &LOAD[..]].concat());
@@ -46,7 +46,7 @@ fn policies_that_do_not_keep_up_are_marked() {
         "--policies",
         "fcfs,clook( by = 1000000000 )",
     ];
-    let text = printed(&arguments);
+    let text = stdout(&arguments);
     assert_narrow(&text);
     let line = |begin: &str| {
         text.lines()
@@ -54,7 +54,7 @@ fn policies_that_do_not_keep_up_are_marked() {
             .expect("a line")
     };
     assert!(line("fcfs ").ends_with(" *"), "{text}");
-    // Too long for its column: the figures are below it.
+    // The name is too long for its column, so the numbers are below it.
     assert_eq!(line("clook"), "clook( by = 1000000000 )");
     assert!(text.contains("\n* requests arrive faster"), "{text}");
 }
@@ -64,7 +64,7 @@ fn different_numbers_of_requests_are_shown() {
     let table = |drive| {
         let load = ["--random", "--rate=50/s", "--requests=2000"];
         let arguments = ["compare", "--policies=fcfs,sptf", "--drive", drive];
-        printed(&[&arguments[..], &load].concat())
+        stdout(&[&arguments[..], &load].concat())
     };
     // The longer queue of fcfs loses more requests when the drive cannot be reached.
     let text = table("faults(outage=\"10s to 12s\", drive=hp-c2247)");
@@ -91,7 +91,7 @@ fn different_numbers_of_requests_are_shown() {
     let same = table("hp-c2247");
     assert!(same.contains("\nrequests ") && !same.contains(" requests\n"));
     assert!(!same.contains("failed"));
-    // Bad blocks cost every policy the same requests.
+    // Bad blocks fail the same requests under every policy.
     let bad = table("faults(medium=\"10% after 1 retry\", drive=hp-c2247)");
     assert!(
         bad.contains("\nrequests ") && bad.contains(" failed\n"),
@@ -100,7 +100,7 @@ fn different_numbers_of_requests_are_shown() {
 }
 
 #[test]
-fn what_cannot_be_compared() {
+fn invalid_comparisons_are_refused() {
     let compare = |policies, load: &[&str]| {
         error(
             &[
@@ -133,16 +133,16 @@ const SATA: [&str; 7] = [
 ];
 
 #[test]
-fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
+fn a_note_explains_why_no_policy_had_a_choice() {
     let compared = |more: &[&str]| {
-        let text = printed(&[&SATA[..], more].concat());
+        let text = stdout(&[&SATA[..], more].concat());
         assert_narrow(&text);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let note = "note: on sata-4tb-7200, no policy ever had more than one request to choose from, \
                 so they make no difference: it takes up to 32 commands into its own queue and \
                 orders them itself. --queue drive compares policies in that queue; --set \
-                queue.depth=1 leaves all to the host's";
+                queue.depth=1 leaves the choice to the host";
     assert!(compared(&[]).ends_with(note), "{}", compared(&[]));
     let faster = "times as fast as fcfs, by mean response";
     let alone = compared(&["--set", "queue.depth=1"]);
@@ -162,24 +162,24 @@ fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
     assert!(inside.ends_with(faster), "{inside}");
     let words = "compare --drive=sata-4tb-7200 --policies=sptf --random --requests=2000 \
                  --outstanding=16";
-    let alone = printed(&words.split_whitespace().collect::<Vec<_>>());
+    let alone = stdout(&words.split_whitespace().collect::<Vec<_>>());
     let alone = alone.split_whitespace().collect::<Vec<_>>().join(" ");
-    let one = "the policy never had more than one request to choose from, so that others would \
-               make no difference: it takes up to 32 commands";
+    let one = "the policy never had more than one request to choose from, so other policies \
+               would make no difference: it takes up to 32 commands";
     assert!(alone.contains(one), "{alone}");
     let never = "so they make no difference: two requests never waited at the same time";
     for rare in [&["--rate=1/s"][..], &["--outstanding=2"]] {
         for more in [&[][..], &["--set=queue.depth=1"], &["--queue=drive"]] {
             let policies = ["compare", "--drive=sata-4tb-7200", "--policies=fcfs,sptf"];
             let text =
-                printed(&[&policies[..], &["--random", "--requests=50"], rare, more].concat());
+                stdout(&[&policies[..], &["--random", "--requests=50"], rare, more].concat());
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.ends_with(never), "{text}");
         }
     }
 }
 
-/// In front of rows for other programs too, but not among them.
+/// The warning is printed on standard error, not among the rows for other programs.
 #[test]
 fn csv_is_printed_with_a_warning_that_no_policy_had_a_choice() {
     let output = |more: &[&str]| {
@@ -194,20 +194,20 @@ fn csv_is_printed_with_a_warning_that_no_policy_had_a_choice() {
     let expected = "warning: on sata-4tb-7200, no policy ever had more than one request to choose \
                     from, so they make no difference: it takes up to 32 commands into its own \
                     queue and orders them itself. --queue drive compares policies in that queue; \
-                    --set queue.depth=1 leaves all to the host's\n";
+                    --set queue.depth=1 leaves the choice to the host\n";
     assert_eq!(warning, expected);
     assert_eq!(output(&["--set=queue.depth=1"]).1, "");
 }
 
 #[test]
-fn a_drive_on_which_nothing_was_chosen_is_named_among_others() {
+fn the_note_names_the_drive_on_which_no_policy_had_a_choice() {
     let words = "compare --drive sata-4tb-7200,hp-c2247 --policies fcfs,sptf --random \
                  --requests 1000 --outstanding 16";
-    let text = printed(&words.split_whitespace().collect::<Vec<_>>());
+    let text = stdout(&words.split_whitespace().collect::<Vec<_>>());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(text.matches("note: ").count(), 1, "{text}");
     assert!(text.contains("note: on sata-4tb-7200, no policy"), "{text}");
-    // The two rows of the first drive are equal, so the sentence is about the next.
+    // The two rows of the first drive are equal, so the sentence is about the next drive.
     assert!(text.contains("times as fast as hp-c2247, sptf"), "{text}");
 }
 
@@ -219,7 +219,7 @@ fn the_queue_of_a_mirror_leaves_nothing_to_the_host() {
         "--policies=fcfs,clook",
     ];
     let load = ["--random", "--requests=500", "--outstanding=16"];
-    let text = printed(&[&mirror[..], &load].concat());
+    let text = stdout(&[&mirror[..], &load].concat());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let why = "it takes requests as they arrive, and orders them itself";
     assert!(text.ends_with(why), "{text}");
@@ -234,13 +234,13 @@ fn choices_are_counted() {
     };
     assert_eq!(choices(&[]), [0, 0]);
     assert_eq!(choices(&["--queue=drive"]), [Value::Null, Value::Null]);
-    // All but the first, which finds the drive free, and the last, which waits alone.
+    // All but the first, which finds the drive idle, and the last, which waits alone.
     assert_eq!(choices(&["--set=queue.depth=1"]), [1998, 1998]);
 }
 
 #[test]
-fn the_same_queue_in_the_host_and_in_the_drive_serves_in_one_order() {
-    // A drive that takes all, and one that takes one, under the policy that knows no positions.
+fn a_host_queue_and_a_drive_queue_serve_in_the_same_order() {
+    // A drive that takes all requests, and one that takes one, under a policy without positions.
     let mean = |more: &[&str]| {
         let rows = json(&[&SATA[..], &["--json"], more].concat());
         rows[0]["response_ms"]["mean"].as_f64().expect("a mean")
@@ -258,7 +258,7 @@ fn drives_are_compared_side_by_side() {
     let words = "compare --drive hp-c2247,seagate-st41601n --policies fcfs,sptf --random \
                  --requests 1000 --outstanding 8";
     let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
-    let text = printed(&words);
+    let text = stdout(&words);
     assert_narrow(&text);
     assert!(
         text.starts_with("drive           hp-c2247, seagate-st41601n\n"),
@@ -278,7 +278,7 @@ fn drives_are_compared_side_by_side() {
         last.contains(" seagate-st41601n, sptf: ") && last.ends_with(faster),
         "{last}"
     );
-    // Each row is what a comparison of that drive alone gives.
+    // Each row equals that of a comparison of that drive alone.
     let rows = json(&[&words[..], &["--json"]].concat());
     let alone: Vec<&str> = words
         .iter()
@@ -286,7 +286,7 @@ fn drives_are_compared_side_by_side() {
         .collect();
     let alone = json(&[&alone[..], &["--json"]].concat());
     assert_eq!(rows[3]["response_ms"], alone[1]["response_ms"]);
-    let csv = printed(&[&words[..], &["--csv"]].concat());
+    let csv = stdout(&[&words[..], &["--csv"]].concat());
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 5);
     let columns = lines[0].split(',').count();
@@ -305,7 +305,7 @@ fn drives_are_compared_side_by_side() {
 }
 
 #[test]
-fn the_sentence_is_about_replications_in_pairs() {
+fn the_conclusion_compares_replications_in_pairs() {
     let words = "compare --json --drive hp-c2247 --policies fcfs,sptf --random --requests 1000 \
                  --rate 45/s --replications 5";
     let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
@@ -326,7 +326,7 @@ fn the_sentence_is_about_replications_in_pairs() {
     let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
     // Student's t with four degrees of freedom.
     let half = 2.776_445 * (squares / 4.0 / 5.0).sqrt();
-    let text = printed(
+    let text = stdout(
         &words
             .iter()
             .copied()
@@ -353,7 +353,7 @@ fn the_sentence_is_about_replications_in_pairs() {
 /// A run of 100 requests has too few for an interval of its mean.
 #[test]
 fn a_run_that_is_too_short_for_a_conclusion_is_reported() {
-    let text = printed(&[
+    let text = stdout(&[
         "compare",
         "--drive=hp-c2247",
         "--policies=fcfs,sptf",
@@ -369,19 +369,19 @@ fn a_run_that_is_too_short_for_a_conclusion_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_set() {
-    let refused = |more: &[&str]| error(&[&SATA[..], more].concat());
-    let message = refused(&["--set", "queue.depht=1"]);
+fn invalid_settings_are_refused() {
+    let error_line = |more: &[&str]| error(&[&SATA[..], more].concat());
+    let message = error_line(&["--set", "queue.depht=1"]);
     let expected = "--set: queue.depht: found an unknown key, expected a known key, perhaps \
                     \"depth\"";
     assert_eq!(message, expected);
-    let message = refused(&["--set", "queue.depth=0"]);
+    let message = error_line(&["--set", "queue.depth=0"]);
     let expected = "--set: queue.depth: found 0, expected a whole number from 1 to 1000000";
     assert_eq!(message, expected);
-    let message = refused(&["--set", "depth"]);
+    let message = error_line(&["--set", "depth"]);
     let expected = "--set: found \"depth\", expected key=value, such as \"queue.depth=1\"";
     assert_eq!(message, expected);
-    let message = refused(&["--queue=drive", "--set=queue.depth=1"]);
+    let message = error_line(&["--queue=drive", "--set=queue.depth=1"]);
     let expected = "`--queue drive` needs a drive with a queue of its own: sata-4tb-7200 with \
                     queue.depth = 1 takes one command at a time (--set queue.depth=32 gives it a \
                     queue)";

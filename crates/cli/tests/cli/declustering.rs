@@ -1,6 +1,6 @@
 //! `diskarm declustering`.
 
-use crate::{assert_within, diskarm, file_of, json, keys, printed};
+use crate::{assert_within, diskarm, file_of, json, keys, stdout};
 
 #[test]
 fn the_table_fits_a_terminal() {
@@ -10,15 +10,15 @@ fn the_table_fits_a_terminal() {
         &["--mttf", "1 h", "--mttr", "1000000000 h"],
         &["--mttf", "1000000000000 h", "--mttr", "0.0001 s"],
     ] {
-        let text = printed(&[&["declustering"], more].concat());
+        let text = stdout(&[&["declustering"], more].concat());
         assert_within(&text, 80);
     }
 }
 
-/// The thesis' example, liu05 section 9.3, and what it does not print.
+/// The example in the thesis (liu05, section 9.3), and values that it does not print.
 #[test]
 fn the_example_of_the_thesis_is_in_the_table() {
-    let text = printed(&["declustering"]);
+    let text = stdout(&["declustering"]);
     for line in [
         "  disk 0                           failed       failed       failed       failed",
         "  disk 1                            1.500        1.167        1.071        1.071",
@@ -32,9 +32,9 @@ fn the_example_of_the_thesis_is_in_the_table() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    let lost = printed(&["declustering", "--failed", "0,1"]);
+    let lost = stdout(&["declustering", "--failed", "0,1"]);
     assert!(lost.contains("  disk 2                                -            -            -"));
-    let four = printed(&["declustering", "--cluster", "2"]);
+    let four = stdout(&["declustering", "--cluster", "2"]);
     assert!(
         four.contains("9.17 of liu05 gives other shares: 0.143 for 2"),
         "{four}"
@@ -99,9 +99,9 @@ fn json_has_the_values_of_the_table() {
     assert!(found["layouts"][1]["is_lost"].as_bool().unwrap());
 }
 
-/// Odd disks have no pairs, and one cluster has no other.
+/// An odd number of disks has no pairs, and a single cluster has no partner.
 #[test]
-fn layouts_that_the_disks_do_not_allow_are_left_out() {
+fn layouts_that_do_not_fit_the_number_of_disks_are_left_out() {
     let output = diskarm(&["declustering", "--disks", "7"]);
     assert!(output.status.success());
     let notes = String::from_utf8(output.stderr).unwrap();
@@ -116,7 +116,7 @@ fn layouts_that_the_disks_do_not_allow_are_left_out() {
 #[test]
 fn the_plot_has_a_bar_for_each_disk_and_layout() {
     let path = file_of("loads.svg", "");
-    printed(&["declustering", "--failed", "0,3", "--plot", &path]);
+    stdout(&["declustering", "--failed", "0,3", "--plot", &path]);
     let svg = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     for text in [
@@ -133,7 +133,7 @@ fn the_plot_has_a_bar_for_each_disk_and_layout() {
 }
 
 #[test]
-fn bad_input_is_one_line() {
+fn errors_take_one_line() {
     let cases = [
         (
             &["--cluster", "3"][..],

@@ -1,4 +1,4 @@
-//! `diskarm scan` of files and servers: what it reads, and how it ends and continues.
+//! Tests of `diskarm scan` with files and servers: its outputs, interruptions and errors.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -30,8 +30,8 @@ fn contents() -> Vec<u8> {
     (0..BLOCKS).flat_map(block).collect()
 }
 
-/// An unused path unique to this test.
-fn free(name: &str) -> String {
+/// Returns an unused path unique to this test.
+fn unused_path(name: &str) -> String {
     let path = name_of(name);
     let _ = fs::remove_file(&path);
     path.into_os_string().into_string().expect("UTF-8")
@@ -49,7 +49,7 @@ impl Export {
         bad: Option<u64>,
         before: impl Fn(u64) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let path = free(&format!("{name}.sock"));
+        let path = unused_path(&format!("{name}.sock"));
         let listener = UnixListener::bind(&path).expect("a socket");
         let (data, reads) = (Arc::new(contents()), Arc::new(AtomicU64::new(0)));
         let before = Arc::new(before);
@@ -60,7 +60,7 @@ impl Export {
                 std::thread::spawn(move || {
                     let next = || before(reads.fetch_add(1, Ordering::SeqCst));
                     // A client that is killed closes its connection.
-                    let _ = served(stream, (&data, bad), next);
+                    let _ = serve(stream, (&data, bad), next);
                 });
             }
         });
@@ -77,7 +77,7 @@ impl Drop for Export {
     }
 }
 
-fn served(
+fn serve(
     mut stream: UnixStream,
     (data, bad): (&[u8], Option<u64>),
     next: impl Fn() -> bool,
@@ -93,12 +93,12 @@ fn served(
     stream.read_exact(&mut option)?;
     let option = OptionHeader::parse(&option[4..]).expect("all its bytes");
     stream.read_exact(&mut vec![0; option.length as usize])?;
-    let about = ExportInfo {
+    let info = ExportInfo {
         info: info::EXPORT,
         size: data.len() as u64,
         flags: 1,
     };
-    for (answer, data) in [(answer::INFO, &about.emit()[..]), (answer::ACK, &[])] {
+    for (answer, data) in [(answer::INFO, &info.emit()[..]), (answer::ACK, &[])] {
         let header = AnswerHeader {
             magic: AnswerHeader::MAGIC,
             option: option.option,
@@ -128,7 +128,7 @@ fn served(
     }
 }
 
-/// The JSON on standard output, and the exit code.
+/// Returns the JSON on standard output, and the exit code.
 fn outcome(output: &Output) -> (Value, Option<i32>) {
     let json = serde_json::from_slice(&output.stdout);
     let json = json.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
@@ -139,7 +139,7 @@ fn outcome(output: &Output) -> (Value, Option<i32>) {
 fn a_file_is_copied_with_its_holes_and_its_checksums() {
     let disk = file_of("whole.disk", "");
     fs::write(&disk, contents()).expect("a file");
-    let [image, sums, again] = ["whole.img", "whole.sums", "whole.again"].map(free);
+    let [image, sums, again] = ["whole.img", "whole.sums", "whole.again"].map(unused_path);
     let output = diskarm(&["scan", &disk, "--image", &image, "--checksums", &sums]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -152,7 +152,7 @@ fn a_file_is_copied_with_its_holes_and_its_checksums() {
         image_blocks < disk_blocks,
         "{image_blocks} of {disk_blocks}"
     );
-    // The copy has the same sums, and another content has others.
+    // The copy has the same checksums, and different contents have others.
     assert!(
         diskarm(&["scan", &image, "--checksums", &again])
             .status
@@ -178,10 +178,10 @@ fn a_file_is_copied_with_its_holes_and_its_checksums() {
 }
 
 #[test]
-fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
+fn an_unreadable_block_is_reported_and_all_others_are_read() {
     let model = file_of("bad.toml", SMALL);
     let export = Export::start("bad", Some(1234), |_| true);
-    let [image, sums] = ["bad.img", "bad.sums"].map(free);
+    let [image, sums] = ["bad.img", "bad.sums"].map(unused_path);
     let arguments = [
         "scan",
         &export.uri,
@@ -217,23 +217,23 @@ fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
     );
 }
 
-/// A scan that runs, and how many reads it has sent.
+/// A running scan, and the number of reads that it has sent.
 struct Running {
     id: u32,
     reads: u32,
 }
 
-/// Stopped by Ctrl-C and by kill -9, while connections close, a scan continues until it has all.
+/// Stopped by Ctrl-C and by kill -9, with connections closing, a scan continues until complete.
 #[test]
 fn an_interrupted_scan_continues_from_its_checkpoint() {
     let running: Arc<Mutex<Option<Running>>> = Arc::default();
     let victim = Arc::clone(&running);
     // The first run ends before the checkpoint is due.
     let signals = Mutex::new(vec!["-KILL", "-INT", "-KILL"]);
-    // 26 reads of 256 KiB make a whole scan, each run ends at its seventh.
+    // A whole scan has 26 reads of 256 KiB, and each run ends at its seventh.
     let export = Export::start("continued", Some(5000), move |read| {
         let mut running = victim.lock().expect("no thread panicked");
-        // There is none if this is a read of a run that has ended.
+        // `None` if this read is from a run that has ended.
         if let Some(running) = running.as_mut() {
             running.reads += 1;
             if running.reads == 7
@@ -246,7 +246,8 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
         }
         read != 9
     });
-    let [image, sums, kept] = ["continued.img", "continued.sums", "continued.kept"].map(free);
+    let [image, sums, kept] =
+        ["continued.img", "continued.sums", "continued.kept"].map(unused_path);
     let run = || {
         let spawned = Command::new(env!("CARGO_BIN_EXE_diskarm"))
             .args(["scan", &export.uri, "--json", "--checkpoint", &kept])
@@ -258,9 +259,9 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
             .expect("the program was built with this test");
         let id = spawned.id();
         *running.lock().expect("no thread panicked") = Some(Running { id, reads: 0 });
-        let ended = spawned.wait_with_output().expect("an end");
+        let output = spawned.wait_with_output().expect("an exit status");
         *running.lock().expect("no thread panicked") = None;
-        ended
+        output
     };
     let mut codes = Vec::new();
     let mut last = run();
@@ -281,18 +282,18 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
     expected[5000 * 512..5001 * 512].fill(0);
     assert!(fs::read(&image).expect("an image") == expected);
     assert!(!fs::exists(&kept).expect("a folder"));
-    let again = free("continued.again");
+    let again = unused_path("continued.again");
     let output = diskarm(&["scan", &image, "--checksums", &again]);
     assert!(output.status.success());
     let read = |path: &str| fs::read_to_string(path).expect("checksums");
     assert_eq!(read(&sums).replace(" 1\n", "\n"), read(&again));
 }
 
-/// The image of a failing disk is worth more than one that could be made now.
+/// The image of a failing disk may be better than one that could be made now.
 #[test]
 fn a_finished_image_is_not_overwritten() {
     let export = Export::start("finished", Some(1234), |_| true);
-    let [image, kept] = ["finished.img", "finished.kept"].map(free);
+    let [image, kept] = ["finished.img", "finished.kept"].map(unused_path);
     let finished = [
         "scan",
         &export.uri,
@@ -320,7 +321,7 @@ fn a_finished_image_is_not_overwritten() {
 }
 
 #[test]
-fn a_foreground_is_served_beside_a_scan_over_the_network() {
+fn a_foreground_is_served_during_a_scan_over_the_network() {
     let model = file_of("beside.toml", SMALL);
     let served = Server::start("beside", &["--drive", &model]);
     let target = Target::start(&["--drive", &model]);
@@ -342,7 +343,7 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
         assert!(foreground["response_alone_ms"].as_f64() > Some(1.0));
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(message.contains("its writes become reads"), "{message}");
-        // Without a foreground all is read.
+        // Without a foreground, everything is read.
         let (found, code) = outcome(&diskarm(&["scan", uri, "--json"]));
         assert_eq!((code, &found["blocks_left"]), (Some(0), &0.into()));
     }
@@ -350,11 +351,11 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
     target.stop();
 }
 
-/// The server records what the scan measures, except for the delay between them.
+/// The server records the times that the scan measures, except for the delay between them.
 #[test]
-fn predictions_in_real_time_are_of_what_was_served() {
+fn predictions_in_real_time_match_the_recording_of_the_server() {
     let model = file_of("served.toml", SMALL);
-    let [rows, recorded] = ["served.csv", "recorded.csv"].map(free);
+    let [rows, recorded] = ["served.csv", "recorded.csv"].map(unused_path);
     let workload = "closed(clients=4) uniform size=exponential(mean=8KiB, unit=4KiB)";
     let scan = |uri: &str| {
         let arguments = ["scan", uri, "--json", "--model", &model];
@@ -386,14 +387,14 @@ fn predictions_in_real_time_are_of_what_was_served() {
         let of = |source: &str| rows.iter().filter(|row| row.source == source).count();
         assert_eq!(of("foreground"), 60);
         assert!(of("scan") > 0);
-        // Reads of one block come first and show the delay of the path.
+        // Reads of one block come first, to measure the delay of the connection.
         let confident = rows.iter().filter(|row| row.is_confident).count() as u64;
-        let counted = foreground["predictions"]["requests"].as_u64();
-        let counted = counted.expect("a number");
-        assert!((confident..=confident + 40).contains(&counted));
+        let count = foreground["predictions"]["requests"].as_u64();
+        let count = count.expect("a number");
+        assert!((confident..=confident + 40).contains(&count));
         let text = fs::read_to_string(&recorded).expect("a recording");
         let served: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-        // The foreground follows alone.
+        // The foreground without the scan follows.
         assert!(served.len() >= 40 + rows.len() + 60, "{}", served.len());
         for (row, served) in rows.iter().zip(&served[40..]) {
             let place = [row.lbn, row.sectors].map(|blocks| (512 * blocks).to_string());
@@ -408,7 +409,7 @@ fn predictions_in_real_time_are_of_what_was_served() {
 
 /// A drive with faults reports the bad blocks.
 #[test]
-fn a_simulated_scan_names_bad_blocks() {
+fn a_simulated_scan_reports_bad_blocks() {
     let drive = file_of("faults.toml", SMALL);
     let url = format!("sim:faults(medium=\"1234..1236 after 1 retries\", drive={drive})");
     let found = diskarm(&["scan", &url, "--model", &drive, "--json"]);
@@ -419,30 +420,33 @@ fn a_simulated_scan_names_bad_blocks() {
     assert_eq!(place, [Some(1234), Some(2), Some(10), Some(0)]);
 }
 
-/// A simulated drive has no data, but a checkpoint.
+/// A scan of a simulated drive has a checkpoint, though no data.
 #[test]
-fn a_simulated_scan_continues_too() {
+fn a_simulated_scan_continues_from_its_checkpoint() {
     let url = format!("sim:{}", file_of("kept.toml", SMALL));
-    let kept = free("sim.kept");
-    let mut left = vec![BLOCKS];
-    while left.last() != Some(&0) {
+    let kept = unused_path("sim.kept");
+    let mut blocks_left = vec![BLOCKS];
+    while blocks_left.last() != Some(&0) {
         let arguments = ["scan", &url, "--requests", "300", "--checkpoint", &kept];
         let found = crate::json(&[&arguments[..], &["--json"]].concat());
-        left.push(found["blocks_left"].as_u64().expect("a number"));
-        assert!(left.is_sorted_by(|one, next| one > next), "{left:?}");
+        blocks_left.push(found["blocks_left"].as_u64().expect("a number"));
+        assert!(
+            blocks_left.is_sorted_by(|one, next| one > next),
+            "{blocks_left:?}"
+        );
     }
-    assert!(left.len() > 2, "{left:?}");
+    assert!(blocks_left.len() > 2, "{blocks_left:?}");
     assert!(!fs::exists(&kept).expect("a folder"));
 }
 
 /// The progress of one drive is neither used for another drive nor lost.
 #[test]
-fn a_checkpoint_of_another_scan_is_left_alone() {
+fn a_checkpoint_of_another_scan_is_unchanged() {
     let drive = file_of("other.toml", SMALL);
     let disk = file_of("other.disk", "");
     fs::write(&disk, contents()).expect("a file");
     let url = format!("sim:{drive}");
-    let kept = free("other.kept");
+    let kept = unused_path("other.kept");
     let begun = ["scan", &url, "--requests=300", "--checkpoint", &kept];
     let output = diskarm(&begun);
     assert!(output.status.success(), "{output:?}");
@@ -456,15 +460,15 @@ fn a_checkpoint_of_another_scan_is_left_alone() {
     };
     let why = format!("the checkpoint belongs to a scan of {url}, not of {disk}");
     refused(&disk, &why);
-    // Another drive of the same name.
-    let entry = diskarm_drives::find("hp-c2247").expect("a drive of the catalogue");
+    // A different drive with the same name.
+    let entry = diskarm_drives::find("hp-c2247").expect("a drive in the catalogue");
     fs::write(&drive, entry.text).expect("a specification");
     refused(&url, "found a scan of 6600 blocks, expected 2054864");
     fs::remove_file(&kept).expect("a checkpoint");
 }
 
 #[test]
-fn what_would_lose_something_is_refused() {
+fn scans_that_would_lose_data_are_refused() {
     let disk = file_of("refused.disk", "");
     fs::write(&disk, contents()).expect("a file");
     let sim = format!("sim:{}", file_of("refused.toml", SMALL));

@@ -4,11 +4,11 @@ use diskarm_simulate::devices::infos;
 use serde_json::Value;
 
 use crate::errors::error;
-use crate::{assert_narrow, diskarm, file_of, json, keys, printed};
+use crate::{assert_narrow, diskarm, file_of, json, keys, stdout};
 
 const LOAD: [&str; 5] = ["--random", "--rate", "30/s", "--requests", "2000"];
 
-fn simulated(drive: &str, policy: &str) -> Value {
+fn simulate(drive: &str, policy: &str) -> Value {
     let arguments = ["simulate", "--json", "--drive", drive, "--policy", policy];
     let mut figures = json(&[&arguments[..], &LOAD].concat());
     let object = figures.as_object_mut().unwrap();
@@ -17,8 +17,8 @@ fn simulated(drive: &str, policy: &str) -> Value {
 }
 
 #[test]
-fn the_table_of_devices_is_listed() {
-    let text = printed(&["devices"]);
+fn all_devices_are_listed() {
+    let text = stdout(&["devices"]);
     assert_narrow(&text);
     let rows = json(&["devices", "--json"]);
     let rows = rows.as_array().unwrap();
@@ -46,11 +46,11 @@ fn the_table_of_devices_is_listed() {
 }
 
 #[test]
-fn a_device_that_changes_nothing_gives_the_figures_of_the_drive() {
-    let plain = simulated("hp-c2247", "sptf");
-    assert_eq!(simulated("faults(drive=hp-c2247)", "sptf"), plain);
+fn a_transparent_device_gives_the_results_of_the_drive() {
+    let plain = simulate("hp-c2247", "sptf");
+    assert_eq!(simulate("faults(drive=hp-c2247)", "sptf"), plain);
     assert_eq!(
-        simulated("faults(drive=faults(drive=hp-c2247))", "sptf"),
+        simulate("faults(drive=faults(drive=hp-c2247))", "sptf"),
         plain
     );
     for key in ["failed", "recovered", "flushes"] {
@@ -60,7 +60,7 @@ fn a_device_that_changes_nothing_gives_the_figures_of_the_drive() {
 
 #[test]
 fn failed_and_recovered_requests_are_counted() {
-    let figures = simulated(
+    let figures = simulate(
         "faults(medium=\"10% after 1 retry\", recovered=\"20% after 2 retries\", drive=hp-c2247)",
         "fcfs",
     );
@@ -73,7 +73,7 @@ fn failed_and_recovered_requests_are_counted() {
 }
 
 #[test]
-fn rows_say_which_requests_failed() {
+fn rows_show_which_requests_failed() {
     let path = file_of("failed.csv", "");
     let drive = "faults(medium=\"10% after 1 retry\", recovered=\"20% after 2 retries\", \
                  outage=\"10s to 12s\", drive=hp-c2247)";
@@ -86,16 +86,16 @@ fn rows_say_which_requests_failed() {
     let [medium, not_ready] = ["medium-error", "not-ready"].map(count);
     assert!(medium > 0 && not_ready > 0);
     assert_eq!(figures["failed"], medium + not_ready);
-    // Recovered requests are among these.
+    // Recovered requests are included.
     let served = ["miss", "hit", "partial", "absorbed"].map(count);
     assert_eq!(figures["requests"], served.iter().sum::<u64>());
 }
 
-/// Three disks and the spare; the failed one does nothing. The rebuild continues after the last
-/// request, but the disks are reported up to there.
+/// Three disks, of which one has failed, and the spare. The rebuild continues after the last
+/// request, but the reports of the disks end there.
 #[test]
 fn the_disks_of_an_array_are_reported() {
-    let figures = simulated(
+    let figures = simulate(
         "raid5(disks=3, failed=1, rebuild=100%, drive=hp-c2247)",
         "fcfs",
     );
@@ -110,15 +110,15 @@ fn the_disks_of_an_array_are_reported() {
         (count(4, "failed_at_s"), count(4, "lost_blocks")),
         (0.0, 0.0)
     );
-    // The spare writes for a part of the time that its rebuild takes.
+    // The spare writes during a part of the rebuild.
     assert!(
         count(4, "rebuild_s") > 16_000.0 * 0.02,
         "{}",
         count(4, "rebuild_s")
     );
-    // Each row is read at two disks and written to the spare. Of 2,054,864 blocks in rows of 128
-    // the rebuild has, when the last request completes, as large a part as the time until then is
-    // of the projected time. Few requests are for that part, which is 3 % of the blocks.
+    // Each row is read from two disks and written to the spare; 2,054,864 blocks form rows of 128.
+    // When the last request completes, the rebuilt fraction of them equals the fraction of the
+    // projected time that has passed. It is 3 % of the blocks, so few requests go to them.
     let rows = 2_054_864.0 / 128.0 * figures["simulated_s"].as_f64().unwrap();
     let rows = rows / count(4, "rebuild_projected_s");
     let writes = count(3, "writes");
@@ -133,7 +133,7 @@ fn the_disks_of_an_array_are_reported() {
 
 /// Two disks fail during the run and one long after it (2,000 requests at 30 a second: about 67 s).
 #[test]
-fn lost_data_and_failures_after_the_last_request_are_noted() {
+fn notes_report_lost_data_and_failures_after_the_last_request() {
     let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, failed=2@900s, drive=hp-c2247)";
     let arguments = ["simulate", "--json", "--policy=fcfs", "--drive", drive];
     let output = diskarm(&[&arguments[..], &LOAD].concat());
@@ -167,9 +167,9 @@ fn lost_data_and_failures_after_the_last_request_are_noted() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), warnings);
 }
 
-/// Two pairs with a spare each, in which disks 0.0 and 0.1 fail within the run.
+/// Two pairs with a spare each, in which disks 0.0 and 0.1 fail during the run.
 #[test]
-fn the_table_says_which_disks_failed_and_what_is_lost() {
+fn the_table_shows_failed_disks_and_lost_data() {
     let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, rebuild=50%, drive=hp-c2247)";
     let arguments = ["simulate", "--policy=fcfs", "--drive", drive];
     let output = diskarm(&[&arguments[..], &LOAD].concat());
@@ -201,7 +201,7 @@ fn the_table_says_which_disks_failed_and_what_is_lost() {
 }
 
 #[test]
-fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
+fn a_policy_that_needs_more_than_a_stack_provides_is_an_error() {
     let tower = [
         "simulate",
         "--drive",
@@ -217,7 +217,7 @@ fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
 }
 
 #[test]
-fn commands_that_want_a_drive_alone_refuse_a_tower() {
+fn commands_for_a_single_drive_refuse_a_device_stack() {
     let tower = "faults(drive=hp-c2247)";
     let expected = "found \"faults(drive=hp-c2247)\", expected a drive in the catalogue or a .toml \
                     file, without devices in front of it";
@@ -255,7 +255,7 @@ values = [
 fn a_study_can_vary_devices() {
     let study = file_of("towers.toml", STUDY);
     let output = format!("{study}-results");
-    printed(&["study", "run", &study, "--output", &output]);
+    stdout(&["study", "run", &study, "--output", &output]);
     let name = std::path::Path::new(&study).file_stem().unwrap();
     let results = std::path::Path::new(&output)
         .join(name)

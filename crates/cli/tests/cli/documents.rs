@@ -1,7 +1,7 @@
 //! Runs every command in the documents and compares its output with theirs.
 //!
 //! Each page gets its own folder, with `examples/` and `data/` in it as in a checkout. In a
-//! `console` block a line that begins with `$` is run by `sh` (a `\` at its end joins the next),
+//! `console` block a line that begins with `$` is run by `sh` (a final `\` joins the next line),
 //! and the lines below are its output, in which `...` matches any lines if it is alone on a line,
 //! and any text otherwise. A block with `file=NAME` is first appended to that file, after earlier
 //! blocks of the same name.
@@ -21,7 +21,7 @@ struct Block {
     lines: Vec<String>,
 }
 
-/// The beginnings of lines allowed in `sh` blocks: nothing that this test could run.
+/// Prefixes of lines allowed in `sh` blocks: only commands that this test cannot run.
 const ELSEWHERE: &[&str] = &[
     "git", "cargo", "make", "pip", "sudo", "blktrace", "fio", "man", "nbdcopy", "nbdinfo",
     "qemu-img",
@@ -31,7 +31,7 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The pages, from the root.
+/// Returns the paths of the pages from the root.
 fn pages() -> Vec<PathBuf> {
     let mut found = ["README.md", "data/README.md", "examples/README.md"]
         .map(PathBuf::from)
@@ -72,23 +72,23 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// Returns true if the lines match `expected`.
-fn is_as(expected: &[&str], lines: &[&str]) -> bool {
+fn matches_lines(expected: &[&str], lines: &[&str]) -> bool {
     match expected.split_first() {
         None => lines.is_empty(),
-        Some((&"...", rest)) => (0..=lines.len()).any(|skip| is_as(rest, &lines[skip..])),
+        Some((&"...", rest)) => (0..=lines.len()).any(|skip| matches_lines(rest, &lines[skip..])),
         Some((first, rest)) => match lines.split_first() {
-            Some((line, others)) => is_alike(first, line) && is_as(rest, others),
+            Some((line, others)) => matches_line(first, line) && matches_lines(rest, others),
             None => false,
         },
     }
 }
 
-fn is_alike(expected: &str, line: &str) -> bool {
+fn matches_line(expected: &str, line: &str) -> bool {
     match expected.split_once("...") {
         None => expected == line,
-        Some((before, behind)) => line.strip_prefix(before).is_some_and(|rest| {
+        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
             let mut starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-            starts.any(|at| is_alike(behind, &rest[at..]))
+            starts.any(|at| matches_line(after, &rest[at..]))
         }),
     }
 }
@@ -109,24 +109,24 @@ fn run(command: &str, folder: &Path) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// The commands of a block, each with its output.
+/// Returns the commands of a block, each with its output.
 fn commands(block: &Block) -> Vec<(String, Vec<&str>)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for line in &block.lines {
         match (line.strip_prefix("$ "), found.last_mut()) {
-            (Some(command), _) if !goes_on => found.push((command.to_owned(), Vec::new())),
-            (_, Some((command, _))) if goes_on => *command += &format!("\n{line}"),
+            (Some(command), _) if !is_continued => found.push((command.to_owned(), Vec::new())),
+            (_, Some((command, _))) if is_continued => *command += &format!("\n{line}"),
             (_, Some((_, output))) => output.push(line),
             (_, None) => panic!("line {}: output before a command", block.line),
         }
-        goes_on = line.ends_with('\\');
+        is_continued = line.ends_with('\\');
     }
     found
 }
 
-/// The errors in the blocks of a page.
-fn wrong(page: &Path) -> Vec<String> {
+/// Returns the errors in the blocks of a page.
+fn page_errors(page: &Path) -> Vec<String> {
     let name = page.display();
     let text = std::fs::read_to_string(root().join(page)).unwrap();
     let number = name.to_string().replace(['/', '.'], "-");
@@ -138,16 +138,16 @@ fn wrong(page: &Path) -> Vec<String> {
         std::fs::copy(entry.path(), copy).unwrap();
     }
     std::os::unix::fs::symlink(root().join("data"), folder.join("data")).unwrap();
-    let mut complaints = Vec::new();
+    let mut errors = Vec::new();
     for block in blocks(&text) {
         let at = |what: String| format!("{name}:{}: {what}", block.line);
-        complaints.extend(block_is_wrong(&block, page, &folder).into_iter().map(at));
+        errors.extend(block_errors(&block, page, &folder).into_iter().map(at));
     }
     std::fs::remove_dir_all(&folder).unwrap();
-    complaints
+    errors
 }
 
-fn block_is_wrong(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
+fn block_errors(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
     let (language, file) = match block.kind.split_once(" file=") {
         Some((language, file)) => (language, Some(file)),
         None => (block.kind.as_str(), None),
@@ -164,8 +164,8 @@ fn block_is_wrong(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
             ran.filter_map(|(command, expected)| {
                 let (is_well, text) = run(&command, folder);
                 let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-                let is_said = expected.is_empty() || is_as(&expected, &lines);
-                (!is_well || !is_said).then(|| format!("{command}\nprinted\n{text}"))
+                let is_documented = expected.is_empty() || matches_lines(&expected, &lines);
+                (!is_well || !is_documented).then(|| format!("{command}\nprinted\n{text}"))
             })
             .collect()
         }
@@ -186,32 +186,34 @@ fn block_is_wrong(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_every_page_runs_and_prints_what_the_page_says() {
+fn every_command_of_every_page_prints_the_documented_output() {
     let pages = pages();
-    let complaints: Vec<String> = std::thread::scope(|scope| {
+    let errors: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = pages
             .iter()
-            .map(|page| scope.spawn(move || wrong(page)))
+            .map(|page| scope.spawn(move || page_errors(page)))
             .collect();
         runs.into_iter()
             .flat_map(|run| run.join().unwrap())
             .collect()
     });
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]
-fn dots_stand_for_anything() {
+fn dots_match_anything() {
     let lines = ["a", "b 1 c", "d"];
-    assert!(is_as(&["a", "b ... c", "d"], &lines));
-    assert!(is_as(&["...", "d"], &lines) && is_as(&["a", "..."], &lines));
-    assert!(!is_as(&["a", "d"], &lines) && !is_as(&["...", "b ... x", "..."], &lines));
-    assert!(!is_as(&["a"], &lines) && is_as(&["..."], &[]));
+    assert!(matches_lines(&["a", "b ... c", "d"], &lines));
+    assert!(matches_lines(&["...", "d"], &lines) && matches_lines(&["a", "..."], &lines));
+    assert!(
+        !matches_lines(&["a", "d"], &lines) && !matches_lines(&["...", "b ... x", "..."], &lines)
+    );
+    assert!(!matches_lines(&["a"], &lines) && matches_lines(&["..."], &[]));
 }
 
-/// Checks that pages are found at all: otherwise the tests would pass without testing anything.
+/// Checks that pages are found: otherwise the tests would pass without testing anything.
 #[test]
-fn the_pages_are_those_of_the_book_and_the_readmes() {
+fn the_book_and_the_readmes_are_found() {
     let pages: BTreeSet<PathBuf> = pages().into_iter().collect();
     for page in ["README.md", "docs/tutorial.md", "docs/how-to/own-trace.md"] {
         assert!(pages.contains(Path::new(page)), "{page}");

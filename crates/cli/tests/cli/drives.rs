@@ -1,15 +1,15 @@
-//! `drives`, `drives show` and `drives new`.
+//! Tests of `diskarm drives`, `drives show` and `drives new`.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use crate::errors::error;
-use crate::{assert_within, json, keys, printed};
+use crate::{assert_within, json, keys, stdout};
 use diskarm_drives::CATALOGUE;
 
 #[test]
 fn the_list_has_every_drive_with_its_published_capacity() {
-    let list = printed(&["drives"]);
+    let list = stdout(&["drives"]);
     assert_within(&list, 80);
     let rows = json(&["drives", "--json"]);
     let names: Vec<&str> = rows
@@ -36,11 +36,11 @@ fn the_list_has_every_drive_with_its_published_capacity() {
 }
 
 #[test]
-fn every_drive_is_shown_within_the_width_of_a_terminal() {
+fn every_drive_page_fits_a_terminal() {
     for entry in CATALOGUE {
-        let page = printed(&["drives", "show", entry.name]);
+        let page = stdout(&["drives", "show", entry.name]);
         assert_eq!(
-            printed(&["drives", "show", entry.name, "--toml"]),
+            stdout(&["drives", "show", entry.name, "--toml"]),
             entry.text
         );
         assert_within(&page, 80);
@@ -60,7 +60,7 @@ fn every_drive_is_shown_within_the_width_of_a_terminal() {
 }
 
 #[test]
-fn choices_are_shown_in_the_words_of_the_specification() {
+fn choices_are_shown_as_in_the_specification() {
     for entry in CATALOGUE {
         let sheet = json(&["drives", "show", entry.name, "--json"]);
         for (section, key, default) in [
@@ -109,7 +109,7 @@ fn the_seek_curve_is_the_published_one() {
 
 #[test]
 fn the_page_has_units_and_no_columns_of_zeros() {
-    let page = printed(&["drives", "show", "hp-c2247"]);
+    let page = stdout(&["drives", "show", "hp-c2247"]);
     let has = |words: &[&str]| {
         let mut lines = page.lines().map(|line| line.split_whitespace());
         lines.any(|line| line.eq(words.iter().copied()))
@@ -139,8 +139,9 @@ const SHEET: [&str; 10] = [
 fn a_data_sheet_makes_a_drive() {
     let path = std::env::temp_dir().join(format!("diskarm-{}-new.toml", std::process::id()));
     let path = path.to_str().unwrap();
-    let made = printed(&[&SHEET[..], &["--name", "a \"4\" TB", "--cache", "64 MiB"]].concat());
-    std::fs::write(path, made).unwrap();
+    let specification =
+        stdout(&[&SHEET[..], &["--name", "a \"4\" TB", "--cache", "64 MiB"]].concat());
+    std::fs::write(path, specification).unwrap();
     let sheet = json(&["drives", "show", path, "--json"]);
     std::fs::remove_file(path).unwrap();
     assert_eq!(sheet["name"], "a \"4\" TB");
@@ -150,7 +151,7 @@ fn a_data_sheet_makes_a_drive() {
 }
 
 #[test]
-fn values_without_a_default_are_needed() {
+fn values_without_a_default_are_required() {
     for flag in (2..SHEET.len()).step_by(2) {
         let mut words = SHEET.to_vec();
         let missing = words.drain(flag..flag + 2).next().expect("a flag");
@@ -186,8 +187,9 @@ fn data_sheets_that_contradict_themselves_are_refused() {
     }
 }
 
-/// The output of `drives new` on a terminal, made by `script`, after typing these lines.
-fn asked(lines: &str) -> (String, bool) {
+/// Returns the output of `drives new` on a terminal, emulated by `script`, and true if it succeeds,
+/// after typing these lines.
+fn type_lines(lines: &str) -> (String, bool) {
     let command = format!("{} drives new", env!("CARGO_BIN_EXE_diskarm"));
     let mut script = Command::new("script")
         .args(["--quiet", "--return", "--command", &command, "/dev/null"])
@@ -204,7 +206,7 @@ fn asked(lines: &str) -> (String, bool) {
 }
 
 #[test]
-fn somebody_at_a_terminal_is_asked_for_each_figure() {
+fn a_user_at_a_terminal_is_asked_for_each_value() {
     let options = [
         "drives",
         "new",
@@ -214,10 +216,11 @@ fn somebody_at_a_terminal_is_asked_for_each_figure() {
         "--outer=250MB/s",
         "--inner=110MB/s",
     ];
-    // A capacity is needed, and one without a unit is not understood.
-    let (text, is_done) = asked("\n8000\n8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n\n");
+    // A capacity is required, and must have a unit.
+    let (text, is_done) =
+        type_lines("\n8000\n8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n\n");
     assert!(is_done, "{text}");
-    assert!(text.ends_with(&printed(&options)), "{text}");
+    assert!(text.ends_with(&stdout(&options)), "{text}");
     assert_eq!(text.matches("Capacity, such as").count(), 3, "{text}");
     assert!(
         text.contains("--capacity: found \"8000\", expected"),
@@ -230,10 +233,10 @@ fn somebody_at_a_terminal_is_asked_for_each_figure() {
     ] {
         assert!(text.contains(default), "{default} in {text}");
     }
-    // Where there is a default, the input may end.
-    let (text, is_done) = asked("8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n");
-    assert!(is_done && text.ends_with(&printed(&options)), "{text}");
-    let (text, is_done) = asked("8TB\n");
+    // The input may end when only values with defaults are left.
+    let (text, is_done) = type_lines("8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n");
+    assert!(is_done && text.ends_with(&stdout(&options)), "{text}");
+    let (text, is_done) = type_lines("8TB\n");
     assert!(
         !is_done && text.contains("end of input before --rpm"),
         "{text}"
@@ -242,13 +245,13 @@ fn somebody_at_a_terminal_is_asked_for_each_figure() {
 
 /// 2,054,864 sectors of 512 bytes are 1,052,090,368 bytes.
 #[test]
-fn a_capacity_is_shown_in_bytes_too_and_capitals_name_the_same_drive() {
-    let page = printed(&["drives", "show", "HP-C2247"]);
+fn names_ignore_case_and_capacities_are_shown_in_bytes() {
+    let page = stdout(&["drives", "show", "HP-C2247"]);
     assert!(page.starts_with("hp-c2247\n"), "{page}");
     let line = page.lines().find(|line| line.starts_with("  capacity "));
     let line = line.expect("a capacity");
     assert!(line.ends_with(" 2054864 sectors, 1.052 GB"), "{line}");
     // 7,814,037,168 of them are 4,000,787,030,016 bytes.
-    let page = printed(&["drives", "show", "sata-4tb-7200"]);
+    let page = stdout(&["drives", "show", "sata-4tb-7200"]);
     assert!(page.contains(" 7814037168 sectors, 4.001 TB\n"), "{page}");
 }

@@ -2,7 +2,7 @@
 
 use crate::{diskarm, file_of};
 
-/// The error for these arguments, without `error: ` and the newline.
+/// Returns the error for these arguments, without `error: ` and the newline.
 pub fn error(arguments: &[&str]) -> String {
     let output = diskarm(arguments);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -16,7 +16,7 @@ pub fn error(arguments: &[&str]) -> String {
     line.to_owned()
 }
 
-/// Like [`error`], but of `simulate` with random requests, FCFS, and these options.
+/// Like [`error`], for `simulate` with random requests, FCFS, and these options.
 fn random(flags: &[&str]) -> String {
     let fixed = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
@@ -24,7 +24,7 @@ fn random(flags: &[&str]) -> String {
     error(&[&fixed, flags].concat())
 }
 
-/// Like [`error`], but of `simulate` with a trace of this text.
+/// Like [`error`], for `simulate` with a trace with these contents.
 fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
     let path = file_of(name, text);
     let fixed = [
@@ -36,7 +36,7 @@ fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_number_of_disks_needs_a_fit_that_uses_it() {
+fn the_number_of_disks_needs_a_fit_that_uses_it() {
     let text = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
     let flags = ["--fit", "fold", "--disks", "3"];
     let (_, message) = trace("disks-unused", text, &flags);
@@ -45,7 +45,7 @@ fn a_number_of_disks_needs_a_fit_that_uses_it() {
 }
 
 #[test]
-fn flags_with_bad_values() {
+fn flags_with_invalid_values() {
     let size = "expected 1 to 65536 sectors of 512 bytes, with a unit, such as \"8 KiB\"";
     for found in ["8", "8GiB", "0 KiB", "100 B"] {
         assert_eq!(
@@ -92,7 +92,7 @@ fn flags_with_bad_values() {
 }
 
 #[test]
-fn flags_with_numbers_that_are_none() {
+fn flags_with_invalid_numbers() {
     for (flag, found, expected) in [
         ("--requests", "1e-6", "of 1 or more"),
         ("--requests", "-1", "of 1 or more"),
@@ -152,7 +152,7 @@ fn flags_that_exclude_each_other() {
 }
 
 #[test]
-fn flags_of_a_trace_without_one() {
+fn trace_flags_without_a_trace() {
     for (flag, value) in [
         ("--device", "3"),
         ("--faster", "2"),
@@ -208,7 +208,7 @@ fn unknown_names() {
     );
 }
 
-/// Like [`error`], but of `simulate` with this workload.
+/// Like [`error`], for `simulate` with this workload.
 fn workload(text: &str) -> String {
     error(&[
         "simulate",
@@ -222,7 +222,7 @@ fn workload(text: &str) -> String {
 }
 
 #[test]
-fn wrong_workloads() {
+fn invalid_workloads() {
     assert_eq!(
         workload("poison(rate=60/s)"),
         "--workload: arrivals: found \"poison\", expected arrivals, perhaps \"poisson\""
@@ -258,7 +258,7 @@ fn wrong_workloads() {
 }
 
 #[test]
-fn windows_and_rows_that_cannot_be() {
+fn invalid_windows_and_rows() {
     assert_eq!(
         random(&["--window", "0 s"]),
         "--window: found \"0 s\", expected a time above 0, up to an hour, with its unit, such as \
@@ -278,7 +278,7 @@ fn windows_and_rows_that_cannot_be() {
 }
 
 #[test]
-fn wrong_specifications() {
+fn invalid_specifications() {
     let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
     for (name, from, to, message) in [
         (
@@ -306,7 +306,7 @@ fn wrong_specifications() {
 }
 
 #[test]
-fn the_key_or_flag_at_fault_is_named() {
+fn errors_name_the_invalid_key_or_flag() {
     let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
     let simulate = |name: &str, text: String| {
         let path = file_of(name, &text);
@@ -376,7 +376,7 @@ fn traces_that_do_not_fit() {
     let expected = format!("--device: found \"7\", expected a device with requests in {path}");
     assert_eq!(message, expected);
 
-    // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
+    // The drive has 2,054,864 blocks; the second request ends one block beyond.
     let (path, message) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
     let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
                     another --fit: scale, fold or spread";
@@ -402,7 +402,7 @@ fn traces_that_do_not_fit() {
 /// Names of formats that need a feature are not misspellings.
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn formats_that_this_build_leaves_out() {
+fn formats_that_this_build_lacks() {
     let path = file_of("left-out.spc", "0,64,4096,R,0.0\n");
     let missing = "format: found \"parquet\", which this build does not support: build with \
                    --features parquet";
@@ -415,9 +415,9 @@ fn formats_that_this_build_leaves_out() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Mistakes of people who know another program, and what they probably meant.
+/// Mistakes of users of other programs, with hints at what they probably meant.
 #[test]
-fn errors_say_what_was_probably_meant() {
+fn errors_suggest_what_was_probably_meant() {
     let own = file_of("own.csv", "time,lba,size,rw\n0.1,100,8,R\n");
     for (arguments, expected) in [
         (
@@ -480,9 +480,9 @@ fn errors_say_what_was_probably_meant() {
     std::fs::remove_file(own).unwrap();
 }
 
-/// `extract` has no `--drive`, and `study` shows no drives.
+/// `extract` has no option `--drive`, and `study` does not show drives.
 #[test]
-fn hints_name_what_the_command_has() {
+fn hints_name_only_options_of_the_command() {
     for (arguments, expected) in [
         (&["extract", "sim:hp-c2247", "out.toml"][..], "'out.toml'"),
         (&["study", "fig3.toml"], "'fig3.toml'"),
@@ -493,9 +493,9 @@ fn hints_name_what_the_command_has() {
     }
 }
 
-/// A percentage without its sign; 0.67 may be 0.67 % or 67 %.
+/// Percentages without a sign are accepted, except 0.67, which may mean 0.67 % or 67 %.
 #[test]
-fn a_bare_percentage_is_taken_where_it_is_clear() {
+fn a_percentage_without_a_sign_is_accepted_if_it_is_clear() {
     let run = |reads: &str, workload: &str| {
         let fixed = [
             "simulate",

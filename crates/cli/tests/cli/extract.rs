@@ -1,4 +1,4 @@
-//! `diskarm extract`: what it writes and prints, how it continues, and what it refuses.
+//! Tests of `diskarm extract`: its outputs, checkpoints and errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use diskarm_core::spec;
 use diskarm_core::units::Lbn;
 use diskarm_extract::suite::Checkpoint;
 
-use crate::{assert_within, diskarm, json, printed};
+use crate::{assert_within, diskarm, json, stdout};
 
 /// An empty folder for one test.
 fn folder(test: &str) -> PathBuf {
@@ -24,21 +24,21 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The only line of a command's error.
-fn refused(arguments: &[&str], code: i32) -> String {
-    let ended = diskarm(arguments);
-    let message = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {message}");
+/// Returns the error of a command, which must be one line.
+fn error_line(arguments: &[&str], code: i32) -> String {
+    let run = diskarm(arguments);
+    let message = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(code), "{arguments:?}: {message}");
     let message = message.strip_prefix("error: ").unwrap();
     assert_eq!(message.lines().count(), 1, "{message}");
     message.trim_end().to_owned()
 }
 
 #[test]
-fn what_is_written_is_a_drive() {
+fn the_output_is_a_valid_drive() {
     let folder = folder("drive");
     let output = folder.join("found.toml");
-    let shown = printed(&["extract", "sim:hp-c2247", "-o", text(&output), "--quick"]);
+    let shown = stdout(&["extract", "sim:hp-c2247", "-o", text(&output), "--quick"]);
     assert_within(&shown, 80);
     assert!(
         shown.contains(&format!("wrote {}", text(&output))),
@@ -60,7 +60,7 @@ fn what_is_written_is_a_drive() {
     for at in (0..given.sectors().0).step_by(9_973) {
         assert_eq!(found.pba(Lbn(at)).cylinder, given.pba(Lbn(at)).cylinder);
     }
-    // The times of the found drive are divided in another way, but no request shows it.
+    // The found drive divides its times differently, but no request reveals this.
     let compared = diskarm(&["extract", "--compare", "hp-c2247", text(&output)]);
     let compared = String::from_utf8(compared.stdout).unwrap();
     let near = |key: &str| {
@@ -71,7 +71,7 @@ fn what_is_written_is_a_drive() {
     assert!(near("overheads.write_disconnect"), "{compared}");
     assert!(near("mechanics.write_settle"), "{compared}");
     assert!(compared.contains("observable sums of overheads: near\n"));
-    // Nothing else is left.
+    // There is no other file.
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 
     let simulate = [
@@ -82,16 +82,16 @@ fn what_is_written_is_a_drive() {
         "--requests",
         "100",
     ];
-    printed(&[&simulate[..], &["--drive", text(&output)]].concat());
+    stdout(&[&simulate[..], &["--drive", text(&output)]].concat());
 }
 
 #[test]
-fn a_failure_has_its_reason_once() {
+fn a_failure_is_explained_once() {
     let output = folder("noise").join("found.toml");
     let noisy = "sim:hp-c2247(noise=1ms)";
-    let ended = diskarm(&["extract", noisy, "-o", text(&output), "--quick"]);
-    assert_eq!(ended.status.code(), Some(1));
-    let shown = String::from_utf8(ended.stdout).unwrap();
+    let run = diskarm(&["extract", noisy, "-o", text(&output), "--quick"]);
+    assert_eq!(run.status.code(), Some(1));
+    let shown = String::from_utf8(run.stdout).unwrap();
     assert_within(&shown, 80);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let reason = "rotation failed: reads of one block do not end at the same angle for any \
@@ -109,7 +109,7 @@ fn a_failure_has_its_reason_once() {
 }
 
 #[test]
-fn cylinders_with_other_numbers_make_no_difference() {
+fn renumbered_cylinders_are_equal() {
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let mut spec = spec::parse(entry.text, "hp-c2247").unwrap();
     spec.geometry.cylinders += 1;
@@ -123,7 +123,7 @@ fn cylinders_with_other_numbers_make_no_difference() {
         diskarm_drives::text::specification(&spec, &|_| None),
     )
     .unwrap();
-    let shown = printed(&["extract", "--compare", "hp-c2247", text(&other)]);
+    let shown = stdout(&["extract", "--compare", "hp-c2247", text(&other)]);
     let expected =
         "layout: all 2054864 blocks at equal locations; the second numbers cylinders 1 higher\n";
     assert!(shown.contains(expected), "{shown}");
@@ -133,9 +133,9 @@ fn cylinders_with_other_numbers_make_no_difference() {
     );
 }
 
-/// Every track of the last zone is turned except its first.
+/// Every track of the last zone except its first is rotated.
 #[test]
-fn a_skew_is_a_difference_of_layouts() {
+fn different_skews_are_different_layouts() {
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let mut spec = spec::parse(entry.text, "hp-c2247").unwrap();
     let zone = spec.geometry.zones.last_mut().unwrap();
@@ -146,9 +146,9 @@ fn a_skew_is_a_difference_of_layouts() {
         diskarm_drives::text::specification(&spec, &|_| None),
     )
     .unwrap();
-    let ended = diskarm(&["extract", "--compare", "hp-c2247", text(&other)]);
-    assert_eq!(ended.status.code(), Some(1));
-    let shown = String::from_utf8(ended.stdout).unwrap();
+    let run = diskarm(&["extract", "--compare", "hp-c2247", text(&other)]);
+    assert_eq!(run.status.code(), Some(1));
+    let shown = String::from_utf8(run.stdout).unwrap();
     assert!(shown.contains("\nvalues: equal\n"), "{shown}");
     let layout = Layout::new(&spec.geometry).unwrap();
     let (first, _) = layout.zone_blocks(spec.geometry.zones.len() - 1);
@@ -162,7 +162,7 @@ fn a_skew_is_a_difference_of_layouts() {
 }
 
 #[test]
-fn json_has_costs_and_how_values_were_found() {
+fn json_has_costs_and_methods() {
     let output = folder("json").join("found.toml");
     let found = json(&[
         "extract",
@@ -189,7 +189,7 @@ fn json_has_costs_and_how_values_were_found() {
 }
 
 #[test]
-fn the_report_has_what_was_found() {
+fn the_report_shows_the_findings() {
     let folder = folder("report");
     let (output, report) = (folder.join("found.toml"), folder.join("found.html"));
     let arguments = [
@@ -200,13 +200,13 @@ fn the_report_has_what_was_found() {
         text(&output),
         "--report",
     ];
-    let shown = printed(&[&arguments[..], &[text(&report)]].concat());
+    let shown = stdout(&[&arguments[..], &[text(&report)]].concat());
     assert!(shown.contains("found.html\n"), "{shown}");
     let page = fs::read_to_string(&report).unwrap();
-    // The results make room for a page on standard output.
-    let beside = diskarm(&[&arguments[..], &["-"]].concat());
-    assert_eq!(String::from_utf8_lossy(&beside.stdout), page);
-    let stderr = String::from_utf8_lossy(&beside.stderr);
+    // With the page on standard output, results go to standard error.
+    let with_page = diskarm(&[&arguments[..], &["-"]].concat());
+    assert_eq!(String::from_utf8_lossy(&with_page.stdout), page);
+    let stderr = String::from_utf8_lossy(&with_page.stderr);
     assert!(stderr.starts_with("sim:hp-c2247: "), "{stderr}");
     for heading in [
         "Seek times",
@@ -219,7 +219,7 @@ fn the_report_has_what_was_found() {
     }
     // Mean and maximum, full and short; and three kinds of pairs; each in two widths.
     assert_eq!(page.matches("<svg").count(), 2 * (2 + 3));
-    // The first cylinder holds no blocks: 17 tracks of 13 a cylinder are reserved.
+    // The first cylinder has no blocks: 17 tracks are reserved, and a cylinder has 13.
     assert_eq!(page.matches("<th scope=\"row\">").count(), rows(&page));
     assert!(page.contains("<td class=\"number\">1 to 558</td><td class=\"number\">96</td>"));
     assert!(
@@ -228,20 +228,20 @@ fn the_report_has_what_was_found() {
     );
     let (words, _) = page.split_once("<script>").expect("figures respond");
     assert!(words.contains("at most <code>read_ahead_max</code>") && !words.contains('`'));
-    let error = refused(&[&arguments[..], &[text(&output)]].concat(), 2);
+    let error = error_line(&[&arguments[..], &[text(&output)]].concat(), 2);
     assert!(error.contains("expected a name ending in .html"), "{error}");
 }
 
-/// The rows of all tables, each of which has a head.
+/// Returns the number of rows of all tables, each of which has a heading.
 fn rows(page: &str) -> usize {
     page.matches("<tr>").count() - page.matches("<thead>").count()
 }
 
 #[test]
-fn drives_that_are_harder_to_measure_are_measured_too() {
+fn drives_that_are_harder_to_measure_are_measured() {
     let output = folder("hidden").join("found.toml");
     let url = "sim:hp-c2247(places=hidden)";
-    printed(&["extract", url, "-o", text(&output), "--quick"]);
+    stdout(&["extract", url, "-o", text(&output), "--quick"]);
     let written = fs::read_to_string(&output).unwrap();
     assert!(
         written.contains("# Read completion times: 8 zones"),
@@ -257,7 +257,7 @@ fn drives_that_are_harder_to_measure_are_measured_too() {
     let spread = hit.unwrap()["how"]["measured"]["spread"].as_str().unwrap();
     assert!(spread.ends_with(" ms"), "{spread}");
     let misspelt = ["extract", "sim:hp-c2247(nose=1ms)", "-o", text(&output)];
-    assert!(refused(&misspelt, 2).contains("noise"));
+    assert!(error_line(&misspelt, 2).contains("noise"));
 }
 
 #[test]
@@ -267,8 +267,8 @@ fn a_run_continues_from_its_checkpoint() {
     let arguments = ["extract", "sim:hp-c2247", "--quick", "-o"];
     let drive = json(&[&arguments[..], &[text(&whole), "--json"]].concat());
 
-    // The checkpoint of a run that has measured nothing yet, as an interrupted one leaves it.
-    let begun = r#"{"version": 2, "drive": "sim:hp-c2247", "identity": IDENTITY,
+    // The checkpoint of an interrupted run that has not measured anything yet.
+    let checkpoint = r#"{"version": 2, "drive": "sim:hp-c2247", "identity": IDENTITY,
         "options": {"effort": "quick", "writes": true, "seed": 1},
         "records": [{"name": "rotation", "outcome": {"failed": "it was Tuesday"},
                      "cost": {"commands": 7, "repeated": 0, "time": 1000}}],
@@ -279,48 +279,51 @@ fn a_run_continues_from_its_checkpoint() {
     assert!(identity.contains("2054864"), "{identity}");
     let output = folder.join("found.toml");
     let partial = folder.join("found.toml.partial");
-    let begun = begun.replace("IDENTITY", &identity);
-    let simulating = |begun: &str, name: &str| {
+    let checkpoint = checkpoint.replace("IDENTITY", &identity);
+    let simulating = |checkpoint: &str, name: &str| {
         let text = diskarm_drives::find(name).unwrap().text;
         let spec = spec::parse(text, name).unwrap();
-        Checkpoint::parse(begun).unwrap().simulating(&spec).text()
+        Checkpoint::parse(checkpoint)
+            .unwrap()
+            .simulating(&spec)
+            .text()
     };
-    fs::write(&partial, simulating(&begun, "hp-c2247")).unwrap();
+    fs::write(&partial, simulating(&checkpoint, "hp-c2247")).unwrap();
     let arguments = [&arguments[..], &[text(&output)]].concat();
-    let ended = diskarm(&arguments);
+    let run = diskarm(&arguments);
     // Failed measurements are repeated.
-    assert_eq!(ended.status.code(), Some(0));
-    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(run.status.code(), Some(0));
+    let shown = String::from_utf8(run.stdout).unwrap();
     assert!(!shown.contains("it was Tuesday"), "{shown}");
     assert!(output.exists() && !partial.exists());
 
-    let other = begun.replace("2054864", "2054863");
+    let other = checkpoint.replace("2054864", "2054863");
     fs::write(&partial, other).unwrap();
-    let error = refused(&arguments, 2);
+    let error = error_line(&arguments, 2);
     assert!(error.contains("measurements of another drive"), "{error}");
     assert!(error.contains("remove the file to start over"), "{error}");
-    fs::write(&partial, simulating(&begun, "hp-c2247-5p")).unwrap();
-    let error = refused(&arguments, 2);
+    fs::write(&partial, simulating(&checkpoint, "hp-c2247-5p")).unwrap();
+    let error = error_line(&arguments, 2);
     let expected = "found measurements of sim:hp-c2247 with an earlier specification";
     assert!(error.contains(expected), "{error}");
-    let thorough = simulating(&begun.replace("quick", "thorough"), "hp-c2247");
+    let thorough = simulating(&checkpoint.replace("quick", "thorough"), "hp-c2247");
     fs::write(&partial, thorough).unwrap();
-    let error = refused(&arguments, 2);
+    let error = error_line(&arguments, 2);
     assert!(error.contains("measurements with other options"), "{error}");
     fs::write(&partial, "rotation = 11").unwrap();
-    let error = refused(&arguments, 2);
+    let error = error_line(&arguments, 2);
     assert!(
         error.contains("found.toml.partial: not a checkpoint"),
         "{error}"
     );
-    // A file that cannot be parsed is kept.
+    // A file that cannot be parsed is not removed.
     assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
 }
 
 /// Ctrl-C prints how to continue the run, and the same command continues it.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_says_that_it_continues() {
+fn an_interrupted_run_prints_how_to_continue() {
     let folder = folder("interrupted");
     let output = folder.join("found.toml");
     let partial = folder.join("found.toml.partial");
@@ -340,9 +343,9 @@ fn an_interrupted_run_says_that_it_continues() {
         .args(["-INT", &run.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
-    let ended = run.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130));
-    let shown = String::from_utf8(ended.stderr).unwrap();
+    let run = run.wait_with_output().unwrap();
+    assert_eq!(run.status.code(), Some(130));
+    let shown = String::from_utf8(run.stderr).unwrap();
     let expected = format!(
         "stopped: {} has the results so far; run the same command again to continue\n",
         partial.display()
@@ -355,17 +358,17 @@ fn an_interrupted_run_says_that_it_continues() {
 
 #[test]
 fn comparisons_list_differences() {
-    let same = printed(&["extract", "--compare", "hp-c2247", "hp-c2247"]);
+    let same = stdout(&["extract", "--compare", "hp-c2247", "hp-c2247"]);
     assert_within(&same, 80);
     assert!(same.contains("equal within measurement accuracy"), "{same}");
 
-    let ended = diskarm(&["extract", "--compare", "hp-c2247", "hp-c2490a"]);
-    assert_eq!(ended.status.code(), Some(1));
+    let run = diskarm(&["extract", "--compare", "hp-c2247", "hp-c2490a"]);
+    assert_eq!(run.status.code(), Some(1));
     assert_eq!(
-        String::from_utf8(ended.stderr).unwrap(),
+        String::from_utf8(run.stderr).unwrap(),
         "error: the two differ\n"
     );
-    let shown = String::from_utf8(ended.stdout).unwrap();
+    let shown = String::from_utf8(run.stdout).unwrap();
     assert!(shown.contains("geometry.surfaces"), "{shown}");
     assert!(
         shown.contains("observable sums of overheads that differ:\n  read after read: "),
@@ -376,7 +379,7 @@ fn comparisons_list_differences() {
     let changed = folder.join("changed.toml");
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let write = |from: &str, to: &str| fs::write(&changed, entry.text.replace(from, to)).unwrap();
-    // 0.01 ms are within the precision of measurements, 0.1 ms are not.
+    // 0.01 ms is within the precision of measurements, 0.1 ms is not.
     write("head_switch = \"0.89 ms\"", "head_switch = \"0.90 ms\"");
     let near = json(&["extract", "--json", "--compare", "hp-c2247", text(&changed)]);
     assert_eq!(near["is_equal"], true);
@@ -385,12 +388,12 @@ fn comparisons_list_differences() {
     let arguments = ["extract", "--compare", "hp-c2247", text(&changed)];
     assert_eq!(diskarm(&arguments).status.code(), Some(1));
 
-    // A value that was not determined makes no difference, another one does.
+    // A value that was not determined is ignored, any other counts.
     write(
         "segments = 2\n",
         "# Not determined: no request is served from\n# the buffer.\nsegments = 7\n",
     );
-    let shown = printed(&arguments);
+    let shown = stdout(&arguments);
     assert!(!shown.contains("values that differ"), "{shown}");
     let (_, open) = shown.split_once("that were not determined").unwrap();
     assert!(open.contains("\nbuffer.segments "), "{shown}");
@@ -401,9 +404,9 @@ fn comparisons_list_differences() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn invalid_drives_are_refused() {
     let output = folder("refused").join("found.toml");
-    let of = |url| refused(&["extract", url, "-o", text(&output)], 2);
+    let of = |url| error_line(&["extract", url, "-o", text(&output)], 2);
     for url in ["hp-c2247", "ftp:hp-c2247"] {
         let error = of(url);
         assert!(error.contains("expected sim:NAME"), "{error}");
@@ -428,13 +431,13 @@ fn what_cannot_be_measured_is_refused() {
         "-o",
         text(&output),
     ];
-    let error = refused(&serial, 2);
+    let error = error_line(&serial, 2);
     assert!(
         error.contains("the serial number of sim:hp-c2247"),
         "{error}"
     );
     assert!(of("sim:hp-c2248").contains("nearest: hp-c2247"));
-    let error = refused(&["extract", "sim:hp-c2247", "-o", "found.txt"], 2);
+    let error = error_line(&["extract", "sim:hp-c2247", "-o", "found.txt"], 2);
     assert!(error.contains("expected a name ending in .toml"), "{error}");
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     fs::write(&output, entry.text).unwrap();
@@ -442,14 +445,14 @@ fn what_cannot_be_measured_is_refused() {
     assert!(error.contains("which is read and would be lost"), "{error}");
 }
 
-/// The specification is the one written to a file, under the name that the drive reports.
+/// The specification equals one written to a file, except that its name is reported by the drive.
 #[test]
-fn a_specification_goes_to_standard_output() {
+fn a_specification_can_be_written_to_standard_output() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-standard", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("found.toml");
     let file = file.to_str().unwrap();
-    printed(&["extract", "sim:hp-c2247", "--quick", "-o", file]);
+    stdout(&["extract", "sim:hp-c2247", "--quick", "-o", file]);
     let written = std::fs::read_to_string(file).unwrap();
     let output = crate::diskarm(&["extract", "sim:hp-c2247", "--quick", "-o", "-"]);
     assert!(output.status.success());
@@ -461,9 +464,9 @@ fn a_specification_goes_to_standard_output() {
             .unwrap()
             .contains("measurements")
     );
-    // Nothing is kept of a completed run, nor of a run without a file.
-    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
-    assert_eq!(left.len(), 1, "{left:?}");
+    // Neither a completed run nor a run without a file leaves a checkpoint.
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
     let both = ["extract", "sim:hp-c2247", "-o", "-", "--report", "-"];
     let error = crate::errors::error(&both);
     assert!(

@@ -1,6 +1,6 @@
-//! A whole machine uses a served drive: a guest of QEMU, without hardware support, whose Linux
-//! kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk, tests it
-//! with sg3_utils and fio, and measures it with `diskarm extract`.
+//! Tests in which a whole machine uses a served drive: a QEMU guest without hardware support, whose
+//! Linux kernel sends its commands through `scsi-block` to the iSCSI target. It mounts the disk,
+//! tests it with sg3_utils and fio, and measures it with `diskarm extract`.
 //!
 //! The kernel comes from Debian's package `linux-image-cloud-amd64`, unpacked into `guest-kernel`
 //! in the target folder, as by `.ci/run`. Without it a test prints a line and passes.
@@ -17,9 +17,9 @@ use diskarm_core::units::Span;
 use diskarm_extract::Comparison;
 
 use crate::iscsi::Server;
-use crate::{file_of, printed, skip};
+use crate::{file_of, skip, stdout};
 
-/// The kernel's modules, each after those that it needs.
+/// The kernel modules, each after its dependencies.
 const MODULES: [&str; 10] = [
     "virtio_ring",
     "virtio",
@@ -42,7 +42,7 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 ";
 
-/// One guest at a time: its measurements are exact only if this machine has time for it.
+/// Allows one guest at a time: measurements are exact only if this machine is otherwise idle.
 static GUEST: Mutex<()> = Mutex::new(());
 
 /// Timeout of a guest, in seconds.
@@ -54,7 +54,7 @@ fn found(program: &str) -> Option<PathBuf> {
     places.find(|path| path.is_file())
 }
 
-/// A program of a package that CI installs; elsewhere it may be missing, and a line is printed.
+/// Returns a program of a package that CI installs; elsewhere, prints a line if it is missing.
 fn program(name: &str, package: &str) -> Option<PathBuf> {
     let path = found(name);
     if path.is_none() {
@@ -65,7 +65,7 @@ fn program(name: &str, package: &str) -> Option<PathBuf> {
     path
 }
 
-/// The first file below a folder whose name is as wanted.
+/// Returns the first file below a folder with a wanted name.
 fn below(folder: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -129,7 +129,7 @@ impl Parts {
             .arg("-initrd")
             .arg(&initial)
             .args(["-append", "console=ttyS0 quiet panic=-1"])
-            // A thread of its own for commands and answers saves wake-ups of varying duration.
+            // A separate I/O thread avoids wake-ups of varying duration.
             .args(["-object", "iothread,id=watcher,poll-max-ns=50000000"])
             .args(["-device", "virtio-scsi-pci,iothread=watcher"])
             .args(["-drive", &disk])
@@ -144,7 +144,7 @@ impl Parts {
         shown.replace('\r', "")
     }
 
-    /// The guest's first file system.
+    /// Returns the guest's initial file system.
     fn archive(&self, programs: &[PathBuf], script: &str) -> Vec<u8> {
         let mut archive = Archive::default();
         for folder in [
@@ -182,7 +182,7 @@ impl Parts {
     }
 }
 
-/// The shared libraries of a program, and their loader.
+/// Returns the shared libraries of a program, and their loader.
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -204,7 +204,7 @@ impl Archive {
         }
     }
 
-    /// Adds a file, and the folders in which it is.
+    /// Adds a file and its parent folders.
     fn file(&mut self, name: &str, from: &Path) {
         for (at, _) in name.match_indices('/') {
             self.folder(&name[..at]);
@@ -239,7 +239,7 @@ impl Archive {
     }
 }
 
-/// A disk with a file system and one file in it, made without mounting it.
+/// Creates a disk with a file system and one file, without mounting it.
 fn file_system(folder: &Path) -> Option<PathBuf> {
     let mke2fs = program("mke2fs", "e2fsprogs")?;
     let (content, disk) = (folder.join("content"), folder.join("disk"));
@@ -259,7 +259,7 @@ fn file_system(folder: &Path) -> Option<PathBuf> {
 /// A kernel mounts the disk, reads and writes files; sg3_utils and fio agree with what the drive
 /// reports; and `diskarm scan` reads the same data by SG_IO and from the block device.
 #[test]
-fn a_guest_mounts_and_asks_the_drive() {
+fn a_guest_mounts_and_queries_the_drive() {
     let Some(parts) = Parts::find() else {
         return;
     };
@@ -302,7 +302,7 @@ echo END
         "{shown}"
     );
     assert!(shown.contains("Caching, page_control: current"), "{shown}");
-    // Its name, its group, and no error.
+    // The name and group of the file, and no error.
     assert!(shown.contains(";reads;0;0;"), "{shown}");
     let served = server.stop();
     assert!(served["reads"].as_u64().unwrap() > 20, "{served}");
@@ -314,7 +314,7 @@ echo END
     assert_eq!(output.stdout, b"hello from the guest\n");
     let sums = folder.join("sums");
     let [disk, into] = [&disk, &sums].map(|path| path.to_str().unwrap());
-    printed(&["scan", disk, "--checksums", into]);
+    stdout(&["scan", disk, "--checksums", into]);
     let sums = fs::read_to_string(sums).unwrap();
     assert_eq!(between(&shown, "BY SG\n", "BY BLOCK\n"), sums);
     assert_eq!(between(&shown, "BY BLOCK\n", "END\n"), sums);
@@ -368,16 +368,16 @@ echo END
     let given = spec::parse(SMALL, "small.toml").unwrap();
     let found = spec::parse(found, "found.toml").unwrap();
     // The guest calibrates its clock when it boots.
-    let apart = found.mechanics.period_ns / given.mechanics.period_ns - 1.0;
-    assert!(apart.abs() < 1e-4, "{shown}");
+    let deviation = found.mechanics.period_ns / given.mechanics.period_ns - 1.0;
+    assert!(deviation.abs() < 1e-4, "{shown}");
     let compared = Comparison::new(&given, &found).unwrap();
     assert!(compared.layout.is_equal(), "{:?}", compared.layout);
     assert_eq!(compared.layout.blocks, given.geometry.sectors);
     assert_eq!(found.geometry, given.geometry);
     assert!(compared.reads.mean < Span::from_ms(0.3), "{shown}");
-    // On a busy machine the guest may see no hit, and reports that.
+    // On a busy machine the guest may not see a hit, and reports this.
     let has_hits = !shown.contains("overheads.read_hit_after_read, ");
-    // Read times include the way to the drive and back.
+    // Read times include the delay to the drive and back.
     for (name, [given, found]) in &compared.sums {
         let (min, max) = match *name {
             "read hit after read" if !has_hits => continue,
@@ -392,7 +392,7 @@ echo END
     assert!(is_right, "{shown}");
 }
 
-/// The text between two lines.
+/// Returns the text between two lines.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let found = text
         .split_once(from)

@@ -1,8 +1,8 @@
-//! Help texts are generated from the tables and therefore name everything.
+//! Tests of help texts, which are generated from the tables and must be complete.
 
 use std::collections::BTreeSet;
 
-use crate::{assert_narrow, assert_within, json, printed};
+use crate::{assert_narrow, assert_within, json, stdout};
 use diskarm_core::sched::INFOS;
 use diskarm_core::workload::{Arrivals, Places, Sizes};
 use diskarm_drives::CATALOGUE;
@@ -10,7 +10,7 @@ use diskarm_trace::FORMATS;
 
 #[test]
 fn simulate_lists_every_drive_format_and_generator() {
-    let help = printed(&["simulate", "--help"]);
+    let help = stdout(&["simulate", "--help"]);
     assert_narrow(&help);
     for entry in FORMATS {
         assert!(help.contains(entry.info.name) && help.contains(entry.info.summary));
@@ -19,7 +19,7 @@ fn simulate_lists_every_drive_format_and_generator() {
     for info in generators {
         assert!(help.contains(&format!("- {}: {}", info.name, info.summary)));
     }
-    // Names are never broken at their hyphens, or this would not find them.
+    // Names must not be broken at hyphens, or this would not find them.
     for entry in CATALOGUE {
         assert!(help.contains(entry.name), "{}", entry.name);
     }
@@ -27,7 +27,7 @@ fn simulate_lists_every_drive_format_and_generator() {
 
 #[test]
 fn policies_are_listed_with_their_parameters() {
-    let list = printed(&["policies"]);
+    let list = stdout(&["policies"]);
     assert_narrow(&list);
     for info in INFOS {
         assert!(list.contains(info.name) && list.contains(info.origin));
@@ -48,7 +48,7 @@ fn policies_are_listed_with_their_parameters() {
 
 #[test]
 fn every_command_has_json_and_a_line_in_the_list() {
-    let help = printed(&["--help"]);
+    let help = stdout(&["--help"]);
     for command in ["drives", "policies", "simulate", "trace", "validate"] {
         assert!(help.contains(command));
     }
@@ -66,28 +66,28 @@ fn every_command_has_json_and_a_line_in_the_list() {
         &["trace", "convert"],
         &["validate"],
     ] {
-        let help = printed(&[command, &["--help"]].concat());
+        let help = stdout(&[command, &["--help"]].concat());
         assert_narrow(&help);
         assert!(help.contains("--json"), "{command:?}");
     }
 }
 
-/// The commands that the table of contents lists, such as `trace info`.
+/// Returns the commands in the table of contents, such as `trace info`.
 fn contents() -> BTreeSet<String> {
-    let help = printed(&["--help"]);
+    let help = stdout(&["--help"]);
     let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
     let lines = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
-    let names = lines.map(|line| line.split_once("  ").expect("a line about it").0.to_owned());
+    let names = lines.map(|line| line.split_once("  ").expect("a description").0.to_owned());
     names.collect()
 }
 
-/// The pages of the manual are generated from the definition of the commands, so a command
-/// that is missing from the table of contents has one.
+/// Manual pages are generated from the definitions of the commands, so even a command that is
+/// missing from the table of contents has a page.
 #[test]
-fn contents_list_every_command_that_the_manual_has() {
+fn the_contents_list_every_command_in_the_manual() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-man", std::process::id()));
     let path = folder.to_str().unwrap();
-    printed(&["man", path]);
+    stdout(&["man", path]);
     let mut pages = BTreeSet::new();
     for page in std::fs::read_dir(&folder).unwrap() {
         let page = page.unwrap();
@@ -105,7 +105,7 @@ fn contents_list_every_command_that_the_manual_has() {
     std::fs::remove_dir_all(&folder).unwrap();
     let contents = contents();
     let above = |page: &String| contents.iter().any(|c| c.starts_with(&format!("{page} ")));
-    // `serve ctl` has commands of its own.
+    // `serve ctl` has subcommands.
     let below = |page: &String| page.starts_with("serve ctl ");
     for page in &pages {
         assert!(
@@ -122,7 +122,7 @@ fn contents_list_every_command_that_the_manual_has() {
 #[test]
 fn contents_fit_a_terminal_of_80_columns_and_point_onward() {
     for flag in ["-h", "--help"] {
-        let help = printed(&[flag]);
+        let help = stdout(&[flag]);
         assert_within(&help, 80);
         assert!(help.contains("diskarm study list") && help.contains("docs/"));
         assert!(!help.contains("\n\n\n"), "two empty lines");
@@ -131,17 +131,17 @@ fn contents_fit_a_terminal_of_80_columns_and_point_onward() {
 
 #[test]
 fn without_arguments_the_program_prints_its_help() {
-    assert_eq!(printed(&[]), printed(&["--help"]));
+    assert_eq!(stdout(&[]), stdout(&["--help"]));
 }
 
 #[test]
-fn lists_are_printed_with_and_without_the_word() {
+fn the_word_list_is_optional() {
     for command in ["drives", "policies", "devices"] {
-        let list = printed(&[command]);
-        assert_eq!(printed(&[command, "list"]), list);
-        let json = printed(&[command, "--json"]);
-        assert_eq!(printed(&[command, "list", "--json"]), json);
-        let help = printed(&["--help"]);
+        let list = stdout(&[command]);
+        assert_eq!(stdout(&[command, "list"]), list);
+        let json = stdout(&[command, "--json"]);
+        assert_eq!(stdout(&[command, "list", "--json"]), json);
+        let help = stdout(&["--help"]);
         assert!(!help.contains(&format!("{command} list")), "{help}");
     }
 }
@@ -149,7 +149,7 @@ fn lists_are_printed_with_and_without_the_word() {
 #[test]
 fn help_lists_options_in_the_order_of_use() {
     for (command, policy) in [("simulate", "--policy"), ("compare", "--policies")] {
-        let help = printed(&[command, "-h"]);
+        let help = stdout(&[command, "-h"]);
         let options = help
             .lines()
             .filter_map(|line| line.trim_start().strip_prefix("--"));
@@ -160,9 +160,9 @@ fn help_lists_options_in_the_order_of_use() {
 }
 
 #[test]
-fn completions_know_names() {
+fn completions_include_names() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let text = printed(&["completions", shell]);
+        let text = stdout(&["completions", shell]);
         let is_known =
             |name: &str| text.contains(name) || ["elvish", "powershell"].contains(&shell);
         for entry in CATALOGUE {
@@ -171,14 +171,14 @@ fn completions_know_names() {
         assert!(INFOS.iter().all(|info| is_known(info.name)), "{shell}");
         assert!(is_known("worthington94-fig3") || shell == "fish", "{shell}");
     }
-    let bash = printed(&["completions", "bash"]);
+    let bash = stdout(&["completions", "bash"]);
     assert!(bash.contains("compgen -f -W \"dec-rz26 "), "files too");
 }
 
 #[test]
-fn completions_name_every_command_in_every_shell() {
+fn completions_include_every_command_in_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let text = printed(&["completions", shell]);
+        let text = stdout(&["completions", shell]);
         for command in contents() {
             let last = command.split(' ').next_back().unwrap();
             assert!(text.contains(last), "{shell}: {command}");
@@ -188,8 +188,8 @@ fn completions_name_every_command_in_every_shell() {
 }
 
 #[test]
-fn version_is_the_package_s_with_a_digest_of_its_sources() {
-    let printed = printed(&["--version"]);
+fn the_version_includes_a_digest_of_the_sources() {
+    let printed = stdout(&["--version"]);
     let start = concat!("diskarm ", env!("CARGO_PKG_VERSION"), " (sources ");
     let digest = printed
         .strip_prefix(start)
@@ -199,7 +199,7 @@ fn version_is_the_package_s_with_a_digest_of_its_sources() {
 }
 
 #[test]
-fn colour_is_for_terminals_or_on_request() {
+fn colour_is_used_on_terminals_or_on_request() {
     let run = |color: &[&str]| {
         let words = [
             "simulate", "--drive", "nothing", "--random", "--policy", "fcfs",
@@ -213,26 +213,26 @@ fn colour_is_for_terminals_or_on_request() {
 }
 
 #[test]
-fn a_single_policy_or_device_is_listed_by_its_name() {
-    let policy = printed(&["policies", "SPTF"]);
+fn a_policy_or_device_can_be_listed_alone() {
+    let policy = stdout(&["policies", "SPTF"]);
     assert!(
         policy.contains("\nsptf  ") && !policy.contains("\nfcfs  "),
         "{policy}"
     );
-    let device = printed(&["devices", "raid5"]);
+    let device = stdout(&["devices", "raid5"]);
     assert!(
         device.starts_with("raid5\n") && !device.contains("\nmirror\n"),
         "{device}"
     );
-    let all = printed(&["devices"]);
+    let all = stdout(&["devices"]);
     assert!(all.contains(&device), "{device}");
 }
 
-/// Examples can be copied: they are lines of their own, with a backslash where they continue.
+/// Examples can be copied: they are separate lines, with a backslash where they continue.
 #[test]
-fn examples_are_laid_out_in_helps_and_in_the_manual() {
+fn examples_keep_their_lines_in_help_and_manual() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-examples", std::process::id()));
-    printed(&["man", folder.to_str().unwrap()]);
+    stdout(&["man", folder.to_str().unwrap()]);
     for (command, example) in [
         (
             &["drives", "new"][..],
@@ -249,7 +249,7 @@ fn examples_are_laid_out_in_helps_and_in_the_manual() {
             "\n  diskarm extract --compare hp-c2247 found.toml\n",
         ),
     ] {
-        let help = printed(&[command, &["--help"]].concat());
+        let help = stdout(&[command, &["--help"]].concat());
         assert!(help.contains(example), "{help}");
         let page = folder.join(format!("diskarm-{}.1", command.join("-")));
         let page = std::fs::read_to_string(page).unwrap();

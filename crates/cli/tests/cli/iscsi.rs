@@ -54,13 +54,13 @@ impl Server {
         self.uri.replacen("iscsi://", &account, 1)
     }
 
-    /// Ends it by SIGTERM; returns what it prints about its first export.
+    /// Stops it with SIGTERM; returns the printed statistics of its first export.
     pub fn stop(mut self) -> Value {
         self.running.stop()
     }
 }
 
-/// A file that only its owner may read.
+/// Creates a file that only its owner may read.
 fn secret_file_of(name: &str, text: &str) -> String {
     let path = file_of(name, text);
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("a file");
@@ -68,7 +68,7 @@ fn secret_file_of(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn libiscsi_reads_what_targets_are() {
+fn libiscsi_reads_the_properties_of_targets() {
     let other = "old(drive=sata-4tb-7200, read-only=yes)";
     let server = Server::start(&["--drive", "hp-c2247", "--export", other]);
     let Some(list) = client(LIBISCSI, &["iscsi-ls", "--show-luns", &server.portal()]) else {
@@ -76,7 +76,7 @@ fn libiscsi_reads_what_targets_are() {
     };
     let portal = server.portal().replace("iscsi://", "");
     let first = "iqn.2026-01.com.example.diskarm";
-    // The last target comes first, and no size beyond what READ CAPACITY(10) can report, 2 TiB.
+    // The last target comes first; sizes are limited to 2 TiB, as READ CAPACITY(10) reports.
     let expected = [
         format!("Target:{first}:old Portal:{portal},1"),
         "Lun:0    Type:DIRECT_ACCESS (Size:1T)".to_owned(),
@@ -106,7 +106,7 @@ fn libiscsi_reads_what_targets_are() {
 
 /// The drive answers at most a few hundred reads a second.
 #[test]
-fn iscsi_perf_reads_in_the_time_of_the_drive() {
+fn iscsi_perf_reads_at_the_speed_of_the_drive() {
     let server = Server::start(&["--drive", "hp-c2247", "--policy", "sptf"]);
     let arguments = [
         "iscsi-perf",
@@ -128,8 +128,8 @@ fn iscsi_perf_reads_in_the_time_of_the_drive() {
     assert_eq!(served["lateness"]["replies"], reads, "{served}");
 }
 
-/// Runs the tests of libiscsi, with a second path to the target. The two that fail ask COMPARE AND
-/// WRITE for 256 blocks, which is zero in its eight bits, and expect an error that SBC-3 lacks.
+/// Runs the tests of libiscsi, with a second path to the target. The two that fail use COMPARE AND
+/// WRITE with 256 blocks, which is zero in eight bits, and expect an error that SBC-3 lacks.
 #[test]
 fn libiscsi_tests_the_target() {
     let server = Server::start(&["--drive", "hp-c2247", "--size", "64 MiB", "--instant"]);
@@ -163,14 +163,14 @@ fn libiscsi_tests_the_target() {
 }
 
 #[test]
-fn only_those_connect_that_know_the_secret() {
+fn only_clients_that_know_the_secret_can_connect() {
     let server = Server::start(&["--drive", "hp-c2247", "--chap", "env"]);
     let known = server.uri_of("alice", "secret-of-alice");
     let Some(inquiry) = client(LIBISCSI, &["iscsi-inq", &known]) else {
         return;
     };
     assert!(inquiry.contains("Product:HP-C2247"), "{inquiry}");
-    // The server proves to the client that it knows the other one.
+    // The server proves that it knows the other secret.
     let both = format!("{known}?target_user=disk&target_password=secret-of-disk");
     assert!(client(LIBISCSI, &["iscsi-inq", &both]).is_some());
     let wrong = [
@@ -189,7 +189,7 @@ fn only_those_connect_that_know_the_secret() {
     }
 }
 
-/// `diskarm extract` logs in as well, and finds that a plain store is not a drive.
+/// `diskarm extract` can log in, and reports that a plain store is not a drive.
 #[test]
 fn the_initiator_reaches_the_target() {
     let server = Server::start(&["--drive", "hp-c2247", "--chap", "env", "--instant"]);
@@ -220,7 +220,7 @@ fn the_initiator_reaches_the_target() {
     let wrong = accounts("secret-of-mallory");
     let (_, _, error) = extract(&server.uri, &wrong);
     assert!(
-        error.contains("login refused: user or secret is wrong"),
+        error.contains("login refused: wrong or missing user or secret"),
         "{error}"
     );
     for path in [&right, &found, &format!("{found}.partial")] {
@@ -286,7 +286,7 @@ fn errors_name_the_flag() {
     );
     let short = secret_file_of("iscsi-chap", "initiator alice short\n");
     let open_file = file_of("iscsi-open", "initiator alice secret-of-alice\n");
-    let expected = "must be accessible to its owner alone (its mode is 644; run chmod 600 ";
+    let expected = "must be accessible only to its owner (its mode is 644; run chmod 600 ";
     std::fs::set_permissions(&open_file, Permissions::from_mode(0o644)).expect("a file");
     let found = error(&["--chap", &format!("file:{open_file}")]);
     assert!(found.contains(expected), "{found}");
@@ -317,7 +317,7 @@ fn errors_name_the_flag() {
     }
     let found = error(&["--chap", &format!("file:{short}")]);
     assert!(
-        found.contains("line 1: the name has 5 bytes and the secret 5"),
+        found.contains("line 1: the name is 5 bytes long and the secret 5"),
         "{found}"
     );
     for path in [short, open_file] {

@@ -7,7 +7,7 @@ use diskarm_core::spec::{Spec, parse};
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::{Record, open};
 
-use crate::measured;
+use crate::trace_of;
 
 /// A drive, and the pairs of successive rows of its trace.
 struct Measured {
@@ -18,7 +18,7 @@ struct Measured {
 
 impl Measured {
     fn read(name: &str) -> Self {
-        let rows = open(measured(name), None).and_then(Iterator::collect);
+        let rows = open(trace_of(name), None).and_then(Iterator::collect);
         let text = diskarm_drives::find(name).expect("in the catalogue").text;
         let spec = parse(text, name).expect("a specification");
         let layout = Layout::new(&spec.geometry).expect("a layout");
@@ -29,7 +29,7 @@ impl Measured {
         }
     }
 
-    /// The pairs, with the end of the first and the start of the second.
+    /// Returns the pairs, with the end of the first and the start of the second.
     fn pairs(&self) -> impl Iterator<Item = (&Record, &Record, Extent, Extent)> {
         self.rows.windows(2).map(|two| {
             let last = Lbn(two[0].end().0 - 1);
@@ -38,7 +38,7 @@ impl Measured {
         })
     }
 
-    /// The zone of a cylinder.
+    /// Returns the zone of a cylinder.
     fn zone(&self, extent: &Extent) -> usize {
         let zones = &self.spec.geometry.zones;
         zones.partition_point(|zone| zone.first_cylinder <= extent.cylinder.0)
@@ -69,7 +69,7 @@ fn the_atlas_reads_whole_tracks() {
 #[test]
 fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
     let barracuda = Measured::read("seagate-barracuda-st32171w");
-    // On the same cylinder, on another one of the same zone, in another zone.
+    // On the same cylinder, on another cylinder of the same zone, and in another zone.
     let mut times: [Vec<f64>; 3] = Default::default();
     for (before, write, last, first) in barracuda.pairs() {
         let absorbed = write.op == Op::Write && response_ms(write) < 2.0;
@@ -93,7 +93,7 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
 }
 
 /// If the first of two consecutive reads crossed to another track, the second may find all of that
-/// track and the next in the buffer; otherwise only its own track.
+/// track and of the next one in the buffer; otherwise only its own track.
 #[test]
 fn the_rz26_reads_ahead_by_the_tracks_of_a_read() {
     let rz26 = Measured::read("dec-rz26");

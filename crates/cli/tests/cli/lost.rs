@@ -1,4 +1,4 @@
-//! No command overwrites its inputs, and none leaves temporary files.
+//! Tests that no command overwrites its inputs or leaves temporary files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Runs it with each of `outputs` in turn; all are names of the file `input`.
+/// Runs a command with each of `names` as its output; all are names of the file `input`.
 fn assert_refused(arguments: &[&str], output: &str, names: &[PathBuf], input: &Path, flag: &str) {
     let before = fs::read(input).unwrap();
     for name in names {
@@ -41,14 +41,15 @@ fn assert_refused(arguments: &[&str], output: &str, names: &[PathBuf], input: &P
     }
 }
 
-/// The file itself, a roundabout path, a symbolic and a hard link to it, each ending in `ending`.
+/// Returns paths of the file: itself, an indirect path, a symbolic and a hard link to it. All end
+/// in `ending`.
 fn names(folder: &Path, input: &Path, ending: &str) -> Vec<PathBuf> {
     let link = folder.join(format!("link.{ending}"));
     let hard = folder.join(format!("hard.{ending}"));
     let _ = (fs::remove_file(&link), fs::remove_file(&hard));
     fs::hard_link(input, &hard).unwrap();
-    let around = folder.join(".").join(input.file_name().unwrap());
-    let mut names = vec![input.to_owned(), around, hard];
+    let indirect = folder.join(".").join(input.file_name().unwrap());
+    let mut names = vec![input.to_owned(), indirect, hard];
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(input, &link).unwrap();
@@ -58,7 +59,7 @@ fn names(folder: &Path, input: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn rows_do_not_replace_what_is_read() {
+fn rows_do_not_replace_inputs() {
     let folder = folder("rows");
     let trace = folder.join("t.spc");
     fs::write(&trace, TRACE).unwrap();
@@ -115,7 +116,7 @@ fn rows_do_not_replace_what_is_read() {
 }
 
 #[test]
-fn plots_and_fits_do_not_replace_what_is_read() {
+fn plots_and_fits_do_not_replace_inputs() {
     let folder = folder("plots");
     let trace = folder.join("t.svg");
     fs::copy(MEASURED, &trace).unwrap();
@@ -132,8 +133,8 @@ fn plots_and_fits_do_not_replace_what_is_read() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Files that a killed process left are removed; files that a process is writing, which it has
-/// locked, and files of other names are not.
+/// Files that a killed process left are removed; files that a process is writing, and has locked,
+/// and files with other names are not.
 #[test]
 fn leftovers_of_the_same_output_are_removed() {
     let folder = folder("part");
@@ -198,7 +199,7 @@ fn no_file_of_a_trace_is_replaced() {
 
 /// The name of a trace may resemble a leftover.
 #[test]
-fn an_input_is_no_leftover() {
+fn an_input_is_not_a_leftover() {
     let folder = folder("left");
     let (trace, out) = (folder.join("rows.csv.9.part"), folder.join("rows.csv"));
     fs::write(&trace, TRACE).unwrap();
@@ -294,9 +295,9 @@ const RESULTS: [&str; 5] = [
     "report.html",
 ];
 
-/// Every result in turn is a link to an input.
+/// Each result in turn is a link to an input.
 #[test]
-fn studies_do_not_replace_what_they_read() {
+fn studies_do_not_replace_their_inputs() {
     let traced = Studied::new("study-trace", "t.spc");
     let generated = Studied::new("study-workload", "w.toml");
     let inputs = [
@@ -309,7 +310,7 @@ fn studies_do_not_replace_what_they_read() {
         let before = fs::read(input).unwrap();
         for name in RESULTS {
             let output = studied.results(name);
-            let refused = |command: &str| {
+            let expect_error = |command: &str| {
                 let run = studied.run(command);
                 let message = String::from_utf8(run.stderr).unwrap();
                 let expected = format!(
@@ -323,11 +324,11 @@ fn studies_do_not_replace_what_they_read() {
                 fs::remove_file(&output).unwrap();
             };
             fs::hard_link(input, &output).unwrap();
-            refused("run");
+            expect_error("run");
             #[cfg(unix)]
             for command in ["run", "check", "report"] {
                 std::os::unix::fs::symlink(input, &output).unwrap();
-                refused(command);
+                expect_error(command);
             }
             let others = fs::read_dir(studied.results("")).unwrap().count();
             assert_eq!(others, 1, "only the folder of figures");
@@ -335,9 +336,9 @@ fn studies_do_not_replace_what_they_read() {
     }
 }
 
-/// The trace itself is where a result would be.
+/// The trace has the path of a result.
 #[test]
-fn a_trace_among_the_results_of_its_study_stays() {
+fn a_trace_among_the_results_of_its_study_is_kept() {
     for name in RESULTS.iter().copied().chain(["figures/a.svg"]) {
         let studied = Studied::new("study-among", &format!("out/small/{name}"));
         let run = studied.run("run");
@@ -387,7 +388,7 @@ fn leftovers_of_a_study_are_removed() {
 
 #[cfg(unix)]
 #[test]
-fn runs_behind_a_link_stay_there() {
+fn runs_are_written_through_a_link() {
     let studied = Studied::new("study-link", "t.spc");
     let (runs, real) = (studied.results("runs.jsonl"), studied.folder.join("real"));
     std::os::unix::fs::symlink(&real, &runs).unwrap();
@@ -400,7 +401,7 @@ fn runs_behind_a_link_stay_there() {
 }
 
 #[test]
-fn the_manual_is_written_like_everything_else() {
+fn the_manual_is_written_like_other_outputs() {
     let folder = folder("man");
     let left = folder.join("diskarm.1.12.part");
     fs::write(&left, "partial").unwrap();
@@ -425,7 +426,7 @@ fn three(more: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn an_output_has_a_name() {
+fn an_output_needs_a_name() {
     let run = three(&["--per-request", ""]);
     let message = String::from_utf8(run.stderr).unwrap();
     let expected = "error: --per-request: found \"\", expected the path of a file";

@@ -1,4 +1,4 @@
-//! Runs the program and reads what it prints.
+//! Tests that run the program and read its output.
 
 mod calibrate;
 mod clients;
@@ -44,8 +44,8 @@ fn diskarm(arguments: &[&str]) -> Output {
         .expect("the program was built with this test")
 }
 
-/// Its output if it succeeds: without colour codes, and with nothing on standard error.
-fn printed(arguments: &[&str]) -> String {
+/// Returns its standard output. It must succeed, without colours or anything on standard error.
+fn stdout(arguments: &[&str]) -> String {
     let Output {
         status,
         stdout,
@@ -61,12 +61,12 @@ fn printed(arguments: &[&str]) -> String {
     text
 }
 
-/// The JSON that it prints.
+/// Returns the JSON that it prints.
 fn json(arguments: &[&str]) -> serde_json::Value {
-    serde_json::from_str(&printed(arguments)).unwrap()
+    serde_json::from_str(&stdout(arguments)).unwrap()
 }
 
-/// The keys of an object, in their order.
+/// Returns the keys of an object, in order.
 fn keys(value: &serde_json::Value) -> Vec<&str> {
     value
         .as_object()
@@ -76,12 +76,12 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
         .collect()
 }
 
-/// Reports why a test was skipped, past the test runner, which hides the output of passing tests.
+/// Reports why a test was skipped, bypassing the test runner, which hides output of passing tests.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// A temporary file unique to this process.
+/// Creates a temporary file unique to this process.
 fn file_of(name: &str, text: &str) -> String {
     let name = format!("diskarm-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -89,18 +89,18 @@ fn file_of(name: &str, text: &str) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-/// The trace of a measured drive.
-fn measured(drive: &str) -> String {
+/// Returns the trace of a measured drive.
+fn trace_of(drive: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     format!("{root}/data/validation/{drive}.csv.gz")
 }
 
-/// No line is wider than a terminal of 100 columns.
+/// Asserts that no line is wider than a terminal of 100 columns.
 fn assert_narrow(text: &str) {
     assert_within(text, 100);
 }
 
-/// No line is wider than this many columns.
+/// Asserts that no line is wider than this many columns.
 fn assert_within(text: &str, columns: usize) {
     for line in text.lines() {
         assert!(line.chars().count() <= columns, "{line}");

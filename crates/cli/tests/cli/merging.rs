@@ -1,15 +1,15 @@
-//! `--merge`: sequential requests as one command.
+//! Tests of `--merge`, which makes one command of sequential requests.
 
 use serde_json::Value;
 
-use crate::{assert_narrow, file_of, json, printed};
+use crate::{assert_narrow, file_of, json, stdout};
 
-/// While the first request is served, three consecutive ones and one elsewhere arrive.
+/// While the first request is served, three sequential requests and another one arrive.
 const TRACE: &str = "1000.0 0 900000 16 1\n1000.1 0 1200 16 1\n1000.2 0 1216 16 1\n\
                      1000.3 0 1232 32 1\n1000.4 0 700000 16 1\n";
 
 #[test]
-fn sequential_requests_complete_together_and_count_apart() {
+fn merged_requests_complete_together_and_are_counted_separately() {
     let (path, rows) = (file_of("merge", TRACE), file_of("merge-rows", ""));
     let arguments = [
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--json", "--trace", &path,
@@ -29,31 +29,31 @@ fn sequential_requests_complete_together_and_count_apart() {
     };
     assert_eq!(completed(&[]), (5, Value::Null));
     assert_eq!(completed(&["--merge", "64 KiB"]), (3, Value::from(128)));
-    // Two of 16 sectors fit, the third does not.
+    // The two requests of 16 sectors fit, the third does not.
     assert_eq!(completed(&["--merge=40 sectors"]), (4, Value::from(40)));
     std::fs::remove_file(&path).unwrap();
     std::fs::remove_file(&rows).unwrap();
 }
 
 #[test]
-fn the_table_says_what_was_merged() {
+fn the_table_shows_what_was_merged() {
     let load = ["--drive", "hp-c2247", "--random", "--requests", "500"];
-    let said = "merged          sequential requests, up to 128 sectors\n";
+    let expected = "merged          sequential requests, up to 128 sectors\n";
     for verb in [
         ["simulate", "--policy", "sptf"],
         ["compare", "--policies", "fcfs,sptf"],
     ] {
-        let text = printed(&[&verb[..], &load, &["--merge", "64 KiB"]].concat());
+        let text = stdout(&[&verb[..], &load, &["--merge", "64 KiB"]].concat());
         assert_narrow(&text);
-        assert!(text.contains(said), "{text}");
-        let text = printed(&[&verb[..], &load].concat());
+        assert!(text.contains(expected), "{text}");
+        let text = stdout(&[&verb[..], &load].concat());
         assert!(!text.contains("merged"), "{text}");
     }
 }
 
-/// All requests have 16 sectors: two need 32.
+/// All requests have 16 sectors, so two need 32.
 #[test]
-fn below_two_requests_nothing_is_merged() {
+fn a_limit_below_two_requests_merges_nothing() {
     let figures = |flags: &[&str]| {
         let load = [
             "simulate", "--json", "--drive", "hp-c2247", "--policy", "sptf",

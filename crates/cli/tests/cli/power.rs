@@ -1,11 +1,11 @@
-//! Commands to a running server.
+//! Tests of commands to a running server.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::errors::error;
 use crate::serve::{name_of, output};
-use crate::{iscsi, printed, skip};
+use crate::{iscsi, skip, stdout};
 
 /// A server, killed when it is dropped.
 struct Server(Child);
@@ -17,7 +17,7 @@ impl Drop for Server {
     }
 }
 
-/// Commands and their output.
+/// Commands and their expected output.
 const CASES: [(&[&str], &str); 9] = [
     (
         &["pending"],
@@ -50,7 +50,7 @@ const CASES: [(&[&str], &str); 9] = [
 ];
 
 #[test]
-fn a_server_takes_commands_at_its_control_socket() {
+fn a_server_accepts_commands_at_its_control_socket() {
     let name = format!("diskarm-{}-power", std::process::id());
     let socket = std::env::temp_dir().join(name).display().to_string();
     let control = format!("{socket}-control");
@@ -78,9 +78,9 @@ fn a_server_takes_commands_at_its_control_socket() {
     assert!(line.starts_with("serving "), "{line}");
     for (arguments, expected) in CASES {
         let asked = [&["serve", "ctl", &control], arguments].concat();
-        assert_eq!(printed(&asked).trim_end(), expected, "{arguments:?}");
+        assert_eq!(stdout(&asked).trim_end(), expected, "{arguments:?}");
     }
-    let figures = printed(&["serve", "ctl", &control, "stats"]);
+    let figures = stdout(&["serve", "ctl", &control, "stats"]);
     assert!(figures.starts_with(r#"{"export":"","drive":"sata-4tb-7200","#));
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", &control], arguments].concat());
     assert_eq!(ask(&["power-restore"]), "the power is on");
@@ -101,16 +101,16 @@ fn a_server_takes_commands_at_its_control_socket() {
     }
 }
 
-/// Faults are injected only into the given, existing sectors.
+/// Faults can be injected only into existing sectors.
 fn check_ranges(control: &str) {
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", control], arguments].concat());
-    // Some would reach existing sectors, others none.
+    // Some ranges include existing sectors, others do not.
     for (range, found) in [
         (&["--first", "2047", "--sectors", "2"][..], "2047 to 2048"),
         (&["--first", "2048"], "2048"),
     ] {
         let arguments = [&["--export", "db", "inject"], range].concat();
-        let expected = "expected some of the 2048 that db has";
+        let expected = "expected some of the 2048 sectors of db";
         assert_eq!(
             ask(&arguments),
             format!("inject: found sectors from {found}, {expected}")
@@ -126,7 +126,7 @@ fn check_ranges(control: &str) {
         "2",
     ];
     let asked = [&["serve", "ctl", control], &inside[..]].concat();
-    assert_eq!(printed(&asked), "{}\n");
+    assert_eq!(stdout(&asked), "{}\n");
     let error = ask(&["inject", "--times", "2"]);
     assert!(
         error.contains("required") && error.contains("--first <N>"),
@@ -150,7 +150,7 @@ fn qemu_logs_in_again_after_a_power_cut() {
         let commands: Vec<&str> = io.into_iter().chain(commands).collect();
         output("qemu-block-extra", &commands)
     };
-    let ask = |arguments: &[&str]| printed(&[&["serve", "ctl", &control], arguments].concat());
+    let ask = |arguments: &[&str]| stdout(&[&["serve", "ctl", &control], arguments].concat());
     let Some(first) = run(&["write -P 5 0 64k", "flush"]) else {
         return;
     };

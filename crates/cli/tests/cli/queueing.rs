@@ -1,16 +1,16 @@
 //! `diskarm queueing`.
 
-use crate::{assert_within, diskarm, json, keys, printed};
+use crate::{assert_within, diskarm, json, keys, stdout};
 
 const SHORT: [&str; 5] = ["queueing", "--drive", "hp-c2247", "--requests", "500"];
 
 #[test]
-fn the_table_fits_a_terminal_and_says_how_to_repeat_it() {
-    let text = printed(&SHORT);
+fn the_table_fits_a_terminal_and_shows_how_to_repeat_it() {
+    let text = stdout(&SHORT);
     assert_within(&text, 80);
     assert!(text.contains("of 500 requests, 50 of them warm-up; seed 1"));
-    assert_eq!(text, printed(&SHORT));
-    assert_ne!(text, printed(&[&SHORT[..], &["--seed", "2"]].concat()));
+    assert_eq!(text, stdout(&SHORT));
+    assert_ne!(text, stdout(&[&SHORT[..], &["--seed", "2"]].concat()));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn json_has_the_values_of_the_table() {
 }
 
 #[test]
-fn bad_input_is_one_line() {
+fn errors_take_one_line() {
     let error = |arguments: &[&str]| {
         let output = diskarm(&[&["queueing", "--drive"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

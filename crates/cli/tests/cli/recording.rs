@@ -1,4 +1,4 @@
-//! `diskarm serve --record`: requests of real clients, replayed.
+//! Tests of `diskarm serve --record`: requests of real clients are recorded and replayed.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ except nbd.Error:
 
 /// The file has all answered requests with their response times, which a replay reproduces.
 #[test]
-fn a_recording_holds_all_that_was_served() {
+fn a_recording_has_all_answered_requests() {
     let [text, answers] = ["r.spc", "r.csv"].map(|name| {
         let path = name_of(name);
         path.to_str().expect("UTF-8").to_owned()
@@ -64,8 +64,8 @@ fn a_recording_holds_all_that_was_served() {
     assert_eq!(without, [Some(1), Some(2), Some(0)]);
     let notes = recording["notes"].as_array().expect("notes");
     for note in [
-        "writes with force unit access are plain writes in a trace: 1",
-        "writes of zeroes are plain writes in a trace: 1",
+        "writes with force unit access recorded as plain writes: 1",
+        "writes of zeroes recorded as plain writes: 1",
     ] {
         assert!(notes.contains(&note.into()), "{notes:?}");
     }
@@ -81,9 +81,9 @@ fn a_recording_holds_all_that_was_served() {
     }
 }
 
-/// A whole drive, which a unit reports as itself, and one with a policy in front.
+/// A whole drive, which a unit reports as such, and a drive behind a policy.
 #[test]
-fn a_recording_over_iscsi_holds_all_that_was_served() {
+fn a_recording_over_iscsi_has_all_answered_requests() {
     for policy in ["fcfs", "look"] {
         let path = name_of("iscsi.spc").to_str().expect("UTF-8").to_owned();
         let drive = ["--drive", "hp-c2247", "--policy", policy];
@@ -126,7 +126,7 @@ fn a_recording_over_iscsi_holds_all_that_was_served() {
 }
 
 #[test]
-fn a_recording_never_takes_the_place_of_an_input() {
+fn a_recording_never_replaces_an_input() {
     let image = name_of("record-image").to_str().expect("UTF-8").to_owned();
     fs::write(&image, vec![7; 1 << 20]).expect("a file");
     let error = |arguments: &[&str]| {
@@ -159,11 +159,11 @@ fn a_recording_never_takes_the_place_of_an_input() {
 }
 
 #[test]
-fn a_recording_of_nothing_leaves_an_earlier_one() {
+fn an_empty_recording_does_not_replace_an_earlier_one() {
     let path = name_of("kept.spc").to_str().expect("UTF-8").to_owned();
     let arguments = ["--drive", "hp-c2247", "--record", &path];
     let end = || Server::start("kept", &arguments).stop()["recording"].clone();
-    // The first creates an empty file, which a later one may replace.
+    // The first recording creates an empty file, which a later one may replace.
     for _ in 0..2 {
         let recording = end();
         assert_eq!(recording["notes"].as_array().map(Vec::len), Some(0));

@@ -1,11 +1,11 @@
-//! `simulate --trace`: from trace to drive.
+//! Tests of `simulate --trace`.
 
-use crate::{assert_narrow, diskarm, file_of, json, printed};
+use crate::{assert_narrow, diskarm, file_of, json, stdout};
 use serde_json::Value;
 
 #[test]
 fn a_trace_with_arrivals_is_replayed_open() {
-    // Both arrive while the drive serves the first: two requests wait.
+    // Both arrive while the drive serves the first request, so two requests wait.
     let text = "1000.0 3 1200 16 1\n1000.1 3 900000 16 1\n1000.2 3 1200 16 0\n1000.3 4 0 8 1\n";
     let path = file_of("open", text);
     let arguments = [
@@ -20,7 +20,7 @@ fn a_trace_with_arrivals_is_replayed_open() {
     assert_eq!(figures["notes"][0], "1 request of other devices removed");
     assert_eq!(figures["workload"]["device"], 3);
     assert_eq!(figures["seed"], Value::Null);
-    // The second before the first arrival is not part of the run.
+    // The run begins with the first arrival, not one second earlier.
     assert!(figures["simulated_s"].as_f64().unwrap() < 0.2);
     assert_eq!(figures["utilisation"], 1.0);
 }
@@ -46,7 +46,7 @@ fn a_measured_trace_is_replayed_with_its_pauses() {
     );
 }
 
-/// Requests to devices 5 and 2 of a drive, 4 ms apart, of various sizes, all over the disk.
+/// Returns requests to devices 5 and 2, 4 ms apart, of various sizes, all over the disk.
 fn two_devices() -> String {
     let row = |n: u64| {
         let (device, lbn) = ([5, 2][n as usize % 3 / 2], n * 7_919 * 131 % 2_000_000);
@@ -63,7 +63,7 @@ fn replay(files: &[&str], flags: &[&str]) -> Value {
 }
 
 #[test]
-fn each_device_is_a_disk_that_serves_as_if_alone() {
+fn each_device_is_an_independent_disk() {
     let path = file_of("devices", &two_devices());
     let both = replay(&[&path], &[]);
     let disks = both["disks"].as_array().unwrap();
@@ -81,7 +81,7 @@ fn each_device_is_a_disk_that_serves_as_if_alone() {
     assert_eq!((disks.len(), requests), (2, 400));
     let busy = |figures: &Value| figures["utilisation"].as_f64().unwrap();
     assert!((busy(&both) - (busy(&disks[0]) + busy(&disks[1])) / 2.0).abs() < 1e-12);
-    let table = printed(&[
+    let table = stdout(&[
         "simulate", "--drive", "hp-c2247", "--policy", "sptf", "--trace", &path,
     ]);
     std::fs::remove_file(&path).unwrap();
@@ -93,7 +93,7 @@ fn each_device_is_a_disk_that_serves_as_if_alone() {
 }
 
 #[test]
-fn the_same_trace_twice_is_twice_the_disks() {
+fn a_trace_given_twice_has_twice_the_disks() {
     let path = file_of("twice", &two_devices());
     let one = replay(&[&path], &[]);
     let two = replay(&[&path, &path], &[]);
@@ -131,7 +131,7 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
     let part = ["--from", "1 s", "--faster", "4"];
     let fold = replay(&[&path], &[&part[..], &["--fit", "fold"]].concat());
     assert_eq!(fold["requests"], 2);
-    // Two seconds, four times faster, and the last response.
+    // Two seconds at four times the speed, and the last response.
     let simulated_s = fold["simulated_s"].as_f64().unwrap();
     assert!((0.5..0.53).contains(&simulated_s), "{simulated_s}");
     let notes = fold["notes"].as_array().unwrap();
@@ -153,7 +153,7 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
         "scaled from 4109740 blocks to 2054864; 3 requests moved, 1 of them away from the end of a \
          disk"
     );
-    let table = printed(&[
+    let table = stdout(&[
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--fit", "fold", "--trace", &path,
     ]);
     std::fs::remove_file(&path).unwrap();
@@ -162,7 +162,7 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
 }
 
 #[test]
-fn a_trace_is_replayed_with_so_many_outstanding() {
+fn a_trace_is_replayed_with_a_number_outstanding() {
     let path = file_of("outstanding", &two_devices());
     let one_disk = ["--device", "5", "--outstanding", "7"];
     let figures = replay(&[&path], &one_disk);
@@ -199,7 +199,7 @@ fn pauses_come_from_arrivals_and_responses() {
     );
 }
 
-/// A format without arrivals carries the pauses themselves.
+/// A format without arrivals has the pauses themselves.
 #[test]
 fn measured_pauses_are_replayed_with_or_without_the_flag() {
     let text = "op,observed,lbn,sectors,response_us,think_us\n\
@@ -214,23 +214,23 @@ fn measured_pauses_are_replayed_with_or_without_the_flag() {
     }
 }
 
-/// The notes of `arguments` in JSON, and the standard error.
+/// Returns the notes in the JSON of a command, and its standard error.
 fn notes(arguments: &[&str]) -> (Vec<String>, String) {
     let output = diskarm(&[arguments, &["--json", "--on-error", "skip"]].concat());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let notes = printed["notes"].as_array().unwrap().iter();
     (
         notes
             .map(|note| note.as_str().unwrap().to_owned())
             .collect(),
-        said,
+        stderr,
     )
 }
 
 #[test]
-fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
+fn every_command_skips_and_counts_bad_rows() {
     let good = |n: u64| {
         format!(
             "R,{},8,14000,{}\n",
@@ -257,7 +257,7 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
         &["validate", "--locked", &path],
         &["calibrate", &path, "--output", &toml],
     ] {
-        let (mut notes, said) = notes(&[command, &drive].concat());
+        let (mut notes, stderr) = notes(&[command, &drive].concat());
         if command[0] == "simulate" {
             let last = notes.pop().unwrap();
             assert!(
@@ -268,7 +268,7 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
         assert_eq!(notes.len(), 2, "{command:?}: {notes:?}");
         for (note, expected) in notes.iter().zip(&expected) {
             assert!(note.starts_with(expected), "{note}");
-            assert!(said.contains(&format!("warning: {note}\n")), "{said}");
+            assert!(stderr.contains(&format!("warning: {note}\n")), "{stderr}");
         }
     }
     std::fs::remove_file(&path).unwrap();
@@ -276,7 +276,7 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
 }
 
 #[test]
-fn a_replay_of_one_at_a_time_says_that_nothing_was_chosen() {
+fn a_replay_of_one_request_at_a_time_notes_that_there_was_no_choice() {
     let text = "op,lbn,sectors,response_us,think_us\n\
                 R,64,8,14000,250000\nW,900000,8,14000,250000\nR,1200,8,14000,0\n";
     let path = file_of("single", text);
@@ -288,7 +288,7 @@ fn a_replay_of_one_at_a_time_says_that_nothing_was_chosen() {
             "--policy=sptf",
             "--trace",
         ];
-        printed(&[&fixed[..], &[&path], flags].concat())
+        stdout(&[&fixed[..], &[&path], flags].concat())
     };
     let note = "\nnote: one request was outstanding at a time, so that neither a policy nor the";
     assert!(table(&[]).contains(note), "{}", table(&[]));
@@ -301,7 +301,7 @@ fn a_replay_of_one_at_a_time_says_that_nothing_was_chosen() {
         "--trace",
         &path,
     ];
-    let compared = printed(&compare);
+    let compared = stdout(&compare);
     assert_eq!(compared.matches("note: ").count(), 1, "{compared}");
     assert!(compared.contains(note), "{compared}");
     let notes = &json(&[&compare[..], &["--json"]].concat())[0]["notes"];
@@ -310,7 +310,7 @@ fn a_replay_of_one_at_a_time_says_that_nothing_was_chosen() {
 }
 
 #[test]
-fn responses_are_drawn() {
+fn responses_are_plotted() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let plot = folder.join("responses.svg").display().to_string();
     let words = [
@@ -320,7 +320,7 @@ fn responses_are_drawn() {
         "--plot",
         &plot,
     ];
-    printed(&[&["simulate", "--policy=sptf"], &words[..]].concat());
+    stdout(&[&["simulate", "--policy=sptf"], &words[..]].concat());
     let svg = std::fs::read_to_string(&plot).expect("a plot");
     for label in [
         "Response times of hp-c2247, sptf",
@@ -330,7 +330,7 @@ fn responses_are_drawn() {
     ] {
         assert!(svg.contains(label), "{label}");
     }
-    printed(&[&["compare", "--policies=fcfs,sptf"], &words[..]].concat());
+    stdout(&[&["compare", "--policies=fcfs,sptf"], &words[..]].concat());
     let svg = std::fs::read_to_string(&plot).expect("a plot");
     assert!(svg.contains(">\nfcfs\n<") && svg.contains(">\nsptf\n<"));
 }

@@ -1,8 +1,8 @@
-//! `simulate --replications`: independent runs as one result.
+//! Tests of `simulate --replications`, which combines independent runs.
 
 use crate::errors::error;
 use crate::simulate::random;
-use crate::{assert_narrow, keys, printed};
+use crate::{assert_narrow, keys, stdout};
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {
@@ -25,7 +25,7 @@ fn each_replication_is_the_run_of_its_seed() {
         }
     }
     assert_eq!(all["requests"], 4 * 2900);
-    // Student's t of three degrees of freedom: 3.182446.
+    // Student's t with three degrees of freedom: 3.182446.
     let hold = |name: &str, mean: &Value, ci95: &Value, of: &dyn Fn(&Value) -> f64| {
         let values: Vec<f64> = runs.iter().map(of).collect();
         let average = values.iter().sum::<f64>() / 4.0;
@@ -74,7 +74,7 @@ fn replications_repeat_to_the_bit() {
 
 /// DiskSim 4.0 (64-bit port): five streams of 250,000 requests gave 48.47 ms, half width 0.30 ms.
 #[test]
-fn an_interval_over_five_streams_is_as_wide_as_disksim_s() {
+fn an_interval_over_five_streams_is_as_wide_as_that_of_disksim() {
     let flags = ["--requests", "250000", "--replications", "5"];
     let response = random("fcfs", &flags)["response_ms"].clone();
     let (mean, ci95) = (number(&response["mean"]), number(&response["ci95"]));
@@ -85,8 +85,8 @@ fn an_interval_over_five_streams_is_as_wide_as_disksim_s() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each() {
-    let table = printed(&[
+fn the_table_has_a_line_for_each_replication() {
+    let table = stdout(&[
         "simulate",
         "--drive",
         "hp-c2247",
@@ -116,7 +116,7 @@ fn the_table_has_a_line_for_each() {
 }
 
 #[test]
-fn what_is_of_one_run_does_not_go_with_several() {
+fn options_of_a_single_run_are_refused_with_replications() {
     let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
     let refused = |flags: &[&str]| error(&[&fixed[..], flags].concat());
     let message = refused(&["--random", "--replications", "1"]);

@@ -1,4 +1,4 @@
-//! Servers that run during a test.
+//! Servers that run during tests.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ impl Running {
         Self { child, line }
     }
 
-    /// The URI that it has printed.
+    /// Returns the URI that it has printed.
     pub fn uri(&self) -> String {
         let uri = self.line.trim_end().split(" at ").nth(1);
         uri.unwrap_or_else(|| panic!("{}", self.line)).to_owned()
@@ -36,12 +36,12 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until it was killed.
-    pub fn killed(&mut self) {
+    /// Waits until it has been killed.
+    pub fn wait_until_killed(&mut self) {
         self.child.wait().expect("killed");
     }
 
-    /// Ends it by SIGTERM; returns what it prints about its first export.
+    /// Stops it with SIGTERM; returns the printed statistics of its first export.
     pub fn stop(&mut self) -> Value {
         let id = self.id().to_string();
         let killed = Command::new("kill").args(["-TERM", &id]).status();
@@ -49,12 +49,12 @@ impl Running {
         self.wait()
     }
 
-    /// Waits for its end; returns what it prints about its first export.
+    /// Waits until it exits; returns the printed statistics of its first export.
     pub fn wait(&mut self) -> Value {
         let mut text = String::new();
         let stdout = self.child.stdout.as_mut().expect("piped");
         stdout.read_to_string(&mut text).expect("text");
-        assert!(self.child.wait().expect("an end").success());
+        assert!(self.child.wait().expect("an exit status").success());
         let all: Value = serde_json::from_str(&text).expect("JSON");
         all["exports"][0].clone()
     }

@@ -1,16 +1,16 @@
 //! `diskarm scan`.
 
 use crate::serve::name_of;
-use crate::{assert_within, diskarm, file_of, json, printed};
+use crate::{assert_within, diskarm, file_of, json, stdout};
 
-/// The path of a drive of 6,600 blocks, as a URL.
+/// Returns the URL of a simulated drive of 6,600 blocks.
 fn small(name: &str) -> String {
     let text = include_str!("../../../scan/tests/scan/small.toml");
     format!("sim:{}", file_of(&format!("{name}.toml"), text))
 }
 
 #[test]
-fn a_drive_is_scanned_from_outside_and_inside() {
+fn a_drive_is_scanned_from_the_host_and_in_its_firmware() {
     let url = small("scanned");
     for more in [
         &[][..],
@@ -19,7 +19,7 @@ fn a_drive_is_scanned_from_outside_and_inside() {
         &["--max-slowdown", "1 %", "--conservatism", "0 ms"],
     ] {
         let arguments = [&["scan", &url, "--requests", "100000"], more].concat();
-        assert_within(&printed(&arguments), 80);
+        assert_within(&stdout(&arguments), 80);
         let scanned = json(&[&arguments[..], &["--json"]].concat());
         assert_eq!(scanned["is_complete"], true, "{scanned}");
         assert_eq!(scanned["blocks_left"], 0);
@@ -33,7 +33,7 @@ fn a_drive_is_scanned_from_outside_and_inside() {
     assert_eq!(some["foreground_requests"], 20);
 }
 
-/// The spelling of the name of a drive with faults makes no difference.
+/// The spelling of the name of a drive with faults does not matter.
 #[test]
 fn a_drive_with_faults_is_one_drive() {
     let text = include_str!("../../../scan/tests/scan/small.toml");
@@ -55,9 +55,9 @@ fn a_drive_with_faults_is_one_drive() {
     );
 }
 
-/// The scheduler may have another model of the drive.
+/// The model of the scheduler differs from the drive.
 #[test]
-fn a_wrong_model_is_said_to_be_wrong() {
+fn a_wrong_model_predicts_worse() {
     let url = small("believed");
     let model = include_str!("../../../scan/tests/scan/small.toml").replace("[59, 6]", "[59, 5]");
     let model = file_of("model.toml", &model);
@@ -82,28 +82,28 @@ fn a_wrong_model_is_said_to_be_wrong() {
 /// The platter of the model turns faster, so that nothing is at its predicted position, or its
 /// commands take longer, so that little is on time.
 #[test]
-fn a_model_that_predicts_nothing_is_pointed_out() {
+fn a_note_reports_a_model_that_predicts_nothing() {
     let url = small("understood");
     let text = include_str!("../../../scan/tests/scan/small.toml");
     let model = text.replace("rotation = \"10 ms\"", "rotation = \"9.3 ms\"");
     let model = file_of("faster.toml", &model);
     let note = "note: most requests did not complete as predicted";
     let scan = ["scan", &url, "--requests", "500"];
-    let beside = printed(&[&scan[..], &["--model", &model]].concat());
-    assert!(beside.contains(note), "{beside}");
-    assert_within(&beside, 80);
-    assert!(!printed(&scan).contains(note));
+    let wrong_model = stdout(&[&scan[..], &["--model", &model]].concat());
+    assert!(wrong_model.contains(note), "{wrong_model}");
+    assert_within(&wrong_model, 80);
+    assert!(!stdout(&scan).contains(note));
     let calibrated = ["scan", "sim:hp-c2247", "--model", "hp-c2247-calibrated"];
     let calibrated = [&calibrated[..], &["--requests", "300"]].concat();
-    assert!(printed(&calibrated).contains(note));
-    // Nothing is concluded from a few requests.
+    assert!(stdout(&calibrated).contains(note));
+    // A few requests do not allow a conclusion.
     let few = ["scan", &url, "--requests", "50", "--model", &model];
-    assert!(!printed(&few).contains(note));
+    assert!(!stdout(&few).contains(note));
 }
 
-/// It is narrower than the intervals of both means, as both served the same requests.
+/// It is narrower than the intervals of both means, because both served the same requests.
 #[test]
-fn a_slowdown_has_its_interval() {
+fn a_slowdown_has_an_interval() {
     let url = small("surely");
     let scanned = json(&["scan", &url, "--requests", "2000", "--json"]);
     let value = |name: &str| scanned[name].as_f64().expect("a number");
@@ -116,7 +116,7 @@ fn a_slowdown_has_its_interval() {
 }
 
 #[test]
-fn what_cannot_be_scanned_is_refused() {
+fn invalid_scans_are_refused() {
     let url = small("refused");
     for (arguments, expected) in [
         (
@@ -159,9 +159,9 @@ fn what_cannot_be_scanned_is_refused() {
     }
 }
 
-/// The requests of a trace at their arrivals, as `simulate` has them, until its end.
+/// The requests arrive at their recorded times, as in `simulate`, until the trace ends.
 #[test]
-fn a_foreground_may_be_a_trace() {
+fn a_trace_can_be_the_foreground() {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     let trace = format!("{examples}/postgresql-hp-c2247.csv.gz");
     let drive = ["--policy", "fcfs", "--trace", &trace, "--json"];
@@ -177,23 +177,23 @@ fn a_foreground_may_be_a_trace() {
     assert!(number(&scanned["slowdown_share"]) < 0.02);
     assert_eq!(scanned["is_complete"], false);
 
-    let refused = |arguments: &[&str], expected: &str| {
+    let expect_error = |arguments: &[&str], expected: &str| {
         let output = diskarm(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(expected), "{error}");
     };
     let absent = ["scan", "sim:hp-c2247", "--trace", "absent.csv"];
-    refused(&absent, "absent.csv: cannot open");
+    expect_error(&absent, "absent.csv: cannot open");
     let real = ["scan", "/dev/null", "--trace", &trace];
-    refused(
+    expect_error(
         &real,
         "`--trace` needs a simulated drive (sim:NAME): only a simulated drive serves a trace",
     );
     let both = [&absent[..], &["--workload", "closed(clients=1)"]].concat();
-    refused(&both, "`--trace` cannot be combined with `--workload`");
+    expect_error(&both, "`--trace` cannot be combined with `--workload`");
 }
 
-/// Traces are selected and fitted as by `simulate`.
+/// The options for traces work as in `simulate`.
 #[test]
 fn the_trace_of_a_foreground_is_selected_and_fitted() {
     let trace = |name: &str, last: u64| {
@@ -210,24 +210,24 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
     let long = trace("long.trace", 13_192);
     let url = small("traced");
     let drive = url.strip_prefix("sim:").expect("a simulated drive");
-    let refused = |more: &[&str], expected: &str| {
+    let expect_error = |more: &[&str], expected: &str| {
         let output = diskarm(&[&["scan", &url], more].concat());
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{error}");
     };
     let short = trace("short.trace", 200);
-    refused(&["--trace", &short], "a trace of one device, or --device");
+    expect_error(&["--trace", &short], "a trace of one device, or --device");
     let one = ["--trace", &long, "--device", "0"];
-    refused(&one, "another --fit: scale");
+    expect_error(&one, "another --fit: scale");
     let spread = [&one[..], &["--fit", "spread", "--disks", "2"]].concat();
-    refused(
+    expect_error(
         &spread,
         "--fit: found \"spread 2\", expected refuse, scale or fold",
     );
-    refused(&["--fit", "fold"], "`--fit` needs `--trace`");
+    expect_error(&["--fit", "fold"], "`--fit` needs `--trace`");
     let workload = ["--workload", "closed(clients=1)", "--device", "0"];
-    refused(&workload, "`--device` needs `--trace`");
+    expect_error(&workload, "`--device` needs `--trace`");
 
     let number = |value: &serde_json::Value| value.as_f64().expect("a number");
     for fit in ["scale", "fold"] {
@@ -255,7 +255,7 @@ pub struct Row {
     pub is_confident: bool,
 }
 
-/// The rows of a file of predictions, which is removed.
+/// Returns the rows of a file of predictions, and removes it.
 pub fn predictions(path: &str) -> Vec<Row> {
     let text = std::fs::read_to_string(path).expect("a file");
     std::fs::remove_file(path).expect("a file");
@@ -284,7 +284,7 @@ pub fn predictions(path: &str) -> Vec<Row> {
 
 /// The report counts these rows, and the chart shows the rows of the foreground.
 #[test]
-fn predictions_are_written_with_what_was_measured() {
+fn predictions_are_written_with_measurements() {
     let url = small("predicted");
     let path = |name: &str| name_of(name).to_str().expect("UTF-8").to_owned();
     let [rows, figure] = ["predicted.csv", "predicted.svg"].map(path);
@@ -301,21 +301,24 @@ fn predictions_are_written_with_what_was_measured() {
     assert!((scans..=scans + 3).contains(&reads), "{reads} {scans}");
     let mut end_us = 0.0;
     for row in &rows {
-        // One at a time.
+        // One command is sent at a time.
         assert!(row.sent_us + 1e-3 > end_us, "{}", row.sent_us);
         end_us = row.sent_us + row.measured_us;
         assert!(row.lbn + row.sectors <= 6600 && row.sectors > 0);
         assert!(row.op == "R" || row.op == "W" && row.source == "foreground");
     }
-    let relied: Vec<&Row> = rows.iter().filter(|row| row.is_confident).collect();
+    let confident: Vec<&Row> = rows.iter().filter(|row| row.is_confident).collect();
     let seen = &scanned["predictions"];
-    assert_eq!(seen["requests"], relied.len());
-    assert!(relied.len() < rows.len(), "at first the angle is unknown");
+    assert_eq!(seen["requests"], confident.len());
+    assert!(
+        confident.len() < rows.len(),
+        "at first the angle is unknown"
+    );
     let is_right = |row: &&&Row| {
         let predicted = row.predicted_us.expect("a prediction");
         (row.measured_us - predicted).abs() <= 50.0 + 1e-6
     };
-    let right = relied.iter().filter(is_right).count() as f64 / relied.len() as f64;
+    let right = confident.iter().filter(is_right).count() as f64 / confident.len() as f64;
     let reported = seen["right_share"].as_f64().expect("a share");
     assert!(
         (right - reported).abs() < 1e-12 && right > 0.999,
@@ -325,7 +328,7 @@ fn predictions_are_written_with_what_was_measured() {
     assert_eq!(scan(&["--predictions", &figure]), scanned);
     let drawn = std::fs::read_to_string(&figure).expect("a figure");
     std::fs::remove_file(&figure).expect("a figure");
-    let foreground = relied.iter().filter(|row| row.source == "foreground");
+    let foreground = confident.iter().filter(|row| row.source == "foreground");
     let subtitle = format!("{} commands of the foreground", foreground.count());
     assert!(
         drawn.starts_with("<svg") && drawn.contains(&subtitle),
@@ -334,7 +337,7 @@ fn predictions_are_written_with_what_was_measured() {
 }
 
 #[test]
-fn predictions_are_refused_where_there_are_none() {
+fn predictions_are_refused_if_nothing_is_predicted() {
     let url = small("unpredicted");
     let trace = file_of("unpredicted.csv", "0.0 0 100 8 1\n5.0 0 200 8 1\n");
     let array = url.replace("sim:", "sim:raid5(disks=3, drive=") + ")";

@@ -15,7 +15,7 @@ pub struct Server {
     socket: PathBuf,
 }
 
-/// A file name unique to this test.
+/// Returns a path unique to this test.
 pub fn name_of(name: &str) -> PathBuf {
     let name = format!("diskarm-{}-serve-{name}", std::process::id());
     std::env::temp_dir().join(name)
@@ -40,14 +40,14 @@ impl Server {
         self.running.id()
     }
 
-    /// Ends it by SIGTERM; returns what it prints about its first export.
+    /// Stops it with SIGTERM; returns the printed statistics of its first export.
     pub fn stop(mut self) -> Value {
         let served = self.running.stop();
         assert!(!self.socket.exists());
         served
     }
 
-    /// Waits for its end; returns what it prints about its first export.
+    /// Waits until it exits; returns the printed statistics of its first export.
     pub fn wait(mut self) -> Value {
         let served = self.running.wait();
         assert!(!self.socket.exists());
@@ -94,7 +94,7 @@ pub fn output(package: &str, arguments: &[&str]) -> Option<Output> {
 }
 
 #[test]
-fn nbdinfo_reads_what_an_export_is() {
+fn nbdinfo_reads_the_properties_of_exports() {
     let other = "old(drive=hp-c2247, read-only=yes)";
     let server = Server::start("info", &["--drive", "sata-4tb-7200", "--export", other]);
     let list = client(
@@ -162,7 +162,7 @@ fn nbdcopy_copies_with_several_connections() {
     }
 }
 
-/// Every command, and every error that the library lets through.
+/// Sends every command, and provokes every error that the library does not prevent.
 const SCRIPT: &str = r#"
 import errno
 h.set_strict_mode(0)
@@ -234,7 +234,7 @@ for command in [lambda: h.pwrite(b'a' * 512, 0), lambda: h.zero(512, 0), lambda:
     );
     let served = server.stop();
     assert_eq!(served["policy"], "fcfs");
-    // Four, one of which is too long for a chunk.
+    // Four reads, one of which is too long for a chunk.
     assert_eq!(served["reads"], 4 + 64);
     assert_eq!(served["refused"], 8);
     assert_eq!(served["failed"], 0);
@@ -323,7 +323,7 @@ fn qemu_converts_and_verifies() {
     assert_eq!(server.stop()["failed"], 0);
 }
 
-/// fio checks that it reads what it wrote, at two depths.
+/// fio verifies the data that it wrote, at two depths.
 #[test]
 fn fio_verifies() {
     let arguments = ["--drive", "hp-c2247", "--size", "4 MiB", "--speed", "50"];
@@ -363,7 +363,7 @@ fn fio_verifies() {
 
 /// Acknowledged writes are in the file, however the server ends.
 #[test]
-fn what_was_flushed_survives_kill() {
+fn flushed_writes_survive_kill() {
     let file = name_of("survives").to_str().expect("UTF-8").to_owned();
     let store = format!("file:{file}");
     let arguments = ["--drive", "hp-c2247", "--size", "1 MiB", "--store", &store];
@@ -379,13 +379,13 @@ os.kill(SERVER, signal.SIGKILL)
     let script = script.replace("SERVER", &server.id().to_string());
     let shell = ["nbdsh", "-u", &server.uri(""), "-c", &script];
     if client("python3-libnbd", &shell).is_some() {
-        server.running.killed();
+        server.running.wait_until_killed();
         let data = std::fs::read(&file).expect("a file");
         for (number, chunk) in data.chunks(4096).take(4).enumerate() {
             assert_eq!(chunk[..512], [number as u8 + 1; 512]);
         }
         assert_eq!(data[65536..66048], [b'f'; 512]);
-        // Its socket is still there, and is replaced.
+        // The old socket still exists, and is replaced.
         let again = Server::start("kill", &arguments[..2]);
         assert_eq!(again.stop()["connections"], 0);
     }
@@ -394,7 +394,7 @@ os.kill(SERVER, signal.SIGKILL)
 
 /// The server prints statistics as lines, because standard error is not a terminal.
 #[test]
-fn metrics_are_answered_while_it_serves() {
+fn metrics_are_served() {
     let program = env!("CARGO_BIN_EXE_diskarm");
     let mut child = Command::new(program)
         .args(["serve", "nbd", "--drive", "hp-c2247", "--watch"])
@@ -490,9 +490,10 @@ fn errors_name_the_flag() {
 
 #[test]
 fn an_address_that_is_in_use_is_named_with_its_flag() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
-    let expected = format!("error: `--listen`: another program already listens on {address}\n");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let expected =
+        format!("error: `--listen`: another program is already listening on {address}\n");
     for protocol in ["nbd", "iscsi"] {
         let arguments = ["serve", protocol, "--drive=hp-c2247", "--listen", &address];
         let output = diskarm(&arguments);

@@ -1,6 +1,6 @@
-//! `simulate`: its figures, and their reproducibility.
+//! Tests of `simulate`: its results, and their reproducibility.
 
-use crate::{assert_narrow, file_of, json, keys, printed};
+use crate::{assert_narrow, file_of, json, keys, stdout};
 use serde_json::Value;
 
 pub fn random(policy: &str, flags: &[&str]) -> Value {
@@ -92,7 +92,7 @@ fn windows_add_up_to_the_run() {
     let flags = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "sptf",
     ];
-    let table = printed(&[&flags[..], &fixed].concat());
+    let table = stdout(&[&flags[..], &fixed].concat());
     assert_narrow(&table);
     assert!(table.contains("\n30 s "), "{table}");
 }
@@ -148,12 +148,12 @@ fn each_request_has_its_row() {
 }
 
 #[test]
-fn what_cannot_be_computed_is_null() {
+fn values_that_cannot_be_computed_are_null() {
     let figures = random("fcfs", &["--requests", "1", "--reads", "0 %"]);
     assert_eq!(figures["response_ms"]["ci95"], Value::Null);
     assert_eq!(figures["response_ms"]["std"], Value::Null);
     assert_eq!(figures["cache_hit_rate"], Value::Null);
-    // A single request.
+    // There is only one request.
     assert_eq!(figures["utilisation"], 1.0);
     assert_eq!(
         figures["response_ms"]["mean"],
@@ -162,7 +162,7 @@ fn what_cannot_be_computed_is_null() {
 }
 
 #[test]
-fn the_same_inputs_give_the_same_figures() {
+fn the_same_inputs_give_the_same_results() {
     for flags in [
         &["--rate", "32/s"][..],
         &["--outstanding", "16", "--think", "3 ms"],
@@ -187,7 +187,7 @@ fn the_same_inputs_give_the_same_figures() {
 }
 
 #[test]
-fn a_seed_moves_both_places_and_arrivals() {
+fn a_seed_changes_both_places_and_arrivals() {
     let closed = |seed| random("fcfs", &["--seed", seed, "--outstanding", "1"]);
     let mean = |seed| closed(seed)["response_ms"]["mean"].clone();
     assert_ne!(mean("1"), mean("2"));
@@ -234,11 +234,11 @@ fn a_closed_workload_keeps_its_number_outstanding() {
 }
 
 #[test]
-fn the_table_says_the_same_within_a_terminal_s_width() {
+fn the_table_has_the_same_values_and_fits_a_terminal() {
     let flags = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
     ];
-    let table = printed(&flags);
+    let table = stdout(&flags);
     assert_narrow(&table);
     let mean = json(&[&flags[..], &["--json"]].concat())["response_ms"]["mean"].clone();
     let mean = format!("{:.3} ms", mean.as_f64().unwrap());
@@ -249,9 +249,9 @@ fn the_table_says_the_same_within_a_terminal_s_width() {
     assert!(line.contains(&mean), "{line} {mean}");
 }
 
-/// Work of over a second would show a bar on a terminal: [`printed`] refuses any standard error.
+/// On a terminal, work of over a second shows a bar; [`stdout`] refuses any standard error.
 #[test]
-fn nothing_moves_when_piped() {
+fn there_is_no_progress_bar_without_a_terminal() {
     let fixed = [
         "simulate",
         "--drive",
@@ -280,7 +280,7 @@ fn a_saturated_drive_gives_a_note() {
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
     ];
     let has_note = |flags: &[&str]| {
-        let text = printed(&[&fixed, flags].concat());
+        let text = stdout(&[&fixed, flags].concat());
         assert_narrow(&text);
         text.contains("note: requests arrive faster than they are served")
     };
@@ -290,9 +290,9 @@ fn a_saturated_drive_gives_a_note() {
     assert!(!has_note(&["--rate", "60/s", "--json"]));
 }
 
-/// Other spellings of options.
+/// Options have several spellings.
 #[test]
-fn numbers_and_names_as_people_type_them() {
+fn numbers_and_names_can_be_typed_in_several_ways() {
     let run = |words: &str| {
         let words: Vec<&str> = words.split_whitespace().collect();
         let figures = json(&[&["simulate", "--json", "--drive", "hp-c2247"], &words[..]].concat());
@@ -306,7 +306,7 @@ fn numbers_and_names_as_people_type_them() {
 
 /// The given policy is in the host's queue, which a drive with its own queue leaves empty.
 #[test]
-fn a_note_says_that_the_drive_orders_requests_itself() {
+fn a_note_reports_that_the_drive_orders_requests_itself() {
     let notes = |more: &[&str]| {
         let workload = [
             "--workload",
@@ -317,14 +317,14 @@ fn a_note_says_that_the_drive_orders_requests_itself() {
         let drive = ["simulate", "--drive", "sata-4tb-7200", "--policy", "fcfs"];
         json(&[&drive[..], &workload, more, &["--json"]].concat())["notes"].to_string()
     };
-    let said = "fcfs never had more than one request to choose from: the drive takes up to 32 ";
-    assert!(notes(&[]).contains(said), "{}", notes(&[]));
+    let expected = "fcfs never had more than one request to choose from: the drive takes up to 32 ";
+    assert!(notes(&[]).contains(expected), "{}", notes(&[]));
     for elsewhere in [["--queue", "drive"], ["--set", "queue.depth=1"]] {
         assert!(!notes(&elsewhere).contains("never had"), "{elsewhere:?}");
     }
 }
 
-/// The table and the JSON have the same numbers of a cache that destages in gaps.
+/// The table and the JSON have the same numbers for a cache that destages in gaps.
 #[test]
 fn the_buffer_reports_what_it_wrote_in_gaps() {
     let drive = [
@@ -350,7 +350,7 @@ fn the_buffer_reports_what_it_wrote_in_gaps() {
     assert!(counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
     assert!(counts[2] > 0.0, "{counts:?}");
     let fixed = ["simulate", "--drive", "hp-c2247", "--random"];
-    let table = printed(&[&fixed[..], &["--policy", "fcfs"], &drive].concat());
+    let table = stdout(&[&fixed[..], &["--policy", "fcfs"], &drive].concat());
     assert_narrow(&table);
     let line = table.lines().find(|line| line.starts_with("buffer"));
     let words = line.expect("a line").split_whitespace().skip(1);

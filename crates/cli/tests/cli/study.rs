@@ -1,4 +1,4 @@
-//! `diskarm study`: results, verdicts and errors.
+//! Tests of `diskarm study`: results, verdicts and errors.
 
 use std::fs;
 use std::io::Read;
@@ -9,8 +9,8 @@ use diskarm_study::studies::{Entry, STUDIES};
 use diskarm_study::{Files, Folder, Store, StoredRun, Study, StudyOptions};
 use serde_json::Value;
 
-use crate::errors::error as refused;
-use crate::{diskarm, printed};
+use crate::errors::error as error_line;
+use crate::{diskarm, stdout};
 
 const SMALL: &str = r#"
 title = "Small"
@@ -62,14 +62,14 @@ impl Place {
             .into()
     }
 
-    fn printed(&self, command: &str) -> String {
+    fn stdout(&self, command: &str) -> String {
         let arguments = self.arguments(command);
-        printed(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        stdout(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    fn refused(&self, command: &str) -> String {
+    fn error_line(&self, command: &str) -> String {
         let arguments = self.arguments(command);
-        refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        error_line(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
@@ -80,9 +80,9 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_study_gives_results_and_verdicts() {
+fn a_study_has_results_and_verdicts() {
     let place = Place::new("whole", SMALL);
-    let text = place.printed("run");
+    let text = place.stdout("run");
     assert!(text.contains("4 cells, 2 of them saturated\n"), "{text}");
     assert!(text.contains("1 claim: 1 holds"), "{text}");
     let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
@@ -93,7 +93,7 @@ fn a_study_gives_results_and_verdicts() {
     let mean = &json["cells"][0]["figures"]["response_ms_mean"];
     let row = format!("fcfs,35,response_ms_mean,{},", mean["mean"]);
     assert!(csv.contains(&row), "{row}\n{csv}");
-    let one = printed(&[
+    let one = stdout(&[
         "simulate",
         "--drive",
         "hp-c2247",
@@ -107,7 +107,7 @@ fn a_study_gives_results_and_verdicts() {
     ]);
     let one: Value = serde_json::from_str(&one).unwrap();
     assert_eq!(mean["runs"][0], one["response_ms"]["mean"]);
-    assert!(place.printed("check").contains("holds"));
+    assert!(place.stdout("check").contains("holds"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
         "[{ policy = \"fcfs\" }, { policy = \"sptf\" }]",
     );
     let place = Place::new("fails", &wrong);
-    let text = place.printed("run");
+    let text = place.stdout("run");
     assert!(
         text.contains("  fails ") && text.contains("theirs faster; ours, as a ratio, 1."),
         "{text}"
@@ -141,24 +141,27 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
         fs::write(place.path("small.toml"), known).unwrap();
     };
     known("at_least = 1.0\nat_most = 9.0");
-    let text = place.printed("check");
+    let text = place.stdout("check");
     let expected = "why: our reading, conjecture: the other way round";
     assert!(text.contains(expected), "{text}");
-    assert!(!place.printed("run").contains("  fails "), "no news");
-    // Figures outside its bounds are reported.
+    assert!(
+        !place.stdout("run").contains("  fails "),
+        "not reported as a failure"
+    );
+    // Values outside its bounds are reported.
     known("at_least = 8.0\nat_most = 9.0");
-    let text = place.printed("run");
+    let text = place.stdout("run");
     assert!(text.contains("why: not for the known reason"), "{text}");
     assert!(text.contains("1 claim: 1 fails\n"), "{text}");
 }
 
 #[test]
-fn flags_that_a_study_has_no_use_for_are_refused() {
+fn flags_that_a_study_does_not_use_are_refused() {
     let place = Place::new("flags", SMALL);
     let refused_with = |flags: &[&str]| {
         let mut arguments = place.arguments("run");
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        error_line(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let text = refused_with(&["--trace", "a.spc"]);
     assert!(text.starts_with("`--trace a.spc`: "), "{text}");
@@ -167,20 +170,20 @@ fn flags_that_a_study_has_no_use_for_are_refused() {
         text.contains("small.toml:1: quick: found nothing, expected a [quick]"),
         "{text}"
     );
-    // Built-in studies, for which no file is searched.
+    // Built-in studies need no file.
     let fig3 = ["study", "run", "worthington94-fig3", "--trace", "a.spc"];
     let expected = "`--trace a.spc`: worthington94-fig3 takes no trace";
-    assert_eq!(refused(&fig3), expected);
-    let text = refused(&["study", "check", "worthington94-traces-lbn"]);
+    assert_eq!(error_line(&fig3), expected);
+    let text = error_line(&["study", "check", "worthington94-traces-lbn"]);
     let expected = "worthington94-traces-lbn runs on a trace: give --trace FILE";
     assert_eq!(text, expected);
     assert!(!fs::exists(place.path("out")).unwrap());
 }
 
 #[test]
-fn results_of_another_study_are_replaced_not_unsaid() {
+fn a_note_reports_that_results_of_another_study_are_replaced() {
     let place = Place::new("other", SMALL);
-    place.printed("run");
+    place.stdout("run");
     let runs = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
     let noted = |command: &str| {
         let arguments = place.arguments(command);
@@ -218,9 +221,9 @@ values = [1500, 1600, 50_000_000]
 /// Ctrl-C during a long cell.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_study_reports_what_is_kept() {
+fn an_interrupted_study_reports_finished_cells() {
     let place = Place::new("interrupted", LONG);
-    // As left by an earlier run.
+    // An earlier run left these results.
     fs::create_dir_all(place.path("out/small")).unwrap();
     fs::write(place.path("out/small/results.json"), "{}").unwrap();
     let mut arguments = place.arguments("run");
@@ -231,7 +234,7 @@ fn an_interrupted_study_reports_what_is_kept() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The head, and two runs: then the first cell is counted, and perhaps the second.
+    // With the heading and two runs, the first cell is counted, and perhaps the second.
     let store = place.path("out/small/runs.jsonl");
     while fs::read_to_string(&store).map_or(0, |text| text.lines().count()) < 3 {
         assert!(run.try_wait().unwrap().is_none(), "the run ended");
@@ -254,18 +257,18 @@ fn an_interrupted_study_reports_what_is_kept() {
 }
 
 #[test]
-fn a_report_is_of_what_has_been_simulated() {
+fn a_report_needs_simulated_cells() {
     let place = Place::new("report", SMALL);
-    let text = place.refused("report");
+    let text = place.error_line("report");
     assert!(text.contains("lacks results of some cells"), "{text}");
     assert!(
         !fs::exists(place.path("out/small")).unwrap(),
         "a report made a folder"
     );
-    place.printed("run");
+    place.stdout("run");
     let before = fs::read(place.path("out/small/results.csv")).unwrap();
     fs::remove_file(place.path("out/small/results.csv")).unwrap();
-    place.printed("report");
+    place.stdout("report");
     assert_eq!(
         fs::read(place.path("out/small/results.csv")).unwrap(),
         before
@@ -273,13 +276,13 @@ fn a_report_is_of_what_has_been_simulated() {
 }
 
 #[test]
-fn a_changed_run_is_made_again() {
+fn a_damaged_run_is_simulated_again() {
     let place = Place::new("changed", SMALL);
-    place.printed("run");
+    place.stdout("run");
     let store = place.path("out/small/runs.jsonl");
     let sound = fs::read_to_string(&store).unwrap();
     let results = fs::read(place.path("out/small/results.csv")).unwrap();
-    // A digit more in a figure of the first run.
+    // The first run has a digit too many in a number.
     let changed = sound.replacen("\"figures\":[", "\"figures\":[9", 1);
     fs::write(&store, &changed).unwrap();
     // A report simulates nothing.
@@ -289,10 +292,7 @@ fn a_changed_run_is_made_again() {
             .output()
             .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        let warning = format!(
-            "warning: {}:2: damaged line, its run does not count\n",
-            store
-        );
+        let warning = format!("warning: {}:2: damaged line, its run is ignored\n", store);
         assert!(text.starts_with(&warning), "{text}");
         assert_eq!(output.status.success(), succeeds, "{text}");
     }
@@ -304,14 +304,14 @@ fn a_changed_run_is_made_again() {
 }
 
 #[test]
-fn an_unusable_folder_is_an_error_of_one_line() {
+fn an_unusable_folder_is_a_one_line_error() {
     let place = Place::new("wrong", SMALL);
-    place.printed("run");
+    place.stdout("run");
     let store = place.path("out/small/runs.jsonl");
     let sound = fs::read_to_string(&store).unwrap();
     let other = sound.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
     fs::write(&store, &other).unwrap();
-    let text = place.refused("run");
+    let text = place.error_line("run");
     assert!(
         text.contains("runs.jsonl:1: version: found \"0.0.0\", expected"),
         "{text}"
@@ -337,29 +337,29 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();
     let count = sound.lines().count() - 1;
-    let expected = format!("{count} runs of another build, simulated again\n");
+    let expected = format!("{count} runs from another build, simulated again\n");
     assert!(run.status.success() && text.ends_with(&expected), "{text}");
     assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.
     fs::remove_dir_all(place.path("out/small")).unwrap();
     fs::write(place.path("out/small"), "").unwrap();
-    assert!(place.refused("run").contains("cannot write"));
+    assert!(place.error_line("run").contains("cannot write"));
     let study = ["study", "run", "worthington94-fig33"];
     assert!(
-        refused(&study).contains("perhaps worthington94-fig"),
+        error_line(&study).contains("perhaps worthington94-fig"),
         "{}",
-        refused(&study)
+        error_line(&study)
     );
-    assert!(refused(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
+    assert!(error_line(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
 }
 
-/// Files that may not grow beyond 512 bytes, as on a full disk: the temporary file of the runs,
-/// which is written first, does.
+/// Files cannot grow beyond 512 bytes, as on a full disk; the temporary file of the runs, which
+/// is written first, would.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
     let place = Place::new("full", SMALL);
-    place.printed("run");
+    place.stdout("run");
     let files = || {
         let entries = fs::read_dir(place.path("out/small")).unwrap();
         let files = entries.map(|entry| entry.unwrap().path());
@@ -369,7 +369,7 @@ fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
         files
     };
     let before = files();
-    // Ignored, so that writes fail instead of ending the program.
+    // The signal is ignored, so that writes fail instead of killing the program.
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
     let mut report = Command::new("sh");
     report.args(["-c", limited, env!("CARGO_BIN_EXE_diskarm")]);
@@ -378,17 +378,17 @@ fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
     assert_eq!(report.status.code(), Some(2), "{text}");
     assert!(text.contains("runs.jsonl: cannot write"), "{text}");
     assert_eq!(files(), before);
-    // Written directly, as a renamed file would replace the link.
+    // It is written directly, because a renamed file would replace the link.
     let results = place.path("out/small/results.csv");
     fs::remove_file(&results).unwrap();
     std::os::unix::fs::symlink("/dev/full", &results).unwrap();
-    let text = place.refused("report");
+    let text = place.error_line("report");
     assert!(text.contains("results.csv: cannot write"), "{text}");
 }
 
 #[test]
-fn a_folder_has_one_run_at_a_time() {
-    // Long enough to be still running when the second comes.
+fn a_folder_is_used_by_one_run_at_a_time() {
+    // Long enough to be still running when the second run starts.
     let long = SMALL
         .replace("requests = 1500", "requests = 50_000_000")
         .replace("35, 200", "35");
@@ -404,7 +404,7 @@ fn a_folder_has_one_run_at_a_time() {
         assert!(first.try_wait().unwrap().is_none(), "the first run ended");
         std::thread::yield_now();
     }
-    let text = place.refused("run");
+    let text = place.error_line("run");
     first.kill().unwrap();
     first.wait().unwrap();
     let mut stderr = String::new();
@@ -419,14 +419,14 @@ fn a_folder_has_one_run_at_a_time() {
 }
 
 #[test]
-fn the_studies_that_come_along_are_listed() {
-    let text = printed(&["study", "list"]);
+fn built_in_studies_are_listed() {
+    let text = stdout(&["study", "list"]);
     assert!(text.contains("worthington94-fig3"), "{text}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let json: Value = serde_json::from_str(&printed(&["study", "list", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&stdout(&["study", "list", "--json"])).unwrap();
     let mut studies = json.as_array().unwrap().iter();
     let fig3 = studies.find(|study| study["name"] == "worthington94-fig3");
     let fig3 = fig3.expect("the study is listed");
@@ -435,15 +435,15 @@ fn the_studies_that_come_along_are_listed() {
 
 /// `--quick` runs what the list states.
 #[test]
-fn the_list_says_which_studies_have_a_short_form() {
-    let text = printed(&["study", "list"]);
+fn the_list_shows_which_studies_have_a_short_form() {
+    let text = stdout(&["study", "list"]);
     let listed = |name: &str| {
         let (_, from) = text.split_once(&format!("\n{name} ")).expect(name);
         let lines = from.lines().skip(1);
         let lines: Vec<&str> = lines.take_while(|line| line.starts_with(' ')).collect();
         lines.join("\n")
     };
-    let json: Value = serde_json::from_str(&printed(&["study", "list", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&stdout(&["study", "list", "--json"])).unwrap();
     for (study, entry) in json.as_array().unwrap().iter().zip(STUDIES) {
         let quick = &study["quick_cells"];
         assert_eq!(quick.is_null(), !entry.has_short_form(), "{study}");
@@ -456,20 +456,20 @@ fn the_list_says_which_studies_have_a_short_form() {
             assert!(listed.contains(&expected), "{listed}");
         }
     }
-    let error = refused(&["study", "run", "lumb01-errors", "--quick"]);
+    let error = error_line(&["study", "run", "lumb01-errors", "--quick"]);
     let expected = "lumb01-errors has no short form: run it without --quick";
     assert_eq!(error, expected);
 }
 
-/// Generating the pages of all claims takes minutes, so it could be forgotten.
+/// Generating the pages of all claims takes minutes, so it could be forgotten after a change.
 #[test]
-fn the_pages_of_claims_are_of_the_studies_as_they_are() {
+fn the_pages_of_claims_are_up_to_date() {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     let read = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
     let index = read("papers.md");
     let mut count = 0;
     for entry in STUDIES.iter().filter(|entry| entry.is_of_paper()) {
-        let study = whole(entry);
+        let study = full_study(entry);
         let paper = study.source.split(',').next().unwrap();
         let beyond = format!("beyond {paper}");
         let of_paper = study.claims.iter().filter(|claim| claim.source != beyond);
@@ -481,14 +481,14 @@ fn the_pages_of_claims_are_of_the_studies_as_they_are() {
     assert!(readme.contains(&format!("{count} claims of four papers")));
 }
 
-/// The page of a paper, to which the index links.
+/// Returns the page of a paper, to which the index links.
 fn page_of<'i>(paper: &str, index: &'i str) -> &'i str {
     let (_, link) = index.split_once(&format!("| [{paper}](")).expect(paper);
     link.split(')').next().unwrap()
 }
 
-/// The full form of a study, with a trace if it needs one.
-fn whole(entry: &Entry) -> Study {
+/// Returns the full form of a study, with a trace if it needs one.
+fn full_study(entry: &Entry) -> Study {
     let traces = if entry.takes_traces() {
         vec!["one".to_owned()]
     } else {
@@ -502,7 +502,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The page has a row for each claim of the study, and the reason of those that do not hold.
+/// Asserts that the page has a row for each claim of the study, and the reason if it does not hold.
 fn check_section(study: &Study, page: &str) {
     let name = &study.name;
     let mut sections = page.split("\n### ");
@@ -519,7 +519,7 @@ fn check_section(study: &Study, page: &str) {
         let does_hold = row.rsplit(" | ").next().unwrap().starts_with("holds");
         let known = claim.known.as_ref().filter(|_| !does_hold);
         let is_given = known.is_none_or(|known| words(section).contains(&words(&known.why)));
-        assert!(is_given, "{name}: another reason on the page: {text}");
+        assert!(is_given, "{name}: a different reason on the page: {text}");
     }
 }
 
@@ -527,24 +527,24 @@ fn check_section(study: &Study, page: &str) {
 fn a_new_study_runs_and_replaces_nothing() {
     let place = Place::new("new", SMALL);
     let path = place.0.join("mine.toml").display().to_string();
-    let said = printed(&["study", "new", &path]);
+    let text = stdout(&["study", "new", &path]);
     assert_eq!(
-        said,
+        text,
         format!("wrote {path}; run it: diskarm study run {path}\n")
     );
     let out = place.0.join("out").display().to_string();
-    let checked = printed(&["study", "check", &path, "-o", &out]);
+    let checked = stdout(&["study", "check", &path, "-o", &out]);
     assert!(checked.starts_with("mine: 1 claim: 1 holds"), "{checked}");
-    let quick = printed(&["study", "run", &path, "-o", &out, "--quick"]);
+    let quick = stdout(&["study", "run", &path, "-o", &out, "--quick"]);
     assert!(
         quick.contains("\n  6 cells, 0 of them saturated"),
         "{quick}"
     );
-    let again = refused(&["study", "new", &path]);
+    let again = error_line(&["study", "new", &path]);
     let expected = "exists already; give another FILE.toml";
     assert!(again.ends_with(expected), "{again}");
-    assert!(printed(&["study", "new", "-"]).starts_with("#"));
-    let unnamed = refused(&["study", "new", "mine"]);
+    assert!(stdout(&["study", "new", "-"]).starts_with("#"));
+    let unnamed = error_line(&["study", "new", "mine"]);
     assert!(
         unnamed.ends_with("expected a name ending in .toml"),
         "{unnamed}"
@@ -564,11 +564,11 @@ fn results_are_compared_cell_by_cell() {
             output.status.code(),
         )
     };
-    printed(&["study", "run", &study, "-o", &a]);
-    printed(&["study", "run", &study, "-o", &b]);
+    stdout(&["study", "run", &study, "-o", &a]);
+    stdout(&["study", "run", &study, "-o", &b]);
     let equal = "4 cells in both\nall numbers and verdicts are equal\n";
     assert_eq!(diff([&a, &b]), (equal.to_owned(), Some(0)));
-    // Other requests, a cell less, and the other policy first.
+    // Fewer requests, one cell fewer, and the other policy first.
     let changed = SMALL.replace("1500", "1400").replace("[35, 200]", "[35]");
     let changed = changed.replace("{ policy = \"sptf\" }, { policy = \"fcfs\" }]", "X]");
     let changed = changed.replace("X]", "{ policy = \"fcfs\" }, { policy = \"sptf\" }]");
@@ -577,7 +577,7 @@ fn results_are_compared_cell_by_cell() {
     assert!(output.status.success());
     let (text, code) = diff([&a, &b]);
     assert_eq!(code, Some(1));
-    let first = "2 cells in both; 2 cells in A alone; 2 cells with other inputs\n";
+    let first = "2 cells in both; 2 cells only in A; 2 cells with different inputs\n";
     assert!(text.starts_with(first), "{text}");
     assert!(
         text.contains("\n  holds in A, fails in B\n    SPTF is faster than FCFS"),
@@ -594,7 +594,7 @@ fn results_are_compared_cell_by_cell() {
             .as_f64()
             .unwrap()
     };
-    // In A every second cell is of 35/s.
+    // In A every second cell has 35/s.
     let changes = [(0, 0), (2, 1)].map(|(old, new)| mean(&b, new) / mean(&a, old) - 1.0);
     let max = changes
         .into_iter()
@@ -609,7 +609,7 @@ fn results_are_compared_cell_by_cell() {
 
 #[cfg(unix)]
 #[test]
-fn a_report_is_opened_in_the_browser_that_the_desktop_chooses() {
+fn a_report_is_opened_in_the_default_browser() {
     use std::os::unix::fs::PermissionsExt;
     let opener = if cfg!(target_os = "macos") {
         "open"
@@ -640,14 +640,14 @@ fn a_report_is_opened_in_the_browser_that_the_desktop_chooses() {
 #[test]
 fn folders_of_different_studies_are_not_compared() {
     let place = Place::new("differ", SMALL);
-    place.printed("run");
+    place.stdout("run");
     let other = SMALL
         .replace("\"Small\"", "\"Other\"")
         .replace("[35, 200]", "[30]");
     fs::write(place.path("other.toml"), other).unwrap();
     let (study, out) = (place.path("other.toml"), place.path("out"));
-    printed(&["study", "run", &study, "-o", &out]);
-    let error = refused(&[
+    stdout(&["study", "run", &study, "-o", &out]);
+    let error = error_line(&[
         "study",
         "diff",
         &place.path("out/small"),
@@ -657,9 +657,9 @@ fn folders_of_different_studies_are_not_compared() {
     assert_eq!(error, expected);
 }
 
-/// Only one of these repeats an input of the model; it is none of the claims.
+/// One of these only repeats an input of the model, so it is not counted as a claim.
 #[test]
-fn model_checks_are_counted_apart_whatever_their_verdict() {
+fn model_checks_are_counted_separately_whatever_their_verdict() {
     let check = r#"
 [[claim]]
 says = "A model check that fails"
@@ -678,7 +678,7 @@ at_least = 0
 at_most = 1_000
 "#;
     let place = Place::new("checks", &(SMALL.to_owned() + check));
-    let text = place.printed("run");
+    let text = place.stdout("run");
     let expected = "  1 claim: 1 holds; 1 model check: 1 fails for a known reason\n";
     assert!(text.contains(expected), "{text}");
     let arguments = [place.arguments("check"), vec!["--json".to_owned()]].concat();

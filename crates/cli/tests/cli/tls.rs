@@ -31,12 +31,12 @@ impl Server {
         Self { running, uri }
     }
 
-    /// Its address for clients that use the certificates in a folder.
+    /// Returns its address for clients that use the certificates in a folder.
     fn with(&self, folder: &Path) -> String {
         format!("{}?tls-certificates={}", self.uri, folder.display())
     }
 
-    /// The statistics after it has ended.
+    /// Stops it and returns its statistics.
     fn stop(mut self) -> Value {
         self.running.stop()
     }
@@ -88,7 +88,7 @@ fn clients_without_the_right_certificates_are_refused() {
     let server = Server::start(folder.path(), &["--tls-verify-peer"]);
     let plain = server.uri.replace("nbds://", "nbd://");
     for (uri, expected) in [
-        // The certificate of another authority, none, and no TLS.
+        // A certificate from another authority, none, and no TLS.
         (server.with(wrong.path()), ""),
         (server.with(without.path()), ""),
         (plain, "opt_go request: Operation not supported"),
@@ -107,7 +107,7 @@ fn clients_without_the_right_certificates_are_refused() {
 }
 
 #[test]
-fn clients_choose_if_tls_is_only_offered() {
+fn clients_can_choose_if_tls_is_optional() {
     let folder = Authority::new().folder(&["server"]);
     let server = Server::start(folder.path(), &["--tls", "on"]);
     assert!(server.uri.starts_with("nbd://"), "{}", server.uri);
@@ -148,7 +148,7 @@ fn qemu_uses_certificates() {
 }
 
 #[test]
-fn files_and_modes_that_do_not_fit_are_named() {
+fn errors_name_unusable_files_and_modes() {
     let authority = Authority::new();
     let folder = authority.folder(&[]);
     let path = folder.path().display().to_string();

@@ -1,14 +1,14 @@
-//! `diskarm trace`.
+//! Tests of `diskarm trace`.
 
 use std::process::Stdio;
 
-use crate::{assert_narrow, diskarm, file_of, json, keys, printed};
+use crate::{assert_narrow, diskarm, file_of, json, keys, stdout};
 
-/// Two devices; the third request continues the first, after 0.5 s without any.
+/// Two devices; the third request continues the first, after 0.5 s without requests.
 const SPC: &str = "0,64,4096,R,0.0\n1,0,8192,w,0.25\n0,72,4096,r,0.75\n";
 
 #[test]
-fn info_says_what_a_trace_holds() {
+fn info_summarises_a_trace() {
     let path = file_of("info.spc", SPC);
     let found = json(&["trace", "info", "--json", &path]);
     assert_eq!(found["format"], "spc");
@@ -25,7 +25,7 @@ fn info_says_what_a_trace_holds() {
     assert_eq!(found["response_ms_mean"], serde_json::Value::Null);
     assert_eq!(found["devices"][0]["end_lbn"], 80);
     assert_eq!(keys(&found)[..2], ["file", "format"]);
-    let text = printed(&["trace", "info", &path]);
+    let text = stdout(&["trace", "info", &path]);
     assert_narrow(&text);
     for part in [
         "requests     3\n",
@@ -41,19 +41,19 @@ fn info_says_what_a_trace_holds() {
 
 /// Six sizes and queues of up to 200 each take more than a line.
 #[test]
-fn info_keeps_within_a_terminal() {
+fn info_fits_a_terminal() {
     let row = |n: u64| {
         let (arrival, sectors) = (128_166_372_000_000_000 + n * 10, 1 + n % 7);
         format!("{arrival},h,0,Read,{},{},2000\n", n * 512, sectors * 512)
     };
     let path = file_of("wide.csv", &(0..1_000).map(row).collect::<String>());
-    let text = printed(&["trace", "info", &path]);
+    let text = stdout(&["trace", "info", &path]);
     std::fs::remove_file(path).unwrap();
     crate::assert_within(&text, 80);
     assert!(text.contains("128 to 255: "), "{text}");
 }
 
-/// Queue lengths found, from arrivals and responses; and the notes.
+/// Queue lengths are derived from arrivals and responses.
 #[test]
 fn info_shows_queues_and_notes() {
     let rows = "128166372000000000,h,0,Read,0,512,20\n128166372000000010,h,0,Read,1,512,20\n\
@@ -63,7 +63,7 @@ fn info_shows_queues_and_notes() {
     assert_eq!(found["queue_requests"], serde_json::json!([2, 1]));
     assert_eq!(found["response_ms_mean"], 0.002);
     assert_eq!(found["devices"][0]["name"], "h,0");
-    let text = printed(&["trace", "info", "--on-error", "skip", &path]);
+    let text = stdout(&["trace", "info", "--on-error", "skip", &path]);
     assert!(
         text.contains("queue found  0: 66.67 %, 1: 33.33 %\n"),
         "{text}"
@@ -76,7 +76,7 @@ fn info_shows_queues_and_notes() {
 #[test]
 fn head_prints_the_first_records() {
     let path = file_of("head.spc", SPC);
-    let text = printed(&["trace", "head", "-n", "2", &path]);
+    let text = stdout(&["trace", "head", "-n", "2", &path]);
     let rows: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -88,7 +88,7 @@ fn head_prints_the_first_records() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// If only records are printed, skipped rows are reported on standard error.
+/// Standard output has only the records.
 #[test]
 fn skipped_rows_are_reported_on_standard_error() {
     let path = file_of("head-skip.spc", &SPC.replace("1,0,", "1,x,"));
@@ -104,7 +104,7 @@ fn skipped_rows_are_reported_on_standard_error() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// All columns, and sizes of any kind, on a terminal of 80 columns.
+/// All columns and sizes of any kind fit on a terminal of 80 columns.
 #[test]
 fn pages_fit_a_terminal() {
     let row = |second: u64, rest: &str| format!("128166{:012},host,{rest}\n", second * 10_000_000);
@@ -117,7 +117,7 @@ fn pages_fit_a_terminal() {
         rows += &row(60_000 + size, &format!("1,Write,1048576000,{bytes},20"));
     }
     let path = file_of("wide.csv", &rows);
-    let text = printed(&["trace", "info", &path]);
+    let text = stdout(&["trace", "info", &path]);
     crate::assert_within(&text, 80);
     assert!(
         text.contains(" others (") && text.contains(" h\n"),
@@ -126,13 +126,12 @@ fn pages_fit_a_terminal() {
     let format = "format       msr (MSR Cambridge CSV: file time, host, disk, type, offset, size,\n\
                   \x20            response)\n";
     assert!(text.contains(format), "{text}");
-    crate::assert_within(&printed(&["trace", "head", "-n", "12", &path]), 80);
+    crate::assert_within(&stdout(&["trace", "head", "-n", "12", &path]), 80);
     std::fs::remove_file(path).unwrap();
 }
 
-/// Neither the trace itself nor an empty one.
 #[test]
-fn convert_leaves_the_trace_and_writes_no_empty_one() {
+fn convert_neither_replaces_its_input_nor_writes_an_empty_trace() {
     let path = file_of("itself.spc", SPC);
     let message = |flags: &[&str]| {
         let output = diskarm(&[&["trace", "convert", &path, "--to", "spc"], flags].concat());
@@ -146,7 +145,7 @@ fn convert_leaves_the_trace_and_writes_no_empty_one() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
     let empty = message(&[&out, "--device", "7"]);
-    let expected = "expected a trace with requests of --device, and from --from to --until\n";
+    let expected = "expected a trace with requests within --device, --from and --until\n";
     assert!(empty.ends_with(expected), "{empty}");
     assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();
@@ -156,11 +155,11 @@ fn convert_leaves_the_trace_and_writes_no_empty_one() {
 fn convert_writes_the_same_requests() {
     let path = file_of("convert.spc", SPC);
     let out = format!("{path}.trace");
-    let text = printed(&["trace", "convert", &path, &out, "--to", "disksim"]);
+    let text = stdout(&["trace", "convert", &path, &out, "--to", "disksim"]);
     assert_eq!(text, format!("{out}: 3 requests as disksim\n"));
     let expected = "0 0 64 8 1\n250 1 0 16 0\n750 0 72 8 1\n";
     assert_eq!(std::fs::read_to_string(&out).unwrap(), expected);
-    let back = printed(&[
+    let back = stdout(&[
         "trace", "convert", "--format", "disksim", &out, "-", "--to", "spc",
     ]);
     assert_eq!(back, "0,64,4096,R,0\n1,0,8192,W,0.25\n0,72,4096,R,0.75\n");
@@ -168,7 +167,7 @@ fn convert_writes_the_same_requests() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// If the output cannot be written, the existing file stays.
+/// If the output cannot be written, the existing file is unchanged.
 #[test]
 fn convert_writes_all_or_nothing() {
     let path = file_of("whole.spc", SPC);
@@ -185,7 +184,7 @@ fn convert_writes_all_or_nothing() {
 }
 
 #[test]
-fn standard_input_is_a_trace() {
+fn standard_input_can_be_a_trace() {
     use std::io::Write;
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_diskarm"))
         .args(["trace", "info", "--json", "-"])
@@ -269,7 +268,7 @@ fn convert_adapts_on_request() {
 /// A link, such as /dev/stdout, is followed, not replaced.
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_does_not_give_way_to_one() {
+fn outputs_that_are_not_files_are_not_replaced() {
     let input = file_of("linked-in", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
     let target = file_of(
         "linked-to",
@@ -277,7 +276,7 @@ fn what_is_no_file_does_not_give_way_to_one() {
     );
     let link = format!("{target}-link");
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    printed(&["trace", "convert", "--to", "disksim", &input, &link]);
+    stdout(&["trace", "convert", "--to", "disksim", &input, &link]);
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     let text = std::fs::read_to_string(&target).unwrap();
     for path in [&input, &target, &link] {
@@ -288,9 +287,9 @@ fn what_is_no_file_does_not_give_way_to_one() {
 
 /// Two arrivals, 100 ns apart; and one.
 #[test]
-fn a_short_trace_has_times_in_units_that_show_them() {
+fn a_short_trace_has_times_in_small_units() {
     let short = file_of("short.spc", "0,0,4096,r,0.5\n0,8,4096,r,0.5000001\n");
-    let text = printed(&["trace", "info", &short]);
+    let text = stdout(&["trace", "info", &short]);
     assert!(text.contains("\nlength       100.000 ns\n"), "{text}");
     assert!(
         text.contains("\narrivals in 102.000 ns from 500.000 ms on, "),
@@ -299,7 +298,7 @@ fn a_short_trace_has_times_in_units_that_show_them() {
     assert!(text.contains(" ns a column, up to"), "{text}");
     assert!(!text.contains("0.000000 s a column"), "{text}");
     let one = file_of("one.spc", "0,0,4096,r,0.5\n");
-    let text = printed(&["trace", "info", &one]);
+    let text = stdout(&["trace", "info", &one]);
     assert!(
         text.contains("\nall requests arrived at 500.000 ms\n"),
         "{text}"

@@ -1,4 +1,4 @@
-//! `diskarm validate`: small traces, bad input, and the measured drives.
+//! Tests of `diskarm validate` with small traces, invalid input, and the measured drives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{diskarm, measured};
+use crate::{diskarm, trace_of};
 
 const DRIVE: &str = "hp-c2247";
 const HEADER: &str = "op,lbn,sectors,response_us,think_us\n";
@@ -25,8 +25,8 @@ fn json(arguments: &[&str]) -> Value {
     crate::json(&[&["validate"], arguments, &["--json"]].concat())
 }
 
-/// The only line of an error.
-fn refused(arguments: &[&str]) -> String {
+/// Returns an error, which must be one line.
+fn error_line(arguments: &[&str]) -> String {
     let output = run(arguments);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
@@ -35,7 +35,7 @@ fn refused(arguments: &[&str]) -> String {
     message
 }
 
-/// A folder for this test.
+/// Returns a folder for this test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -55,7 +55,7 @@ fn ms(object: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn json_has_the_promised_figures_overall_and_by_type() {
+fn json_has_the_documented_values_overall_and_by_type() {
     let folder = folder("json");
     let trace = file(&folder, "t.csv", &(HEADER.to_owned() + &ROWS.concat()));
     let report = json(&["--drive", DRIVE, &trace]);
@@ -91,7 +91,7 @@ fn json_has_the_promised_figures_overall_and_by_type() {
 }
 
 #[test]
-fn several_files_are_reported_each() {
+fn each_of_several_files_is_reported() {
     let folder = folder("several");
     let one = file(&folder, "1.csv", &(HEADER.to_owned() + ROWS[0]));
     let two = file(&folder, "2.csv", &(HEADER.to_owned() + ROWS[0] + ROWS[2]));
@@ -100,7 +100,7 @@ fn several_files_are_reported_each() {
     assert_eq!(both["files"][1], json(&["--drive", DRIVE, &two]));
     assert_eq!(both["files"][0]["writes"], Value::Null);
     let plot = folder.join("p.svg").display().to_string();
-    let message = refused(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
+    let message = error_line(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
     assert!(
         message.contains("`--plot` takes a single FILE"),
         "{message}"
@@ -125,18 +125,18 @@ fn rows_are_half_open_from_zero() {
     assert_eq!(of(&["--rows", "0..4", &all]), of(&[&all]));
     assert_eq!(of(&["--rows", "2..", &all]), of(&["--rows", "2..4", &all]));
     for wrong in ["0..5", "4..", "4..5", "7..9"] {
-        let message = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        let message = error_line(&["--drive", DRIVE, "--rows", wrong, &all]);
         let expected = format!("--rows: found {wrong:?}, expected a range within 0..4");
         assert!(message.contains(&expected), "{message}");
     }
     for wrong in ["2..2", "3..2", "x", "1-3", "-1..3"] {
-        let message = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        let message = error_line(&["--drive", DRIVE, "--rows", wrong, &all]);
         assert!(message.contains("expected rows A..B"), "{message}");
     }
 }
 
 #[test]
-fn errors_name_their_place_and_leave_no_plot() {
+fn errors_name_their_location_and_leave_no_plot() {
     let folder = folder("wrong");
     let good = HEADER.to_owned() + ROWS[0];
     let beyond = file(
@@ -148,7 +148,7 @@ fn errors_name_their_place_and_leave_no_plot() {
     let good = file(&folder, "good.csv", &good);
     let plot = folder.join("p.svg");
     let draw = plot.display().to_string();
-    let message = refused(&["--drive", DRIVE, "--plot", &draw, &beyond]);
+    let message = error_line(&["--drive", DRIVE, "--plot", &draw, &beyond]);
     let place = format!("{beyond}:3: lbn: found \"16 sectors from 2054860\"");
     let place = place + ", expected at most 2054864 blocks";
     assert!(message.contains(&place), "{message}");
@@ -158,17 +158,17 @@ fn errors_name_their_place_and_leave_no_plot() {
             .status
             .success()
     );
-    let message = refused(&["--drive", DRIVE, "--plot", &draw, &nameless]);
+    let message = error_line(&["--drive", DRIVE, "--plot", &draw, &nameless]);
     assert!(message.contains("measured responses"), "{message}");
-    let message = refused(&["--drive", "c2247", "--plot", &draw, &good]);
+    let message = error_line(&["--drive", "c2247", "--plot", &draw, &good]);
     assert!(message.contains("--drive: found \"c2247\""), "{message}");
     let absent = folder.join("absent/p.svg").display().to_string();
-    let message = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
+    let message = error_line(&["--drive", DRIVE, "--plot", &absent, &good]);
     assert!(message.contains("cannot write"), "{message}");
     // A folder cannot be replaced by a file: the temporary plot next to it must be removed.
     let in_the_way = folder.join("taken.svg");
     fs::create_dir(&in_the_way).unwrap_or_else(|error| panic!("{error}"));
-    refused(&[
+    error_line(&[
         "--drive",
         DRIVE,
         "--plot",
@@ -176,13 +176,13 @@ fn errors_name_their_place_and_leave_no_plot() {
         &good,
     ]);
     let unnamed = folder.join("p.txt").display().to_string();
-    let message = refused(&["--drive", DRIVE, "--plot", &unnamed, &good]);
+    let message = error_line(&["--drive", DRIVE, "--plot", &unnamed, &good]);
     let expected = format!(
         "--plot: found {unnamed:?}, expected a name ending in .svg, or - for standard output"
     );
     assert!(message.contains(&expected), "{message}");
-    let left = fs::read_dir(&folder).map(|entries| entries.count());
-    assert_eq!(left.ok(), Some(4), "three traces and a folder");
+    let count = fs::read_dir(&folder).map(|entries| entries.count());
+    assert_eq!(count.ok(), Some(4), "three traces and a folder");
     assert!(
         run(&["--drive", DRIVE, "--plot", &draw, &good])
             .status
@@ -212,7 +212,7 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
     let is_within = from.as_u64() <= Some(16) && end.as_u64().is_none_or(|end| 16 < end);
     assert!(is_within && from.as_u64() > Some(8), "{class}");
     let beyond = of("beyond.csv", "R,654941,8,20000,0\n");
-    let message = refused(&["--drive", "hp-335h", &beyond]);
+    let message = error_line(&["--drive", "hp-335h", &beyond]);
     let expected = "lbn: found \"8 sectors from 654941\", expected at most 654948 blocks\n";
     assert!(message.ends_with(expected), "{message}");
 
@@ -224,14 +224,14 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
     let good = of("good.csv", ROWS[0]);
     let expected = "expected a drive whose sectors divide a trace's blocks of 512 bytes or are \
                     multiples of them; its have 520\n";
-    let message = refused(&["--drive", &drive, &good]);
+    let message = error_line(&["--drive", &drive, &good]);
     assert!(message.ends_with(expected), "{message}");
     let simulate = ["simulate", "--drive", &drive, "--trace", &good];
     let simulated = diskarm(&[&simulate[..], &["--policy", "fcfs"]].concat());
     assert_eq!(String::from_utf8_lossy(&simulated.stderr), message);
 }
 
-/// Bounds: the demerit of DiskSim 4.0 with its validated parameters on the same rows.
+/// The bounds are the demerits of DiskSim 4.0 with its validated parameters on the same rows.
 #[test]
 fn demerits_on_the_measured_drives_are_within_their_bounds() {
     for (drive, bound_us) in [
@@ -241,10 +241,10 @@ fn demerits_on_the_measured_drives_are_within_their_bounds() {
         ("seagate-barracuda-st32171w", 348.0),
         ("seagate-cheetah-st34501n", 318.0),
     ] {
-        let report = json(&["--drive", drive, &measured(drive)]);
+        let report = json(&["--drive", drive, &trace_of(drive)]);
         let demerit_ms = ms(&report, "demerit_ms");
         assert!(demerit_ms * 1e3 <= bound_us, "{drive}: {demerit_ms} ms");
-        // Another drive's measurements would be far off.
+        // Measurements of another drive would be far off.
         assert!(demerit_ms > 0.01, "{drive}: {demerit_ms} ms");
         assert!(ms(&report, "floor_ms") < 0.01 && ms(&report, "demerit_sd_ms") < 0.01);
         assert!(ms(&report, "floor_phase_ms") > 0.02, "{drive}");

@@ -1,7 +1,7 @@
-//! `simulate --workload`: expressions, files and flags.
+//! Tests of `simulate --workload`: expressions, files and flags.
 
 use crate::simulate::random;
-use crate::{assert_narrow, file_of, json, printed};
+use crate::{assert_narrow, file_of, json, stdout};
 use serde_json::Value;
 
 /// Returns the metrics of a workload, without wall-clock times and without its name.
@@ -25,7 +25,7 @@ fn workload(text: &str) -> Value {
 }
 
 #[test]
-fn flags_and_words_and_files_give_the_same() {
+fn flags_expressions_and_files_give_the_same_results() {
     let words = workload("closed(clients=64, think=3ms) size=4KiB reads=50%");
     let file = "arrivals = \"closed(clients=64, think=3ms)\"\nsize = \"4 KiB\"\nreads = \"50 %\"\n";
     let path = file_of("same.toml", file);
@@ -55,7 +55,7 @@ fn flags_and_words_and_files_give_the_same() {
 /// On the real drive its requests took 15.30 ms on average; worthington94 has the same value, with
 /// a demerit of 0.07 ms that is "less than 0.5 %" of the mean.
 #[test]
-fn the_workload_that_ships_is_that_of_the_papers() {
+fn the_included_workload_is_that_of_the_papers() {
     const MEASURED_MS: f64 = 15.30;
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -71,18 +71,18 @@ fn the_workload_that_ships_is_that_of_the_papers() {
         response["mean"].as_f64().unwrap(),
         response["ci95"].as_f64().unwrap(),
     );
-    // Within the interval of 99.99 %, which a mean that is 1 ms off would miss.
+    // The mean is in the 99.99 % interval, which a mean that is 1 ms off would miss.
     assert!((mean - MEASURED_MS).abs() < 2.0 * ci95, "{mean} ± {ci95}");
     assert!(ci95 < 0.5, "{ci95}");
 }
 
 #[test]
-fn streams_side_by_side_are_all_served() {
+fn all_concurrent_streams_are_served() {
     let text = "poisson(rate=20/s) + closed(clients=2, think=poisson(mean=50ms)) sequential";
     let figures = workload(text);
     assert_eq!(figures["requests"], 3000);
     assert!(figures["cache_hit_rate"].as_f64().unwrap() > 0.1);
-    let table = printed(&[
+    let table = stdout(&[
         "simulate",
         "--drive",
         "hp-c2247",
@@ -92,7 +92,7 @@ fn streams_side_by_side_are_all_served() {
         text,
     ]);
     assert_narrow(&table);
-    // Broken over two lines.
+    // The expression is broken over two lines.
     assert!(
         table.contains("\n                think=poisson(mean=50ms)) sequential\n"),
         "{table}"
@@ -100,7 +100,7 @@ fn streams_side_by_side_are_all_served() {
 }
 
 #[test]
-fn directions_and_streams_add_up_to_all() {
+fn directions_and_streams_add_up_to_the_total() {
     let text = "poisson(rate=20/s) reads=100% + poisson(rate=15/s) reads=50%";
     let figures = workload(text);
     let mean = |kind: &Value| {

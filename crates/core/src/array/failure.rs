@@ -7,57 +7,57 @@ use crate::units::{Instant, Lbn, Span};
 
 #[derive(Default)]
 pub struct Failures {
-    to_come: VecDeque<Failure>,
-    pub been: Vec<Failure>,
-    /// The data that they have lost. Nothing is served from then on.
+    pending: VecDeque<Failure>,
+    pub past: Vec<Failure>,
+    /// The data that the failures have lost; nothing is served after that.
     pub lost: Option<DataLoss>,
     /// The share of the time that the rebuild takes; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
 }
 
-pub enum Due {
+pub enum DueAction {
     Failure(Failure),
     Rebuild(Instant),
 }
 
 impl Failures {
-    /// Takes failures in any order; there is a spare if the rebuild has a share of the time.
+    /// Schedules `failures`, in any order. A `share` of the time means a rebuild on a spare.
     ///
     /// # Panics
     /// If a member fails twice, or there is a rebuild without a failure.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
-        assert!(share.is_none() || !failures.is_empty(), "a rebuild");
+        assert!(share.is_none() || !failures.is_empty(), "no failure given");
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
         members.sort_unstable();
         if let Some(twice) = members.windows(2).find(|two| two[0] == two[1]) {
             panic!("member {} fails twice", twice[0]);
         }
-        let mut to_come = failures.to_vec();
-        to_come.sort_by_key(|failure| (failure.at, failure.member));
+        let mut pending = failures.to_vec();
+        pending.sort_by_key(|failure| (failure.at, failure.member));
         Self {
-            to_come: to_come.into(),
+            pending: pending.into(),
             share,
             ..Self::default()
         }
     }
 
     /// Returns true if members have failed or will.
-    pub fn are_any(&self) -> bool {
-        !self.been.is_empty() || !self.to_come.is_empty()
+    pub fn has_any(&self) -> bool {
+        !self.past.is_empty() || !self.pending.is_empty()
     }
 
-    pub fn has(&self, member: usize) -> bool {
+    pub fn has_failed(&self, member: usize) -> bool {
         self.failed_at(member).is_some()
     }
 
     pub fn failed_at(&self, member: usize) -> Option<Instant> {
-        let mut been = self.been.iter();
-        let failure = been.find(|failure| failure.member == member);
+        let mut past = self.past.iter();
+        let failure = past.find(|failure| failure.member == member);
         failure.map(|failure| failure.at)
     }
 
-    /// Records that data are lost, which ends a rebuild that pauses.
+    /// Records that data were lost, which ends a paused rebuild.
     pub fn lose(&mut self, lost: DataLoss) {
         self.lost = Some(lost);
         if let Some(rebuild) = &mut self.rebuild {
@@ -67,21 +67,21 @@ impl Failures {
 
     /// Returns when a member fails or the rebuild continues.
     pub fn next_event(&self) -> Option<Instant> {
-        let failure = self.to_come.front().map(|failure| failure.at);
+        let failure = self.pending.front().map(|failure| failure.at);
         failure.into_iter().chain(self.pause_end()).min()
     }
 
-    /// Returns when the rebuild continues, if it pauses.
+    /// Returns when the rebuild continues, if it is paused.
     fn pause_end(&self) -> Option<Instant> {
         self.rebuild.as_ref()?.next
     }
 
     pub fn fail_by(&mut self, now: Instant) -> Option<Failure> {
-        self.to_come.pop_front_if(|failure| failure.at <= now)
+        self.pending.pop_front_if(|failure| failure.at <= now)
     }
 
     /// Returns the action that is due by `now` and before the next `event` of the members.
-    pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<Due> {
+    pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<DueAction> {
         let next = event
             .into_iter()
             .chain(self.pause_end())
@@ -89,16 +89,16 @@ impl Failures {
             .unwrap_or(now)
             .min(now);
         if let Some(failure) = self.fail_by(next) {
-            return Some(Due::Failure(failure));
+            return Some(DueAction::Failure(failure));
         }
         let pause_end = self.pause_end().filter(|at| *at <= now)?;
         event
             .is_none_or(|event| pause_end < event)
-            .then_some(Due::Rebuild(pause_end))
+            .then_some(DueAction::Rebuild(pause_end))
     }
 
-    /// Starts the rebuild in `steps` steps, if there is a spare: at once, or with the first request
-    /// if the run has not begun.
+    /// Starts the rebuild in `steps` steps, if there is a spare: immediately, or with the first
+    /// request if the run has not begun.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
         if now > Instant::START {
@@ -129,17 +129,17 @@ impl Failures {
 
     /// Reports the failures and the rebuild; `None` without any.
     pub fn part(&self) -> Option<ComponentReport> {
-        if !self.are_any() {
+        if !self.has_any() {
             return None;
         }
         let progress = self.progress();
-        let whole = progress.filter(|progress| progress.steps == progress.of);
+        let complete = progress.filter(|progress| progress.steps == progress.total);
         let work = RedundancyWork {
-            failed: self.been.len() as u64,
-            failed_at: self.been.first().map(|failure| failure.at),
-            failures: self.been.iter().chain(&self.to_come).copied().collect(),
-            rebuilt_fraction: progress.map(|progress| progress.steps as f64 / progress.of as f64),
-            rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
+            failed: self.past.len() as u64,
+            failed_at: self.past.first().map(|failure| failure.at),
+            failures: self.past.iter().chain(&self.pending).copied().collect(),
+            rebuilt_fraction: progress.map(|done| done.steps as f64 / done.total as f64),
+            rebuild_time: complete.and_then(|progress| Some(progress.ended? - progress.began?)),
             rebuild_projected: progress.and_then(|progress| progress.projected()),
             stopped: progress
                 .filter(|_| self.lost.is_none())
@@ -156,12 +156,12 @@ pub struct Progress {
     /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
     pub steps: u64,
     /// The steps of the whole rebuild.
-    pub of: u64,
+    pub total: u64,
     /// The time at which it began.
     pub began: Option<Instant>,
-    /// The steps when a request last completed, and the end of the last of them and its pause.
+    /// The steps ended when a request last completed, and the end of the last one and its pause.
     pub under_load: (u64, Option<Instant>),
-    /// The time at which it ended, whether or not the spare has everything.
+    /// The time at which it ended, whether or not the spare has all blocks.
     pub ended: Option<Instant>,
     /// The unreadable block where the rebuild has stopped; for parity, the first of its row.
     pub stopped: Option<Lbn>,
@@ -173,7 +173,7 @@ impl Progress {
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
         let took = (until? - self.began?).as_ns() as f64;
-        let all = took * self.of as f64 / steps as f64;
+        let all = took * self.total as f64 / steps as f64;
         Some(Span::from_ns(all.round() as i64))
     }
 }
@@ -185,24 +185,24 @@ pub struct Rebuild {
     /// The time of the next step; `None` during a step.
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
-    begun: Option<Instant>,
-    /// The end of the pause after the last step. Without it each step but the last would have a
-    /// pause, and few steps would seem faster than many.
+    step_start: Option<Instant>,
+    /// The end of the pause after the last step. If that pause did not count, few steps would seem
+    /// faster than many.
     until: Option<Instant>,
 }
 
 impl Rebuild {
-    /// Creates a rebuild of `of` steps that has not begun.
-    pub fn new(share: f64, of: u64) -> Self {
-        assert!(share > 0.0 && share <= 1.0, "a share of {share}");
+    /// Creates a rebuild of `total` steps that has not begun.
+    pub fn new(share: f64, total: u64) -> Self {
+        assert!(share > 0.0 && share <= 1.0, "invalid share {share}");
         Self {
             share,
             progress: Progress {
-                of,
+                total,
                 ..Progress::default()
             },
             next: None,
-            begun: None,
+            step_start: None,
             until: None,
         }
     }
@@ -210,8 +210,8 @@ impl Rebuild {
     /// Starts the rebuild, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
-        if self.begun.is_none() {
-            (self.next, self.begun) = (Some(now), Some(now));
+        if self.step_start.is_none() {
+            (self.next, self.step_start) = (Some(now), Some(now));
             self.progress.began = Some(now);
         }
     }
@@ -221,7 +221,7 @@ impl Rebuild {
     }
 
     pub fn begin(&mut self, now: Instant) {
-        (self.next, self.begun) = (None, Some(now));
+        (self.next, self.step_start) = (None, Some(now));
     }
 
     /// Records a block that could not be read or written.
@@ -238,12 +238,12 @@ impl Rebuild {
             return false;
         }
         self.progress.steps += 1;
-        if self.progress.steps == self.progress.of {
+        if self.progress.steps == self.progress.total {
             (self.progress.ended, self.until) = (Some(now), Some(now));
             return true;
         }
-        let begun = self.begun.unwrap_or(now);
-        let took = (now - begun).as_ns() as f64;
+        let step_start = self.step_start.unwrap_or(now);
+        let took = (now - step_start).as_ns() as f64;
         let pause = took * (1.0 / self.share - 1.0);
         self.next = Some(now + Span::from_ns(pause.round() as i64));
         self.until = self.next;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn members_fail_in_the_order_of_the_times() {
+    fn members_fail_in_order_of_time() {
         let mut failures = failures(&[5, 0, 7]);
         let end = Instant::from_ns(9);
         let members = std::iter::from_fn(|| Some(failures.fail_by(end)?.member));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "member 5 fails twice")]
-    fn no_member_fails_twice() {
+    fn a_member_cannot_fail_twice() {
         failures(&[5, 0, 5]);
     }
 

@@ -140,11 +140,11 @@ pub fn next_of(
     Some(pending.request)
 }
 
-/// The devices of an array, by number: a spare has the last number and no slot at first.
+/// The devices of an array, by number. A spare has the last number, and at first no slot.
 pub struct Slots {
     numbers: Vec<usize>,
     /// Devices that have left their slot.
-    gone: Vec<(usize, Member)>,
+    removed: Vec<(usize, Member)>,
     spare: Option<Member>,
 }
 
@@ -152,7 +152,7 @@ impl Slots {
     pub fn new(slots: usize, spare: Option<Member>) -> Self {
         Self {
             numbers: (0..slots).collect(),
-            gone: Vec::new(),
+            removed: Vec::new(),
             spare,
         }
     }
@@ -176,7 +176,7 @@ impl Slots {
         use_spare: bool,
     ) -> bool {
         let number = self.numbers[slot];
-        if self.gone.iter().any(|(gone, _)| *gone == number) {
+        if self.removed.iter().any(|(removed, _)| *removed == number) {
             return false;
         }
         let mut spare = self.spare.take_if(|_| use_spare);
@@ -188,9 +188,9 @@ impl Slots {
             assert_eq!(done, None, "a spare has no requests");
         }
         let successor = spare.unwrap_or_else(|| Member::vacant(&members[slot].device));
-        let mut gone = std::mem::replace(&mut members[slot], successor);
-        gone.meter.wait(now, 0, 0);
-        self.gone.push((number, gone));
+        let mut removed = std::mem::replace(&mut members[slot], successor);
+        removed.meter.wait(now, 0, 0);
+        self.removed.push((number, removed));
         has_spare
     }
 
@@ -201,11 +201,11 @@ impl Slots {
         members: &[Member],
         until: impl Fn(usize) -> Instant,
     ) -> Vec<ComponentReport> {
-        let gone = self
-            .gone
+        let removed = self
+            .removed
             .iter()
             .map(|(number, member)| (*number, member, member.meter.last()));
-        let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
+        let is_gone = |number: &usize| self.removed.iter().any(|(removed, _)| removed == number);
         let present = self
             .numbers
             .iter()
@@ -216,7 +216,7 @@ impl Slots {
         let present = present
             .chain(spare)
             .map(|(number, member)| (number, member, until(number)));
-        let mut members: Vec<(usize, &Member, Instant)> = gone.chain(present).collect();
+        let mut members: Vec<(usize, &Member, Instant)> = removed.chain(present).collect();
         members.sort_unstable_by_key(|(number, ..)| *number);
         let parts = members.into_iter();
         parts
@@ -262,8 +262,8 @@ impl Device for Vacant {
     }
 }
 
-/// The next event of each member, as a tournament: each inner node holds the earlier of the two
-/// events below it, so that a change costs at most one comparison per level.
+/// The next event of each member, as a tournament tree: each inner node holds the earlier of the
+/// two events below it, so that a change costs at most one comparison per level.
 pub struct Events {
     /// The root is node 1, the children of node n are 2n and 2n+1, and the leaves are the second
     /// half: the instant, and the member in the lower 32 bits; [`NO_EVENT`] without an event.
@@ -309,7 +309,7 @@ mod tests {
     use crate::units::Span;
 
     #[test]
-    fn the_tournament_finds_the_event_of_a_scan() {
+    fn the_tournament_agrees_with_a_scan() {
         let mut seed = 1_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

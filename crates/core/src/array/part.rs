@@ -127,7 +127,7 @@ pub struct Parent<S> {
     pub arrived: Instant,
     /// Counts requests in the order in which they began.
     pub number: u64,
-    /// All parts so far.
+    /// Number of parts so far.
     pub total: usize,
     /// Parts that have not ended.
     pub left: usize,
@@ -167,7 +167,7 @@ impl<S> Parent<S> {
     pub fn end_part(&mut self, part: &Part) -> Option<Completion> {
         self.left -= 1;
         self.status = more_severe(self.status, part.status);
-        self.outcome = combined(self.outcome, part.outcome, self.request.op);
+        self.outcome = combine_outcomes(self.outcome, part.outcome, self.request.op);
         (self.left == 0).then_some(Completion {
             request: self.request,
             arrived: self.arrived,
@@ -237,7 +237,7 @@ impl Part {
         }
     }
 
-    /// Returns a part that serves with `plan` what this one could not read from `member`.
+    /// Returns a part with `plan` that replaces this one, which could not read from `member`.
     pub fn without_member(&self, plan: Plan, member: usize) -> Self {
         Self {
             spent: self.spent,
@@ -300,7 +300,7 @@ impl Part {
         *self.lost.get_or_insert(member) == member
     }
 
-    /// Returns true if it has only one command left.
+    /// Returns true if it has a single command, in one step, and waits for no rows.
     pub fn is_single(&self) -> bool {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
@@ -308,7 +308,7 @@ impl Part {
     /// Translates the status of a command that failed at `block` of the array to an offset in
     /// `request`, or in the blocks of a rebuild step. A block outside the request counts as the
     /// first of the part.
-    pub fn translated(
+    pub fn translate_status(
         &self,
         status: Status,
         block: Option<Lbn>,
@@ -325,13 +325,13 @@ impl Part {
         Status::MediumError { offset }
     }
 
-    /// Records that a command has ended, with its status translated. Returns true if it was the
-    /// last of the step.
+    /// Records that a command has ended, with its status translated. Returns true if it was
+    /// the last of the step.
     #[inline(always)]
     pub fn end_command(&mut self, done: &Completion, status: Status) -> bool {
         self.left -= 1;
         self.status = more_severe(self.status, status);
-        self.outcome = combined(self.outcome, Some(done.outcome), done.request.op);
+        self.outcome = combine_outcomes(self.outcome, Some(done.outcome), done.request.op);
         if self.left > 0 {
             return false;
         }
@@ -382,7 +382,7 @@ impl Part {
 /// Builds the command `access` for `request`.
 #[inline(always)]
 pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
-    // An ordered request is alone: the array itself keeps the order.
+    // No other request is outstanding with an ordered one, so its commands need no order.
     let ordering = match request.ordering {
         Ordering::Ordered => Ordering::default(),
         ordering => ordering,
@@ -399,8 +399,8 @@ pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
     }
 }
 
-/// The parts that wait for each row in use, in order of arrival. A part claims all its rows at
-/// once, so that no two parts wait for each other.
+/// The parts that wait for each row in use, in order of arrival. A part claims all its rows
+/// together, so that no two parts wait for each other.
 #[derive(Default)]
 pub struct Rows {
     waiting: BTreeMap<u64, VecDeque<u64>>,
@@ -491,7 +491,7 @@ fn after_retry(first: Status, second: Status) -> Status {
 }
 
 /// Combines the buffer outcomes of two parts of a request.
-fn combined(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
+fn combine_outcomes(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => Some(match op {
             Op::Read => Outcome::PartialHit,

@@ -1,5 +1,5 @@
-//! Arrays with redundancy on real bytes: devices that end commands after random times, and a model
-//! of the data that were read and written.
+//! Tests of redundant arrays with data: devices that complete commands after random times, and a
+//! model of the data that are read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::request::{Op, Ordering, Request};
 use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// What a test knows about a placement; the defaults fit two copies of all data.
+/// The model of a placement in tests; the defaults fit two copies of all data.
 pub(crate) trait Model: Placement {
     /// Writes of the same blocks take effect in order of arrival, on all members at completion.
     const IS_SERIAL: bool = false;
 
-    /// The device of a failed member ends the commands that it serves, to no effect.
+    /// The device of a failed member completes the commands that it serves, without effect.
     const ENDS_LATE: bool = false;
 
     /// Number of writes among three requests.
@@ -67,7 +67,7 @@ pub(crate) trait Model: Placement {
         vec![(block, part.known[&(member, start)])]
     }
 
-    /// Returns the blocks that members of `sectors` blocks do not determine any longer.
+    /// Returns the blocks that members of `sectors` blocks can no longer determine.
     fn lost_blocks(
         array: &Array<Self>,
         sectors: u64,
@@ -84,7 +84,7 @@ pub(crate) trait Model: Placement {
         lost
     }
 
-    /// Checks what members hold at `start` besides data.
+    /// Checks the parity at `start`.
     fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
 
     /// Returns true if a spare has replaced a member for good.
@@ -92,13 +92,13 @@ pub(crate) trait Model: Placement {
         false
     }
 
-    /// Also serves requests that wait for further arrivals.
-    fn empty(_: &mut Array<Self>, _now: Instant) {}
+    /// Makes the array serve requests that wait for further arrivals.
+    fn serve_waiting(_: &mut Array<Self>, _now: Instant) {}
 }
 
 /// Counts over random runs.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct Counts {
     /// Blocks that were read.
     pub checked: u64,
     pub rebuilt: u64,
@@ -121,7 +121,7 @@ pub(crate) struct PartRecord {
     /// The id and the blocks of the request; `None` for a rebuild.
     pub request: Option<(u64, Range<u64>)>,
     rows: Range<u64>,
-    /// By member and block of the member.
+    /// Values by member and block of the member.
     pub known: BTreeMap<(usize, u64), u64>,
 }
 
@@ -165,7 +165,7 @@ struct Shadow<P: Placement> {
     writes: BTreeSet<u64>,
     /// The requests that have not completed.
     inside: BTreeMap<u64, Request>,
-    /// The blocks that have been read for each read, or follow from such blocks.
+    /// For each read, the blocks that have been read or can be computed.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
@@ -215,7 +215,7 @@ fn reported_loss(array: &impl Device) -> Option<DataLoss> {
 }
 
 impl<P: Model> Shadow<P> {
-    /// Follows an array whose devices write `log`.
+    /// Creates the model of an array whose devices write `log`.
     fn new(made: TestArray<P>, log: Log) -> Self {
         let mut failures = made.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
@@ -295,8 +295,8 @@ impl<P: Model> Shadow<P> {
         for (id, part) in array.parts.iter() {
             let request = array.request_of(part);
             let request = request.map(|request| (request.id, blocks_of(request)));
-            let seen = self.parts.get(&id);
-            if seen.is_none_or(|seen| (&seen.request, &seen.rows) != (&request, &part.rows)) {
+            let known = self.parts.get(&id);
+            if known.is_none_or(|known| (&known.request, &known.rows) != (&request, &part.rows)) {
                 let record = PartRecord {
                     request,
                     rows: part.rows.clone(),
@@ -307,10 +307,10 @@ impl<P: Model> Shadow<P> {
         }
     }
 
-    /// Returns the steps of the rebuild that have ended, and all.
+    /// Returns the number of steps of the rebuild that have ended, and of all steps.
     fn steps(&self) -> Option<(u64, u64)> {
-        let progress = self.array.rebuilt()?;
-        Some((progress.steps, progress.of))
+        let progress = self.array.rebuild_progress()?;
+        Some((progress.steps, progress.total))
     }
 
     /// Continues to the next event.
@@ -328,9 +328,9 @@ impl<P: Model> Shadow<P> {
             }
             assert!(
                 !self.has_failed(device),
-                "{command:?} of {device}: too late"
+                "{command:?} of failed device {device}"
             );
-            let slot = slots[device].expect("a device in its place");
+            let slot = slots[device].expect("the device has a slot");
             self.carry_out(device, slot, &command);
         }
         self.record_parts();
@@ -368,7 +368,7 @@ impl<P: Model> Shadow<P> {
 
     fn carry_out(&mut self, device: usize, member: usize, command: &Request) {
         let (id, _) = part_of(command.id);
-        let part = self.parts.get_mut(&id).expect("a part that was seen");
+        let part = self.parts.get_mut(&id).expect("the part is recorded");
         for start in blocks_of(command) {
             let stored = &mut self.devices[device][start as usize];
             if command.op == Op::Read {
@@ -427,43 +427,43 @@ impl<P: Model> Shadow<P> {
     }
 }
 
-/// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
-/// overlap: reads return data that were acknowledged or are being written, and finally each member
-/// has the last write of each block. Each request completes once, a read with all its blocks, none
-/// of which comes from a failed device. Requests fail only after failures have lost data, which are
-/// the blocks that the remaining devices do not determine, and then nothing is served.
+/// Runs arrays that are intact, degraded, failing and being rebuilt, under requests that overlap.
+/// Checks that reads return data that were acknowledged or are being written, and that each member
+/// has the last write of each block in the end. Each request completes once, a read with all its
+/// blocks, none of them from a failed device. Requests fail only after failures have lost data: the
+/// blocks that the remaining devices do not determine. After that nothing is served.
 ///
 /// `random` creates an array of devices that write a log.
 pub(crate) fn check<P: Model>(
     runs: u64,
     random: impl Fn(&mut Generator, &Log) -> TestArray<P>,
-) -> Met {
-    let mut met = Met::default();
+) -> Counts {
+    let mut counts = Counts::default();
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);
         let log = Log::default();
         let made = random(dice, &log);
         let mut shadow = Shadow::new(made, log);
-        run(&mut shadow, dice, &mut met);
-        met.checked += shadow.checked;
+        run(&mut shadow, dice, &mut counts);
+        counts.checked += shadow.checked;
         assert_eq!(reported_loss(&shadow.array), shadow.lost, "seed {seed}");
         assert_eq!(shadow.array.has_lost_data(), shadow.lost.is_some());
         if shadow.array.has_lost_data() {
-            met.lost += 1;
+            counts.lost += 1;
             continue;
         }
         if let Some((steps, all)) = shadow.steps() {
             assert_eq!(steps, all);
-            met.rebuilt += 1;
+            counts.rebuilt += 1;
         }
-        met.replaced += u64::from(P::has_replaced(&shadow.array));
+        counts.replaced += u64::from(P::has_replaced(&shadow.array));
         shadow.check_all();
     }
-    met
+    counts
 }
 
-/// Random requests until all have completed and the rebuild has ended.
-fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
+/// Submits random requests, and waits until all have completed and the rebuild has ended.
+fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, counts: &mut Counts) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];
     let mut at = Instant::START;
@@ -482,9 +482,9 @@ fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
             request.ordering = Ordering::Ordered;
         }
         shadow.submit(at, request);
-        met.held += u64::from(!shadow.array.held.is_empty());
+        counts.held += u64::from(!shadow.array.held.is_empty());
     }
-    P::empty(&mut shadow.array, at);
+    P::serve_waiting(&mut shadow.array, at);
     while let Some(event) = shadow.array.next_event() {
         shadow.step(event);
     }

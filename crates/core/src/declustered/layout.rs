@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// The maximum number of disks of a layout. Longer chains have too many sets of failures.
+/// The maximum number of disks of a layout. Longer chains have too many sets of failures to count.
 pub const MAX_DISKS: usize = 24;
 
 /// The placement of the second copies (liu05, section 9.1.2).
@@ -98,8 +98,8 @@ impl Layout {
 
     /// Returns the disks of block `block`, which is in row `block` / N of N disks.
     ///
-    /// The layouts in figures 9.1 to 9.5 of the thesis follow from its prose; where that leaves the
-    /// order of rows open, this takes the first disk that it allows in row 0.
+    /// The layouts in figures 9.1 to 9.5 of the thesis follow from its prose; where the prose
+    /// leaves the order of rows open, row 0 uses the first disk that it allows.
     pub fn copy_disks(&self, block: u64) -> CopyDisks {
         let disks = self.disks as u64;
         let (primary, row) = ((block % disks) as usize, block / disks);
@@ -141,7 +141,7 @@ impl Layout {
         (0..(self.rows() * self.disks) as u64).map(|block| self.copy_disks(block))
     }
 
-    /// Returns the disks that share data with `disk`: if both have failed, data are lost.
+    /// Returns the disks that share data with `disk`: if one of them fails too, data are lost.
     pub fn sharing(&self, disk: usize) -> DiskSet {
         self.sharing[disk]
     }
@@ -157,10 +157,10 @@ impl Layout {
     ///
     /// - Basic: one half (α of section 9.1.2).
     /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
-    /// - Chained: all without failures (section 9.2.3). Otherwise the disks from a failed one up to
-    ///   the next, L with the first of these, share the data of all L: the disk i after the failed
-    ///   one serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With
-    ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
+    /// - Chained: all of them without failures (section 9.2.3). Otherwise the L disks from a failed
+    ///   one up to the next failed one share the data of all L: the disk i after the failed one
+    ///   serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With one
+    ///   failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
     /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
     ///   9.2.4), so that half go to each of two clusters without failures.
     pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {
@@ -200,8 +200,8 @@ impl Layout {
 /// Returns the first stripe unit that `is_lost`, and the number of lost units. Each half of a disk
 /// has `rows` rows of units, and a spare has the first `rebuilt` units of its disk.
 ///
-/// Lost units repeat with the period of the layout, among rows of which the spare has the same
-/// halves: one period of these is enough.
+/// Lost units repeat with the period of the layout among rows of which the spare has the same
+/// halves, so one period of those is enough.
 pub fn count_lost(
     layout: &Layout,
     rows: u64,
@@ -210,11 +210,11 @@ pub fn count_lost(
 ) -> Option<(u64, u64)> {
     let (period, disks) = (layout.rows() as u64, layout.disks() as u64);
     // The spare first gets the primary copies of all rows, then the secondary ones.
-    let [both, primary] = [rebuilt.saturating_sub(rows), rebuilt.min(rows)];
+    let [secondary, primary] = [rebuilt.saturating_sub(rows), rebuilt.min(rows)];
     let (mut first, mut units) = (None, 0);
-    for equal in [0..both, both..primary, primary..rows] {
-        for row in equal.clone().take(period as usize) {
-            let repeated = (equal.end - row).div_ceil(period);
+    for range in [0..secondary, secondary..primary, primary..rows] {
+        for row in range.clone().take(period as usize) {
+            let repeated = (range.end - row).div_ceil(period);
             for unit in (row * disks..(row + 1) * disks).filter(|unit| is_lost(*unit)) {
                 first = first.or(Some(unit));
                 units += repeated;
@@ -235,7 +235,7 @@ impl DiskSet {
     /// Returns the set with `disk`, a number below [`MAX_DISKS`].
     #[must_use]
     pub fn with(self, disk: usize) -> Self {
-        assert!(disk < MAX_DISKS, "disk {disk}");
+        assert!(disk < MAX_DISKS, "disk {disk} is out of range");
         Self(self.0 | 1 << disk)
     }
 
@@ -287,7 +287,7 @@ impl FromIterator<usize> for DiskSet {
     }
 }
 
-/// The reason why disks cannot have a layout. The message is one line.
+/// The reason why a number of disks cannot have a layout. The message is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// Fewer than two disks, or more than [`MAX_DISKS`].

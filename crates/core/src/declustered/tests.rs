@@ -13,14 +13,14 @@ fn all(max: usize) -> Vec<Layout> {
             LayoutKind::GroupRotate { cluster },
         ]
     };
-    let of = |disks: usize| {
+    let layouts_on = |disks: usize| {
         let clusters = (1..=disks).flat_map(kinds);
         let kinds = [LayoutKind::Basic, LayoutKind::Chained]
             .into_iter()
             .chain(clusters);
         kinds.filter_map(move |kind| Layout::new(kind, disks).ok())
     };
-    (2..=max).flat_map(of).collect()
+    (2..=max).flat_map(layouts_on).collect()
 }
 
 fn layout(kind: LayoutKind, disks: usize) -> Layout {
@@ -38,9 +38,9 @@ fn example() -> [Layout; 4] {
     .map(|kind| layout(kind, 8))
 }
 
-/// By hand, for the prose of section 9.1.2.
+/// Worked by hand from the prose of section 9.1.2.
 #[test]
-fn blocks_are_where_the_prose_puts_them() {
+fn secondary_copies_match_the_prose() {
     let secondaries = |layout: &Layout, primary: u64| -> Vec<usize> {
         let blocks = (0..4).map(|row| primary + row * 8);
         blocks
@@ -58,7 +58,7 @@ fn blocks_are_where_the_prose_puts_them() {
 }
 
 #[test]
-fn each_disk_has_as_many_copies_as_any_other() {
+fn copies_are_spread_evenly() {
     for layout in all(12) {
         let mut copies = vec![[0, 0]; layout.disks()];
         for CopyDisks { primary, secondary } in layout.period() {
@@ -66,8 +66,8 @@ fn each_disk_has_as_many_copies_as_any_other() {
             copies[primary][0] += 1;
             copies[secondary][1] += 1;
         }
-        assert!(copies.iter().all(|of| *of == [layout.rows(); 2]));
-        // Places repeat with the rows.
+        assert!(copies.iter().all(|counts| *counts == [layout.rows(); 2]));
+        // The layout repeats.
         let period = (layout.rows() * layout.disks()) as u64;
         assert!((0..period).all(|b| layout.copy_disks(b) == layout.copy_disks(b + 3 * period)));
     }
@@ -91,7 +91,7 @@ fn the_smallest_clusters_are_mirrored_pairs() {
 }
 
 #[test]
-fn disks_that_do_not_divide_are_one_clear_line() {
+fn errors_are_one_line() {
     let error = |kind, disks| Layout::new(kind, disks).unwrap_err().to_string();
     let cases = [
         (
@@ -134,8 +134,8 @@ fn disks_that_do_not_divide_are_one_clear_line() {
 
 /// A unit is lost if neither of its disks is up and no spare for one of them has it.
 fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), unit: u64) -> bool {
-    let (place, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
-    let copies = [(place.primary, row), (place.secondary, rows + row)];
+    let (disks, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
+    let copies = [(disks.primary, row), (disks.secondary, rows + row)];
     let has =
         |(disk, own): (usize, u64)| !failed.contains(disk) || disk == spare.0 && own < spare.1;
     !copies.into_iter().any(has)
@@ -171,8 +171,8 @@ fn count_lost_agrees_with_a_scan_of_all_units() {
                 let mut all = (0..rows * disks as u64).filter(|unit| is_lost(*unit));
                 let first = all.next();
                 let expected = first.map(|first| (first, 1 + all.count() as u64));
-                let what = format!("{kind:?} {rows} {failed:?} {rebuilt}");
-                assert_eq!(found, expected, "{what}");
+                let case = format!("{kind:?} {rows} {failed:?} {rebuilt}");
+                assert_eq!(found, expected, "{case}");
                 lost += u64::from(found.is_some());
             }
         }
@@ -180,10 +180,10 @@ fn count_lost_agrees_with_a_scan_of_all_units() {
     assert!(lost > 1_000, "{lost}");
 }
 
-/// Two disks of a cluster of four have a third of their units in common: 10^12 rows have
-/// 2 / 3 10^12 such units, and of the row after them one more.
+/// Two disks of a cluster of four have a third of their units in common: 3 * 10^12 rows have 2 *
+/// 10^12 such units, and the row after them has one more.
 #[test]
-fn large_disks_take_no_longer() {
+fn counting_takes_no_longer_on_large_disks() {
     let layout = Layout::new(LayoutKind::Interleaved { cluster: 4 }, 8).expect("a layout");
     let failed: DiskSet = [4, 5].into_iter().collect();
     let rows = 3_000_000_000_001;
@@ -236,7 +236,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
 
 #[test]
 fn reads_return_what_was_written() {
-    let met = shadow::check(4_000, random_array);
-    assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
-    assert!(met.lost > 200 && met.held > 500, "{met:?}");
+    let runs = shadow::check(4_000, random_array);
+    assert!(runs.checked > 100_000 && runs.rebuilt > 1_000, "{runs:?}");
+    assert!(runs.lost > 200 && runs.held > 500, "{runs:?}");
 }

@@ -7,15 +7,25 @@ use std::ops::{Index, IndexMut};
 /// removing take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
-    slots: Vec<Option<P>>,
-    free: Vec<u64>,
+    slots: Vec<Slot<P>>,
+    /// The first free slot; one past the last slot if all are taken.
+    free: u64,
+    outstanding: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Slot<P> {
+    Taken(P),
+    /// With the next free slot.
+    Free(u64),
 }
 
 impl<P> Default for Children<P> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
-            free: Vec::new(),
+            free: 0,
+            outstanding: 0,
         }
     }
 }
@@ -23,23 +33,29 @@ impl<P> Default for Children<P> {
 impl<P> Children<P> {
     /// Returns true if no child is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.outstanding == 0
     }
 
     /// Returns the number of children that are outstanding.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.outstanding
     }
 
     /// Inserts `parent` and returns the id of its child.
     #[inline(always)]
     pub fn insert(&mut self, parent: P) -> u64 {
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = Some(parent);
-            return id;
+        let id = self.free;
+        self.outstanding += 1;
+        if let Some(slot) = self.slots.get_mut(id as usize) {
+            if let Slot::Free(next) = *slot {
+                self.free = next;
+            }
+            *slot = Slot::Taken(parent);
+        } else {
+            self.slots.push(Slot::Taken(parent));
+            self.free = self.slots.len() as u64;
         }
-        self.slots.push(Some(parent));
-        self.slots.len() as u64 - 1
+        id
     }
 
     /// Removes the child `id` and returns its parent.
@@ -48,37 +64,41 @@ impl<P> Children<P> {
     /// If no such child is outstanding: it completed twice, or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
-        match self.slots.get_mut(id as usize).and_then(Option::take) {
-            Some(parent) => {
-                self.free.push(id);
-                parent
-            }
-            None => panic!("child {id} completed, but is not outstanding"),
-        }
+        let slot = self.slots.get_mut(id as usize);
+        let freed = slot.map(|slot| std::mem::replace(slot, Slot::Free(self.free)));
+        let Some(Slot::Taken(parent)) = freed else {
+            panic!("child {id} completed, but is not outstanding");
+        };
+        self.free = id;
+        self.outstanding -= 1;
+        parent
     }
 
-    /// Removes the child `id` and drops its parent where it is: large ones are expensive to move.
-    /// Panics as [`remove`](Self::remove) does.
+    /// Removes the child `id` and drops its parent in place: large ones are expensive to move.
+    /// Panics like [`remove`](Self::remove).
     #[inline]
     pub fn discard(&mut self, id: u64) {
         assert!(
             self.get(id).is_some(),
             "child {id} completed, but is not outstanding"
         );
-        self.slots[id as usize] = None;
-        self.free.push(id);
+        self.slots[id as usize] = Slot::Free(self.free);
+        self.free = id;
+        self.outstanding -= 1;
     }
 
-    /// Returns the parent of the child `id` if that is outstanding.
+    /// Returns the parent of the child `id` if it is outstanding.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&P> {
-        self.slots.get(id as usize)?.as_ref()
+        match self.slots.get(id as usize)? {
+            Slot::Taken(parent) => Some(parent),
+            Slot::Free(_) => None,
+        }
     }
 
     /// Returns the outstanding children with their parents, by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
-        let slots = (0..).zip(&self.slots);
-        slots.filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+        (0..self.slots.len() as u64).filter_map(|id| Some((id, self.get(id)?)))
     }
 
     /// Returns an outstanding child whose parent `is_wanted`, in linear time.
@@ -97,8 +117,8 @@ impl<P> Index<u64> for Children<P> {
     #[inline]
     fn index(&self, id: u64) -> &P {
         match &self.slots[id as usize] {
-            Some(parent) => parent,
-            None => panic!("child {id} is not outstanding"),
+            Slot::Taken(parent) => parent,
+            Slot::Free(_) => panic!("child {id} is not outstanding"),
         }
     }
 }
@@ -107,8 +127,8 @@ impl<P> IndexMut<u64> for Children<P> {
     #[inline]
     fn index_mut(&mut self, id: u64) -> &mut P {
         match &mut self.slots[id as usize] {
-            Some(parent) => parent,
-            None => panic!("child {id} is not outstanding"),
+            Slot::Taken(parent) => parent,
+            Slot::Free(_) => panic!("child {id} is not outstanding"),
         }
     }
 }
@@ -141,7 +161,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_completion_is_a_bug() {
+    fn a_second_completion_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.remove(id);
@@ -150,7 +170,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "child 0 completed, but is not outstanding")]
-    fn a_second_discard_is_a_bug() {
+    fn a_second_discard_panics() {
         let mut children = Children::default();
         let id = children.insert(());
         children.discard(id);

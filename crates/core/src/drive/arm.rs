@@ -15,7 +15,7 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Calls the head at `at`; returns its position after its sector or required read-ahead.
+    /// Calls the head away at `at`; returns its position after its sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -47,7 +47,7 @@ impl Arm {
         }
     }
 
-    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
+    /// Adds to the buffer the blocks that a pass has read by `now`, to which it has been advanced.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -237,8 +237,8 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track, if the pass ended there and read it all by `at`,
-    /// to which it has advanced, and the rules keep it.
+    /// Returns the first block of the last track if the pass, advanced to `at`, ended there after
+    /// reading the whole track, and the rules keep it.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,
@@ -297,7 +297,8 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if in an earlier run.
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if it precedes this
+    /// run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {

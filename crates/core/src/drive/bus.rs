@@ -1,4 +1,4 @@
-//! The path between host and buffer: when data reach the host, or data of a write the media.
+//! The path between host and buffer: when read data reach the host, and written data the media.
 
 use crate::geometry::Physical;
 use crate::mechanics::Piece;
@@ -10,9 +10,9 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 pub(super) struct HostPath {
     pub read_sector: Span,
     pub write_sector: Span,
-    /// First and later reconnections, data preparation included.
+    /// Times of the first and of later reconnections, including data preparation.
     pub reselect: [Span; 2],
-    /// After each bus acquisition, before data move.
+    /// Time after each bus acquisition, before data move.
     pub preparation: Span,
     /// A read keeps the bus once it has started sending.
     pub hold_read: bool,
@@ -65,8 +65,8 @@ impl HostPath {
     /// Returns when the host has all of `data`, with the bus transfer starting at `start`; a sector
     /// is sent when it is in the buffer and the previous one has been sent.
     ///
-    /// Within a piece both the media and the bus are straight lines in time, so the bus is
-    /// latest with respect to the media at the first or at the last sector of each piece.
+    /// Within a piece both the media and the bus have constant rates, so the bus is latest relative
+    /// to the media at the first or at the last sector of each piece.
     #[inline]
     pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
         if self.read_restart > Span::ZERO {
@@ -147,7 +147,7 @@ impl HostPath {
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors, or all that remain, at which the drive reconnects; `None` if it stays.
+    /// Buffered sectors, or all that remain, at which the drive reconnects, if it disconnects.
     pub watermark: Option<SectorCount>,
     pub connections: usize,
 }
@@ -163,8 +163,8 @@ impl From<Instant> for Sending {
     }
 }
 
-/// Returns the number of sectors of `piece` written at the first pass: of the physical sectors that
-/// are in the buffer in time. `come` returns when all blocks before its argument have arrived.
+/// Returns the number of sectors of `piece` written at the first pass, whose physical sectors are
+/// in the buffer in time. `come` returns when all blocks before its argument have arrived.
 #[inline]
 pub(super) fn in_time(
     piece: &Piece,
@@ -204,7 +204,7 @@ pub(super) fn in_time(
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     pub capacity: usize,
-    /// Sectors left to write at which the bus reconnects; `None`: it goes on when there is room.
+    /// Sectors left to write at which the bus reconnects; `None` if any room suffices.
     pub resume_below: Option<usize>,
     /// Arrival of the newest sector over the bus.
     pub received: Instant,

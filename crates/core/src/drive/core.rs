@@ -57,12 +57,12 @@ pub(super) struct Dirty {
     pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
-    /// Ranges wait for the arm or are being destaged.
+    /// True if ranges wait for the arm or are being destaged.
     pub waits: bool,
 }
 
 impl Dirty {
-    /// Returns no data; earlier data are on the media at `on_media`.
+    /// Creates the state without dirty data; earlier data are on the media at `on_media`.
     pub fn none(on_media: Instant) -> Self {
         Self {
             end: Lbn(u64::MAX),
@@ -83,7 +83,7 @@ pub(super) struct Tail {
     pub continues: bool,
     /// Its first block written by the host.
     pub first: Lbn,
-    /// The parts that it reads first.
+    /// The parts that must be read first.
     pub lacks: Lacks,
 }
 
@@ -237,7 +237,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at` and returns its position from the instant on when it is free to move.
+    /// Calls the arm at `at` and returns its position, with the instant when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -370,9 +370,9 @@ impl Core {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` on a mechanism made before, of which copies share their tables.
+    /// Creates the drive of `spec` on an existing mechanism, whose copies share their tables.
     ///
-    /// A deferred write cache is modelled as one in order of arrival: its choices are hidden.
+    /// A deferred write cache is modelled as one in order of arrival: its choices are unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
@@ -406,7 +406,7 @@ impl Core {
         }
     }
 
-    /// Layout, rotation and arm.
+    /// Returns the layout, rotation and arm.
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism
     }

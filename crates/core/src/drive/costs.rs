@@ -25,7 +25,7 @@ pub(super) struct Costs {
     pub read_miss: OverheadByLast,
     pub write_hit: OverheadByLast,
     pub write_miss: OverheadByLast,
-    /// Before a read disconnects; zero if the drive never does.
+    /// Time before a read disconnects; zero if the drive never does.
     pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
@@ -64,8 +64,8 @@ impl Costs {
     }
 }
 
-/// A fraction of a request or of a segment, rounded down to whole sectors: on the HP C2247 the
-/// bus begins with three quarters so rounded, to within 0.03 ms for every size from 1 to 43.
+/// A fraction of a request or of a segment, rounded down to whole sectors: on the HP C2247 the bus
+/// begins with three quarters, rounded in this way, to within 0.03 ms for every size from 1 to 43.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watermark {
     /// In units of 2^-32, rounded up, so that a tenth of ten is one.
@@ -86,11 +86,11 @@ impl Watermark {
     /// Returns the mark for a request: at least one sector, at most the request and the segment.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
-        let whole = match self.of {
+        let size = match self.of {
             WatermarkOf::Request => sectors,
             WatermarkOf::Segment => self.segment,
         };
-        let mark = (whole.0 * self.fraction) >> 32;
+        let mark = (size.0 * self.fraction) >> 32;
         SectorCount(mark.clamp(1, sectors.0.min(self.segment.0)))
     }
 }
@@ -143,16 +143,16 @@ impl Fate {
             return Span::ZERO;
         };
         let deviation_ns = deviations[distance];
-        self.late(deviation_ns, mean)
+        self.deviation(deviation_ns, mean)
     }
 
     /// Returns the deviation of the overhead of a sequential read miss; not below `-mean`.
     pub fn in_sequence(&mut self, mean: Span) -> Span {
-        self.late(self.in_sequence.as_ns() as f64, mean)
+        self.deviation(self.in_sequence.as_ns() as f64, mean)
     }
 
     /// Returns a normal deviation of this standard deviation in nanoseconds, not below `-mean`.
-    fn late(&mut self, deviation_ns: f64, mean: Span) -> Span {
+    fn deviation(&mut self, deviation_ns: f64, mean: Span) -> Span {
         if deviation_ns == 0.0 {
             return Span::ZERO;
         }

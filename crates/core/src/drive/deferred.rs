@@ -1,11 +1,10 @@
-//! A write cache of many ranges of dirty blocks, destaged as the policy of the drive's queue
-//! chooses.
+//! A write cache of many dirty ranges, destaged in the order of the policy of the drive's queue.
 //!
 //! The controller and the arm work in parallel. The controller serves one command at a time; a
 //! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
 //! all other commands and destages ranges in between. Commands go first, but while the oldest write
 //! that waits for room cannot get it otherwise, commands and ranges take turns. Work that has begun
-//! is finished. How drives divide their arm is not published; this is an assumption.
+//! is finished. How drives divide the arm's time is not published; this is an assumption.
 //!
 //! - The data of a write occupy room from the start of the write until they are on the media, and
 //!   become a range once all have arrived. A range that grows is a new one to the policy. Writes
@@ -105,10 +104,10 @@ impl Deferred {
     fn settle(&mut self, now: Instant, core: &mut Core) {
         self.clock = self.clock.max(now);
         self.writing = self.writing.filter(|(_, until)| *until > now);
-        if let Some((write, come)) = self.arriving.take_if(|(_, at)| *at <= now) {
+        if let Some((write, arrival)) = self.arriving.take_if(|(_, at)| *at <= now) {
             let blocks = (write.request.start, write.request.end());
             let keeps_writes = core.persist_log.is_some();
-            let change = (self.ranges).add(come, blocks, self.longest, keeps_writes);
+            let change = (self.ranges).add(arrival, blocks, self.longest, keeps_writes);
             self.change(change, core);
         }
     }
@@ -149,9 +148,9 @@ impl Deferred {
     }
 
     fn destage_all(&mut self, now: Instant, core: &mut Core) {
-        let come = self.arriving.map_or(now, |(_, at)| at.max(now));
-        self.settle(come, core);
-        while self.destage(self.arm_open.max(come), core) {}
+        let arrival = self.arriving.map_or(now, |(_, at)| at.max(now));
+        self.settle(arrival, core);
+        while self.destage(self.arm_open.max(arrival), core) {}
     }
 
     fn destage_some(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
@@ -207,15 +206,15 @@ impl Drive {
         let absorb = room.map(|room| (self.open.max(room).max(clock), Start::Absorb));
         let is_ordered = queue.is_special() && queue.next_is_ordered();
         let commands = !(queue.is_empty() || is_ordered && first.is_some());
-        let come = if deferred.ranges.is_empty() {
+        let arrival = if deferred.ranges.is_empty() {
             deferred.arriving.map(|(_, at)| at)
         } else {
             Some(Instant::START)
         };
         let is_turn = first.is_some() && room.is_none() && deferred.served_command;
-        let arm = match come {
-            Some(come) if !commands || is_turn => {
-                Some((deferred.arm_open.max(come).max(clock), Start::Destage))
+        let arm = match arrival {
+            Some(arrival) if !commands || is_turn => {
+                Some((deferred.arm_open.max(arrival).max(clock), Start::Destage))
             }
             _ if commands => {
                 let ordered = if is_ordered { self.last } else { clock };
@@ -247,8 +246,8 @@ impl Drive {
             return completes;
         };
         let next = self.next_start(deferred).map(|(at, _)| at);
-        let come = deferred.arriving.map(|(_, come)| come);
-        completes.into_iter().chain(next).chain(come).min()
+        let arrival = deferred.arriving.map(|(_, arrival)| arrival);
+        completes.into_iter().chain(next).chain(arrival).min()
     }
 
     #[cold]
@@ -267,10 +266,10 @@ impl Drive {
     /// Starts the next operation due by `now`, and returns its instant. Arrived data come first.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
-        if let Some((_, come)) = deferred.arriving
-            && next.is_none_or(|(at, _)| come <= at)
+        if let Some((_, arrival)) = deferred.arriving
+            && next.is_none_or(|(at, _)| arrival <= at)
         {
-            return (come <= now).then_some(come);
+            return (arrival <= now).then_some(arrival);
         }
         let (at, start) = next.filter(|(at, _)| *at <= now)?;
         deferred.settle(at, &mut self.core);
@@ -327,13 +326,13 @@ impl Drive {
         self.core.is_held(request, now.max(self.open))
     }
 
-    /// Starts a write that the cache has room for at `at`.
+    /// Starts, at `at`, a write that the cache has room for.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
-        let (outcome, end) = self.begin_apart(write.request, write.arrived);
+        let (outcome, end) = self.begin_one_cold(write.request, write.arrived);
         assert_eq!(outcome, Outcome::Absorbed);
         let received = end - self.core.overheads.write_completion;
-        assert!(deferred.arriving.is_none(), "two writes at one time");
+        assert!(deferred.arriving.is_none(), "two writes arriving");
         deferred.arriving = Some((write, received));
     }
 
@@ -384,7 +383,7 @@ impl Drive {
             let command = Command::new(request, arrived, self.open);
             deferred.destage_in_gap(&command, at, &mut self.core);
         }
-        let (outcome, _) = self.begin_apart(request, arrived);
+        let (outcome, _) = self.begin_one_cold(request, arrived);
         self.core.from_cache = false;
         if let Some(persist_log) = &mut self.core.persist_log {
             persist_log.replaced = Writes::default();
@@ -463,10 +462,10 @@ impl Deferred {
             return;
         };
         let period = core.mechanism.rotation.period();
-        for find in &found {
-            let passed = core.pass_in_gap(from, find, Op::Write);
-            from = passed.end;
-            let Some(piece) = passed.piece else {
+        for transfer in &found {
+            let result = core.pass_in_gap(from, transfer, Op::Write);
+            from = result.end;
+            let Some(piece) = result.piece else {
                 continue;
             };
             let (change, writes) = self.ranges.replace(at, (piece.first, piece.end_lbn()));
@@ -524,7 +523,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range of these writes, the arm called at `at`; returns when it is on the media.
+    /// Destages a range of `writes`, with the arm called at `at`; returns when it is on the media.
     ///
     /// The data are in the cache, so neither bus nor processing takes time. A range that continues
     /// the previously destaged one, with the head still in place, needs no further settle.
@@ -583,7 +582,7 @@ mod tests {
              write_minimum_delay = \"0.9 ms\"\n[bus]\nwrite_sector = \"0.1 ms\"\n",
             TINY.replace("head_switch", "write_settle = \"0.7 ms\"\nhead_switch"),
         );
-        let spec = parse(&text, "tiny.toml").expect("a sound specification");
+        let spec = parse(&text, "tiny.toml").expect("a valid specification");
         let mut core = Drive::new(&spec, Angle::ZERO).expect("a layout").core;
         core.from_cache = true;
         let range = Request::new(0, Op::Write, Lbn(at), SectorCount(1));
@@ -611,14 +610,14 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_continues_another_goes_on_at_once() {
+    fn a_range_that_continues_another_needs_no_settle() {
         // The next sector of the track, and the first of the next track: skewed by two.
         for (at, ms) in [(23, 1.0), (29, 3.0)] {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));
             let taken = core.destage(&range, now, &Writes::default()) - now;
-            let off = taken - Span::from_ms(ms);
-            assert!(off.as_ns().abs() < 10, "{at} {taken}");
+            let error = taken - Span::from_ms(ms);
+            assert!(error.as_ns().abs() < 10, "{at} {taken}");
         }
     }
 }

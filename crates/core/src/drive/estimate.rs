@@ -1,5 +1,4 @@
-//! Times of requests for policies and predictions: estimates, and a copy of the drive to try them
-//! on.
+//! Times of requests for policies and predictions: estimates, and trials on a copy of the drive.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;
@@ -16,7 +15,7 @@ pub struct View<'a> {
     /// Like `read_from`, for a write; read-ahead may have moved to another cylinder in between.
     write_from: Position,
     /// Maximum distance in cylinders between the position for reads and one for writes.
-    apart: u32,
+    max_distance: u32,
     write_data: Instant,
     /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
     /// such a write takes longer. Its times are measured from the same instant as other writes'.
@@ -79,7 +78,7 @@ impl Core {
             core: self,
             read_from,
             write_from,
-            apart: away(write_from).max(farthest.unwrap_or(0)),
+            max_distance: away(write_from).max(farthest.unwrap_or(0)),
             write_data: write.data,
             is_plain: !from_cache && moved.is_none() && self.writes_blocks(),
             moved,
@@ -87,8 +86,8 @@ impl Core {
         }
     }
 
-    /// Returns a copy on which to try requests that a scheduler outside submits one at a time. The
-    /// drive may not begin before `open`: an absorbed write keeps it busy longer.
+    /// Returns a copy on which to try requests that an external scheduler submits one at a time.
+    /// The drive may not begin before `open`: an absorbed write keeps it busy longer.
     pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
         Rehearsal::new(self, false, open)
     }
@@ -102,7 +101,7 @@ impl View<'_> {
     }
 
     /// Returns the position of the head for a request, when its data are available, and its extra
-    /// time: for a later call of the head than usual, or to read first.
+    /// time: for a later call of the head than usual, or for reading first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
@@ -164,8 +163,8 @@ impl Outlook for View<'_> {
         let (start, end) = (physical.first(request.start), physical.end(request.end()));
         let (_, mut piece) = mechanism.piece_of(false, from, op, (start, end), place, ready);
         while piece.end_lbn() < end {
-            let rest = (piece.end_lbn(), end);
-            (_, piece) = mechanism.piece(true, piece.position_after(), op, rest, ready);
+            let remaining = (piece.end_lbn(), end);
+            (_, piece) = mechanism.piece(true, piece.position_after(), op, remaining, ready);
         }
         late + (piece.end() - from.since)
     }
@@ -182,7 +181,7 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn min_seek(&self, distance: u32) -> Span {
-        let nearer = distance.saturating_sub(self.apart);
+        let nearer = distance.saturating_sub(self.max_distance);
         self.core.mechanism.seek.min(nearer)
     }
 }
@@ -191,7 +190,7 @@ impl Outlook for View<'_> {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     core: Core,
-    /// True if requests wait in the drive's own queue, processed meanwhile; false if outside of it.
+    /// True if requests wait in the drive's own queue, already processed; false if outside it.
     is_inside: bool,
     open: Instant,
     over: Instant,

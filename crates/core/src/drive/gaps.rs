@@ -1,5 +1,5 @@
-//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): in the
-//! firmware, which knows positions and reads without a command.
+//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): by the
+//! firmware, which knows positions and needs no commands.
 
 use super::Drive;
 use super::arm::Arm;
@@ -17,7 +17,7 @@ const READS: usize = 5;
 
 /// Background tasks of a drive.
 ///
-/// As the drive begins a command whose blocks are not in its buffer, it searches for the most
+/// When the drive begins a command whose blocks are not in its buffer, it searches for the most
 /// valuable reads until the first of these blocks passes: on the track of the arm, on the
 /// destination track, or on any other. The data stay in the drive and take no time on the bus.
 ///
@@ -120,10 +120,10 @@ impl Drive {
         let Some((found, mut at)) = gaps.choose(&self.core, &command) else {
             return;
         };
-        for find in found {
-            let passed = self.core.pass_in_gap(at, &find, Op::Read);
-            gaps.take(passed.first, find.first + find.sectors, passed.end);
-            at = passed.end;
+        for transfer in found {
+            let result = self.core.pass_in_gap(at, &transfer, Op::Read);
+            gaps.take(result.first, transfer.first + transfer.sectors, result.end);
+            at = result.end;
         }
     }
 }
@@ -170,8 +170,8 @@ impl Core {
         while !found.is_empty() {
             let mut trial = self.without_fate();
             let mut at = gap.from.since;
-            for find in &found {
-                at = trial.pass_in_gap(at, find, op).end;
+            for transfer in &found {
+                at = trial.pass_in_gap(at, transfer, op).end;
             }
             let done = trial.serve(command).completion;
             let late = done.at.after(alone.0.at);
@@ -183,22 +183,22 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Transfers the blocks of `find`, the arm called at `at`; if late, from the next sector.
-    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> GapResult {
+    /// Transfers these blocks, with the arm called at `at`; if it is late, from the next sector.
+    pub(super) fn pass_in_gap(&mut self, at: Instant, transfer: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
-        let late = self.scatter(op, from, find.first);
+        let late = self.scatter(op, from, transfer.first);
         from.since = from.since.shifted(late);
-        let Track { cylinder, head } = find.track;
+        let Track { cylinder, head } = transfer.track;
         let there = from.since + self.mechanism.movement(op, from, cylinder, head);
         let rounding = self.mechanism.rotation.rounding();
-        let missed = there.since_or_zero(find.begin + rounding);
+        let missed = there.since_or_zero(transfer.begin + rounding);
         let physical = self.mechanism.layout.physical();
-        let end = find.first + find.sectors;
-        let (whole, whole_end) = (physical.first(find.first), physical.end(end));
+        let end = transfer.first + transfer.sectors;
+        let (whole, whole_end) = (physical.first(transfer.first), physical.end(end));
         let sectors = (whole_end - whole).0 / physical.blocks().0;
-        let sector_ns = (find.end - find.begin).as_ns() / sectors as i64;
+        let sector_ns = (transfer.end - transfer.begin).as_ns() / sectors as i64;
         let first = match missed {
-            Span::ZERO => find.first,
+            Span::ZERO => transfer.first,
             missed => {
                 let passed = missed.as_ns() / sector_ns.max(1) + 1;
                 (whole + SectorCount(physical.blocks().0 * passed as u64)).min(end)

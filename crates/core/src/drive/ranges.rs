@@ -1,6 +1,6 @@
-//! The dirty ranges of a write cache that wait, and the log of runs that reach the media.
+//! The dirty ranges waiting in a write cache, and the log of runs that reach the media.
 //!
-//! A write is merged with ranges that it overlaps, and that it touches up to a length.
+//! A write is merged with ranges that it overlaps, and up to a length with those that it touches.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,13 +54,13 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
-    /// Returns first and one past the last block of each, in their order.
+    /// Returns the first and one past the last block of each range, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
         let ranges = self.ranges.iter();
         ranges.map(|(first, range)| (*first, range.end))
     }
 
-    fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
+    fn first_ending_after(&self, at: Lbn) -> Option<(Lbn, &Range)> {
         let before = self.ranges.range(..=at).next_back();
         let holding = before.filter(|(_, range)| range.end > at);
         let found = holding.or_else(|| self.ranges.range(at..).next());
@@ -68,18 +68,18 @@ impl Ranges {
     }
 
     pub fn overlapping(&self, (first, end): Blocks) -> Vec<Lbn> {
-        let from = self.ends_behind(first).map_or(end, |(from, _)| from);
+        let from = self.first_ending_after(first).map_or(end, |(from, _)| from);
         let ranges = self.ranges.range(from.min(end)..end);
         ranges.map(|(first, _)| *first).collect()
     }
 
     /// Returns one past the last block of the range that holds block `at`.
     pub fn holding(&self, at: Lbn) -> Option<Lbn> {
-        let (first, range) = self.ends_behind(at)?;
+        let (first, range) = self.first_ending_after(at)?;
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`, and merges ranges that touch up to `longest`.
+    /// Adds a write whose data arrived at `now`, and merges touching ranges up to a length.
     pub fn add(
         &mut self,
         now: Instant,
@@ -169,12 +169,12 @@ impl Ranges {
             };
             change.gone.push(range.id);
             replaced.add_all(range.writes.runs_in(blocks));
-            for rest in [(first, blocks.0), (blocks.1, range.end)] {
-                if rest.0 < rest.1 {
-                    let mut left = self.new_range(rest.1, now);
-                    left.writes.add_all(range.writes.runs_in(rest));
-                    change.new.push(left.pending(rest.0));
-                    self.insert(rest.0, left);
+            for part in [(first, blocks.0), (blocks.1, range.end)] {
+                if part.0 < part.1 {
+                    let mut left = self.new_range(part.1, now);
+                    left.writes.add_all(range.writes.runs_in(part));
+                    change.new.push(left.pending(part.0));
+                    self.insert(part.0, left);
                 }
             }
         }
@@ -241,7 +241,7 @@ pub(super) struct PersistLog {
     pub replaced: Writes,
 }
 
-/// A run, and its blocks that the host wrote: the rest of a physical sector is written with them.
+/// A run, and its blocks that the host wrote; it may also rewrite the rest of a physical sector.
 #[derive(Clone, Debug)]
 struct Run {
     piece: Piece,
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_becomes_one_and_what_touches_if_it_is_not_too_long() {
+    fn overlapping_ranges_merge_and_touching_ones_up_to_a_length() {
         let mut ranges = Ranges::default();
         let mut add = |start, sectors| {
             let blocks = (Lbn(start), Lbn(start + sectors));
@@ -408,9 +408,9 @@ mod tests {
                 for new in &change.new {
                     prop_assert!(requests.insert(new.request.id, new.request).is_none());
                 }
-                let mut asked: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
-                asked.sort_unstable();
-                prop_assert_eq!(asked, held(&ranges));
+                let mut policy_ranges: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
+                policy_ranges.sort_unstable();
+                prop_assert_eq!(policy_ranges, held(&ranges));
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
                 for (first, range) in &ranges.ranges {
                     let blocks = (range.end.0 - first.0) as usize;

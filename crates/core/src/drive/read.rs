@@ -1,7 +1,6 @@
 //! Serving a read.
 //!
-//! A read larger than its segment stalls: the media run ahead of the bus by no more than the
-//! segment.
+//! A read larger than its segment stalls: the media are at most a segment ahead of the bus.
 
 use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
@@ -61,7 +60,7 @@ impl Core {
         served
     }
 
-    /// Drops the blocks and returns true if read-ahead of data unread by the host has failed.
+    /// Drops the blocks and returns true if read-ahead of data that the host has not read failed.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -73,7 +72,7 @@ impl Core {
         fails
     }
 
-    /// Returns true if the pass under way may add block `start` to its segment, so that it matters.
+    /// Returns true if the pass under way may add block `start` to its segment.
     #[inline]
     fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
@@ -84,9 +83,9 @@ impl Core {
         }
     }
 
-    /// Returns the segment that holds the first block of a read begun at `begin`, or is just
-    /// receiving it, and one past the last block that it holds from there on. The pass has advanced
-    /// to `begin` if it [may add](Self::pass_may_add) the block.
+    /// Returns the segment that holds the first block of a read begun at `begin`, or is receiving
+    /// it, and one past the last block that it holds from there on. The pass has advanced to
+    /// `begin` if it [may add](Self::pass_may_add) the block.
     #[inline]
     fn buffered(
         &self,
@@ -185,11 +184,11 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before the last block's is buffered or read, where that matters.
+    /// Returns true if the track before that of the last block is buffered or read, if relevant.
     ///
-    /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
-    /// and the start of the next one in the buffer; the read after one that ends on the track where
-    /// it began does not.
+    /// On the RZ26 the read after one that crosses to another track finds the rest of that track
+    /// and the start of the next in the buffer; the read after one that ends on the track where it
+    /// began does not.
     #[inline]
     pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
@@ -381,7 +380,7 @@ impl Core {
         let (piece, in_place) = loop {
             let (approach, piece) = self.read_piece(head, (at, goal.end), requested, request);
             self.pieces.push(piece);
-            first.get_or_insert_with(|| approach.late(late));
+            first.get_or_insert_with(|| approach.delayed_by(late));
             if piece.end_lbn() >= request.end() {
                 break (piece, piece.begin - approach.wait);
             }
@@ -418,7 +417,7 @@ impl Core {
         let continues = !self.pieces.is_empty();
         let start = Instant::START;
         let (approach, piece) = (self.mechanism).piece(continues, from, Op::Read, blocks, start);
-        // A segment that cannot hold all of it holds the first blocks, in order.
+        // A segment that cannot hold the whole request holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
@@ -427,7 +426,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Completes a read with the bus transfer, from `at_once` on or with enough blocks buffered.
+    /// Completes a read by its bus transfer, from `at_once` or when enough blocks are buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -530,7 +529,7 @@ impl Core {
         Some(piece.after(request.end() - piece.first))
     }
 
-    /// Ends the piece of this number before `block` and reads on from there, not before `room`.
+    /// Ends piece `number` before `block`, and continues from there no earlier than `room`.
     fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
         let Arm::Reading(reading) = self.arm else {
             return;

@@ -18,7 +18,7 @@ use crate::request::{Op, Request};
 use crate::spec::{ExtraWriteDisconnect, WriteCache, WriteLeaves};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Arrival of a write's data, and the call of its arm.
+/// When a write's data arrive, and when it calls the arm.
 pub(super) struct Setup {
     overhead: Span,
     processed: Instant,
@@ -26,7 +26,7 @@ pub(super) struct Setup {
     go: Instant,
     pub data: Instant,
     pub arm_called: Instant,
-    /// The media are not touched before this.
+    /// Instant before which the media are not accessed.
     pub ready: Instant,
     extra: Option<ExtraWriteDisconnect>,
     /// True if it continues data that are not yet on the media.
@@ -50,7 +50,7 @@ impl Core {
         let sequential = self.is_sequential(Op::Write, request);
         let (appends, absorbed) = (self.appends(request, begin), self.absorbs(request, begin));
         let after_write = self.last.op == Op::Write;
-        // worthington94 appendix A: of two non-sequential writes the second has it.
+        // worthington94 appendix A: the second of two non-sequential writes has it.
         let has_extra = after_write && !sequential;
         let extra = (self.overheads.extra_write_disconnect).filter(|_| has_extra);
         let overhead = match extra {
@@ -85,9 +85,9 @@ impl Core {
     /// Returns when the media write of a request whose data arrive from `data` on may begin: when
     /// enough data are buffered; if these are all, a minimum delay later.
     ///
-    /// worthington94 table A.5 gives the number of blocks and the delay without saying what it
-    /// begins with. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms
-    /// after their last block, to within 0.1 ms; longer ones when ten blocks are there.
+    /// worthington94 table A.5 gives the number of blocks and the delay without saying what it is
+    /// measured from. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms after
+    /// their last block, to within 0.1 ms; longer ones when ten blocks have arrived.
     #[inline]
     pub(super) fn write_ready(
         &self,
@@ -141,7 +141,7 @@ impl Core {
         }
         let mut transfer = self.transfer(request, &setup, media);
         if late != Span::ZERO {
-            transfer.approach = transfer.approach.late(late);
+            transfer.approach = transfer.approach.delayed_by(late);
         }
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);
@@ -152,7 +152,7 @@ impl Core {
         self.complete_write(command, &setup, from, &transfer)
     }
 
-    /// Returns the setup of an absorbed write for the arm's cylinder; `setup` if it is the same.
+    /// Returns the setup of an absorbed write for the arm's cylinder; `setup` if it need not move.
     #[inline(never)]
     fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
         let Some(moves) = self.costs.write_hit_moves else {
@@ -238,7 +238,7 @@ impl Core {
         end.max(transfer.received + leave) + back
     }
 
-    /// The buffer after a write: what it makes stale is dropped, its data stay in a segment.
+    /// Updates the buffer after a write: drops stale blocks and keeps the write's data.
     #[inline(always)]
     pub(super) fn keep_written(&mut self, request: &Request) {
         if !self.rules.caching {
@@ -272,7 +272,7 @@ impl Core {
         }
     }
 
-    /// Returns the sectors that the write appends to and that are unwritten when its data come.
+    /// Returns the number of sectors that the write appends to and that are unwritten by then.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {
@@ -481,13 +481,13 @@ impl Core {
         }
     }
 
-    /// Returns true if physical sectors are blocks, so that no write covers part of one.
+    /// Returns true if each block is a physical sector, so that no write covers part of one.
     #[inline]
     pub(super) fn writes_blocks(&self) -> bool {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// Returns what a write begun at `begin`, to which `pass` has advanced, must read first.
+    /// Returns the parts that a write begun at `begin`, to which `pass` has advanced, reads first.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {

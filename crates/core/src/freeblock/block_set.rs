@@ -1,5 +1,4 @@
-//! A set of blocks: a bitmap for each chunk of which it has some but not all blocks, and nothing
-//! for other chunks.
+//! A set of blocks: a bitmap for each chunk of which it has some blocks but not all.
 
 use std::mem;
 use std::ops::Range;
@@ -19,7 +18,7 @@ pub struct BlockSet {
     count: u64,
 }
 
-/// The blocks of a chunk that are in a set; equal for equal blocks.
+/// The blocks of a chunk that are in a set, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Chunk {
     None,
@@ -44,7 +43,7 @@ impl Chunk {
         }
     }
 
-    /// Returns the number of blocks of `range`.
+    /// Returns the number of blocks of `range` in the set.
     #[inline]
     fn count_in(&self, range: Range<u64>) -> u64 {
         match self {
@@ -52,7 +51,7 @@ impl Chunk {
             Self::All => range.end - range.start,
             Self::Some(bits) => {
                 let counts = masks(range).map(|(word, mask)| mask & bits.words[word]);
-                counts.map(|within| u64::from(within.count_ones())).sum()
+                counts.map(|bits| u64::from(bits.count_ones())).sum()
             }
         }
     }
@@ -84,8 +83,8 @@ impl Chunk {
             Self::None => None,
             Self::All => Some(range.end - 1),
             Self::Some(bits) => {
-                let within = masks(range).map(|(word, mask)| (word, mask & bits.words[word]));
-                let (word, bits) = within.filter(|(_, bits)| *bits != 0).last()?;
+                let present = masks(range).map(|(word, mask)| (word, mask & bits.words[word]));
+                let (word, bits) = present.filter(|(_, bits)| *bits != 0).last()?;
                 Some(64 * word as u64 + 63 - u64::from(bits.leading_zeros()))
             }
         }
@@ -93,9 +92,9 @@ impl Chunk {
 
     /// Adds the blocks `range` of a chunk of `len` blocks, or removes them.
     fn change(&mut self, range: Range<u64>, len: u64, adds: bool) {
-        let whole = if adds { Self::All } else { Self::None };
-        if range == (0..len) || *self == whole {
-            *self = whole;
+        let uniform = if adds { Self::All } else { Self::None };
+        if range == (0..len) || *self == uniform {
+            *self = uniform;
             return;
         }
         let mut bits = match mem::replace(self, Self::None) {
@@ -176,11 +175,11 @@ impl BlockSet {
     /// If the device has no such block.
     pub fn contains(&self, at: Lbn) -> bool {
         assert!(at.0 < self.sectors.0, "no such block: {at:?}");
-        let (chunk, within) = (at.0 / CHUNK, at.0 % CHUNK);
+        let (chunk, offset) = (at.0 / CHUNK, at.0 % CHUNK);
         match &self.chunks[chunk as usize] {
             Chunk::None => false,
             Chunk::All => true,
-            Chunk::Some(bits) => bits.words[(within / 64) as usize] >> (within % 64) & 1 == 1,
+            Chunk::Some(bits) => bits.words[(offset / 64) as usize] >> (offset % 64) & 1 == 1,
         }
     }
 
@@ -275,8 +274,8 @@ impl BlockSet {
 
 /// Returns the first of `range` whose bit is set.
 fn first_of(range: Range<u64>, word: impl Fn(usize) -> u64) -> Option<u64> {
-    let mut within = masks(range).map(|(index, mask)| (index, mask & word(index)));
-    let (index, bits) = within.find(|(_, bits)| *bits != 0)?;
+    let mut present = masks(range).map(|(index, mask)| (index, mask & word(index)));
+    let (index, bits) = present.find(|(_, bits)| *bits != 0)?;
     Some(64 * index as u64 + u64::from(bits.trailing_zeros()))
 }
 
@@ -304,7 +303,7 @@ mod tests {
     #[test]
     fn a_set_matches_a_list_of_flags() {
         compare_with_flags(500, 150, 2_000);
-        // Several chunks, the last of which is not a whole one.
+        // Several chunks, the last of which is incomplete.
         compare_with_flags(3 * CHUNK + 77, 2 * CHUNK, 200);
     }
 
@@ -324,15 +323,15 @@ mod tests {
             flags[first as usize..end as usize].fill(adds);
             let first = below(&mut random, n);
             let end = first + below(&mut random, n - first + 1);
-            let held: Vec<u64> = (first..end).filter(|at| flags[*at as usize]).collect();
+            let expected: Vec<u64> = (first..end).filter(|at| flags[*at as usize]).collect();
             let (from, until) = (Lbn(first), Lbn(end));
-            assert_eq!(set.count_in(from, until), held.len() as u64);
-            let [first, last] = [held.first(), held.last()].map(|at| at.copied().map(Lbn));
+            assert_eq!(set.count_in(from, until), expected.len() as u64);
+            let [first, last] = [expected.first(), expected.last()].map(|at| at.copied().map(Lbn));
             assert_eq!(set.first_in(from, until), first);
             assert_eq!(set.last_in(from, until), last);
             let runs = set.runs_in(from, until);
             let of_runs: Vec<u64> = runs.flat_map(|(at, n)| at.0..at.0 + n.0).collect();
-            assert_eq!(of_runs, held);
+            assert_eq!(of_runs, expected);
             let count = flags.iter().filter(|flag| **flag).count();
             assert_eq!(set.count().0, count as u64);
             assert!((0..n).all(|at| set.contains(Lbn(at)) == flags[at as usize]));

@@ -1,6 +1,6 @@
 //! A search for writes of dirty data in a gap.
 
-use super::gap::{Gap, GapTransfer, Track, care_over};
+use super::gap::{Gap, GapTransfer, Track, margin_over};
 use super::track_map::Run;
 use crate::mechanics::Mechanism;
 use crate::request::Op;
@@ -38,8 +38,8 @@ struct Stretch {
 }
 
 impl<'a> DirtySearch<'a> {
-    /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They do not
-    /// overlap. `conservatism` is added to each seek for the foreground request.
+    /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They must
+    /// not overlap. `conservatism` is added to each seek for the foreground request.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -82,54 +82,55 @@ impl<'a> DirtySearch<'a> {
     /// Returns the writes of a gap, at most `writes` of them, in order: the most valuable one, and
     /// the most valuable of the rest before and after it.
     pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<GapTransfer> {
-        let mut taken = Vec::new();
-        self.fill_rest(gap, self.conservatism, writes, &mut taken);
-        taken.sort_by_key(|find| find.begin);
-        taken
+        let mut chosen = Vec::new();
+        self.fill_rest(gap, self.conservatism, writes, &mut chosen);
+        chosen.sort_by_key(|transfer| transfer.begin);
+        chosen
     }
 
-    fn fill_rest(&self, gap: &Gap, care: Span, writes: usize, taken: &mut Vec<GapTransfer>) {
-        if taken.len() >= writes {
+    fn fill_rest(&self, gap: &Gap, margin: Span, writes: usize, chosen: &mut Vec<GapTransfer>) {
+        if chosen.len() >= writes {
             return;
         }
-        let Some(find) = self.search_rest(gap, care, taken) else {
+        let Some(transfer) = self.search_rest(gap, margin, chosen) else {
             return;
         };
-        taken.push(find);
+        chosen.push(transfer);
         let before = Gap {
-            to: find.track,
+            to: transfer.track,
             op: Op::Write,
-            until: find.begin,
+            until: transfer.begin,
             ..*gap
         };
-        self.fill_rest(&before, Span::ZERO, writes, taken);
+        self.fill_rest(&before, Span::ZERO, writes, chosen);
         let after = Gap {
-            from: find.position_after(Span::ZERO),
+            from: transfer.position_after(Span::ZERO),
             ..*gap
         };
-        self.fill_rest(&after, care, writes, taken);
+        self.fill_rest(&after, margin, writes, chosen);
     }
 
-    /// Returns the best write of blocks that are not `taken`.
-    fn search_rest(&self, gap: &Gap, care: Span, taken: &[GapTransfer]) -> Option<GapTransfer> {
+    /// Returns the best write of blocks that are not `chosen`.
+    fn search_rest(&self, gap: &Gap, margin: Span, chosen: &[GapTransfer]) -> Option<GapTransfer> {
         let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {
             let (first, end) = (stretch.run.first, stretch.run.end());
-            let overlaps =
-                |find: &GapTransfer| find.first < end && first < find.first + find.sectors;
-            let (arrival, departure) = self.stay(gap, care, stretch.track);
-            if departure <= arrival || taken.iter().any(overlaps) {
+            let overlaps = |transfer: &GapTransfer| {
+                transfer.first < end && first < transfer.first + transfer.sectors
+            };
+            let (arrival, departure) = self.stay(gap, margin, stretch.track);
+            if departure <= arrival || chosen.iter().any(overlaps) {
                 continue;
             }
             let next = stretch.run.next_sector(self.mechanism, arrival);
             let indices = [Some(0), Some(next).filter(|next| *next > 0)];
-            for find in indices
+            for transfer in indices
                 .into_iter()
                 .flatten()
                 .filter_map(|index| self.write(stretch, index, arrival, departure))
             {
-                if best.is_none_or(|best| find.worth > best.worth) {
-                    best = Some(find);
+                if best.is_none_or(|best| transfer.worth > best.worth) {
+                    best = Some(transfer);
                 }
             }
         }
@@ -137,13 +138,13 @@ impl<'a> DirtySearch<'a> {
     }
 
     /// Returns when the head is in place on a track, and when it must leave.
-    fn stay(&self, gap: &Gap, care: Span, track: Track) -> (Instant, Instant) {
+    fn stay(&self, gap: &Gap, margin: Span, track: Track) -> (Instant, Instant) {
         let moved = |op: Op, from: Track, to: Track| {
             let way = (from.cylinder, to.cylinder);
             (self.mechanism.seek).total(op, way, from.head != to.head)
         };
         let distance = track.cylinder.distance(gap.to.cylinder);
-        let away = moved(gap.op, track, gap.to) + care_over(distance, care);
+        let away = moved(gap.op, track, gap.to) + margin_over(distance, margin);
         let arrival = gap.from.since + moved(Op::Write, gap.source(), track);
         (arrival, gap.until.shifted(-away))
     }

@@ -1,5 +1,4 @@
-//! A gap in front of a foreground request, the limits of a search in it, and the transfers that
-//! fit.
+//! A gap before a foreground request, the limits of a search in it, and the transfers that fit.
 
 use crate::geometry::Extent;
 use crate::mechanics::Position;
@@ -55,7 +54,7 @@ pub struct SearchLimits {
     pub arriving: Span,
     /// Time added to the movement from a read to another cylinder.
     pub leaving: Span,
-    /// Both are also added to a mere head switch.
+    /// True if both are also added to a head switch alone.
     pub on_switches: bool,
     /// Time from the end of a background read's media transfer until the head is free to move.
     pub turn: Span,
@@ -63,7 +62,7 @@ pub struct SearchLimits {
     pub sector: Span,
     /// Maximum number of blocks of a read.
     pub max: SectorCount,
-    /// The tracks at both ends of the gap may be read.
+    /// True if the tracks at both ends of the gap may be read.
     pub ends: bool,
     /// Maximum number of tracks that are examined for a decision.
     pub tracks: u32,
@@ -73,19 +72,19 @@ impl SearchLimits {
     /// Number of tracks that schedulers examine for a decision.
     pub const TRACKS: u32 = 256;
 
-    /// Returns the time added to a movement from one track to another: `care`, which is
+    /// Returns the time added to a movement from one track to another: `margin`, which is
     /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero where none is needed.
-    pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
+    pub fn margin_between(&self, from: Track, to: Track, margin: Span) -> Span {
         if self.on_switches && from.head != to.head {
-            return care;
+            return margin;
         }
-        care_over(from.cylinder.distance(to.cylinder), care)
+        margin_over(from.cylinder.distance(to.cylinder), margin)
     }
 }
 
 /// Returns the time added to a movement over a distance, whatever the heads.
-pub(super) fn care_over(distance: u32, care: Span) -> Span {
-    if distance == 0 { Span::ZERO } else { care }
+pub(super) fn margin_over(distance: u32, margin: Span) -> Span {
+    if distance == 0 { Span::ZERO } else { margin }
 }
 
 /// A background read, or a write of dirty data ([`DirtySearch`](super::DirtySearch)).

@@ -116,8 +116,8 @@ impl GapPlanner<'_> {
         };
         let mut all = before.fill_greedily(reads - 1);
         all.push(read);
-        let rest = after.fill_greedily(reads - all.len());
-        all.extend(rest);
+        let later = after.fill_greedily(reads - all.len());
+        all.extend(later);
         all
     }
 
@@ -205,8 +205,8 @@ impl GapPlanner<'_> {
                 except.push(self.gap.source());
             }
         }
-        let rest = Self { gap, ..*self };
-        let found = rest.search(&except);
+        let planner = Self { gap, ..*self };
+        let found = planner.search(&except);
         let without = self.with_lead(plan.reads.clone(), target);
         let Some(found) = found else {
             return without;
@@ -233,10 +233,10 @@ impl GapPlanner<'_> {
         let from = last.map_or(self.gap.from, |last| last.position_after(limits.turn));
         let to = self.gap.to;
         let source = Gap { from, ..self.gap }.source();
-        let care = limits.care_between(source, to, limits.leaving);
+        let margin = limits.margin_between(source, to, limits.leaving);
         let seek = &self.mechanism.seek;
         let cylinders = (from.cylinder, to.cylinder);
-        let moved = seek.total(Op::Read, cylinders, from.head != to.head) + care;
+        let moved = seek.total(Op::Read, cylinders, from.head != to.head) + margin;
         let since = from.since + moved;
         (self.tasks).search_lead(
             self.mechanism,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 
-use super::gap::{Gap, GapTransfer, SearchLimits, Track, care_over};
+use super::gap::{Gap, GapTransfer, SearchLimits, Track, margin_over};
 use super::tasks::{Task, Tasks};
 use super::track_map::{GROUP, Run};
 use crate::mechanics::{Mechanism, Piece};
@@ -16,8 +16,8 @@ const EVEN: u64 = 1 << 10;
 /// The maximum ratio of a group's share of wanted blocks to the average, in the same unit.
 const MAX: u64 = EVEN << 3;
 
-/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch takes a read of its own,
-/// for which the arm has to move to it.
+/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read, for
+/// which the arm has to move to it.
 ///
 /// Without it the last hundredth of a disk is left in pieces of 3.6 blocks. On the Atlas 10K of
 /// lumb01-scan, in the firmware and with seed 1, a whole scan reads 4.52 MB/s without it, and
@@ -164,9 +164,9 @@ impl Search<'_> {
         if ends[1] != ends[0] {
             self.examine_cylinder(ends[1]);
         }
-        let mut promising = self.promising();
-        promising.sort_unstable_by_key(|&(max, group)| (Reverse(max), group));
-        for (max, group) in promising {
+        let mut groups = self.promising_groups();
+        groups.sort_unstable_by_key(|&(max, group)| (Reverse(max), group));
+        for (max, group) in groups {
             if max <= self.worth || self.examined >= self.limits.tracks {
                 break;
             }
@@ -180,13 +180,13 @@ impl Search<'_> {
     }
 
     /// Returns the groups of cylinders that may be worth more than the best read, with the maximum.
-    fn promising(&self) -> Vec<(u64, u32)> {
+    fn promising_groups(&self) -> Vec<(u64, u32)> {
         let ends = [self.gap.from.cylinder, self.gap.to.cylinder].map(|end| end.0 / GROUP);
         let [first, last] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Beyond both ends every group is further from both, so none follows one out of reach.
+        // Beyond the ends, groups only get farther away: after one out of reach, all are.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
@@ -197,7 +197,7 @@ impl Search<'_> {
         bounds.filter(|(max, _)| *max > self.worth).collect()
     }
 
-    /// Returns the maximum time over a track of a group of cylinders.
+    /// Returns the maximum time that the head can stay in a group of cylinders.
     fn time_in(&self, group: u32) -> Span {
         let (first, end) = (group * GROUP, (group + 1) * GROUP);
         let last = end.min(self.tasks.map.cylinders) - 1;
@@ -205,8 +205,8 @@ impl Search<'_> {
             let outside = first.saturating_sub(from.0);
             outside.max(from.0.saturating_sub(last))
         };
-        let min = |distance: u32, care: Span| {
-            self.mechanism.seek.min(distance) + care_over(distance, care)
+        let min = |distance: u32, margin: Span| {
+            self.mechanism.seek.min(distance) + margin_over(distance, margin)
         };
         let seeks = min(away(self.gap.from.cylinder), self.limits.arriving)
             + min(away(self.gap.to.cylinder), self.limits.leaving);
@@ -216,7 +216,7 @@ impl Search<'_> {
     /// Returns the worth of a wanted block of a group of cylinders: more where a larger share of
     /// the blocks is wanted than elsewhere.
     ///
-    /// Otherwise the innermost tracks would be left over, which few gaps reach. The cube of the
+    /// Otherwise the innermost tracks, which few gaps reach, would be left over. The cube of the
     /// ratio of shares leaves fewer of them than the ratio itself.
     fn block_worth(&self, group: u32) -> u64 {
         let (known, worth) = self.last_block_worth.get();
@@ -261,7 +261,7 @@ impl Search<'_> {
         let (blocks, stretches) = fullest.fold((0, 0), |sum, [blocks, stretches]| {
             (sum.0 + u64::from(blocks), sum.1 + u64::from(stretches))
         });
-        // Between two stretches of a task is at least one block.
+        // There is at least one block between two stretches of a task.
         let tasks = self.members.len() as u64;
         let (min, passing) = (sectors.div_ceil(2) * tasks, sectors * tasks);
         self.max_worth(group, blocks.min(passing), stretches.min(min))
@@ -283,8 +283,8 @@ impl Search<'_> {
             let seek = &self.mechanism.seek;
             let seeks = seek.total(Op::Read, (from.cylinder, cylinder), false)
                 + seek.total(self.gap.op, (cylinder, to.cylinder), false);
-            let care = self.limits.arriving + self.limits.leaving;
-            let left = self.gap.until.after(from.since) - seeks - care - self.limits.turn;
+            let margin = self.limits.arriving + self.limits.leaving;
+            let left = self.gap.until.after(from.since) - seeks - margin - self.limits.turn;
             let group = cylinder.0 / GROUP;
             if self.max_worth_passing(group, self.passing(left, group)) <= self.worth {
                 return;
@@ -330,10 +330,10 @@ impl Search<'_> {
         let SearchLimits {
             arriving, leaving, ..
         } = *self.limits;
-        let move_over = |op: Op, from: Track, to: Track, care: Span| {
+        let move_over = |op: Op, from: Track, to: Track, margin: Span| {
             let way = (from.cylinder, to.cylinder);
             let moved = self.mechanism.seek.total(op, way, from.head != to.head);
-            moved + self.limits.care_between(from, to, care)
+            moved + self.limits.margin_between(from, to, margin)
         };
         let arrives = from.since + move_over(Op::Read, source, track, arriving);
         let leaves = until.shifted(-(move_over(op, track, to, leaving) + self.limits.turn));
@@ -350,9 +350,9 @@ impl Search<'_> {
     fn examine_run(&mut self, track: Track, run: &Run, times: (Instant, Instant)) {
         let at = run.next_sector(self.mechanism, times.0);
         if at > 0
-            && let Some(rest) = self.offer(track, run, at, times)
+            && let Some(passed) = self.offer(track, run, at, times)
         {
-            self.offer(track, run, 0, (rest, times.1));
+            self.offer(track, run, 0, (passed, times.1));
         } else if at == 0 {
             self.offer(track, run, 0, times);
         }
@@ -421,8 +421,8 @@ impl Search<'_> {
         let gain: u64 = counts.sum();
         let (left, stretches) = self.wanted_on(track);
         let value = self.block_worth(track.cylinder.0 / GROUP);
-        // The rest of a track takes a gap of its own: reads that leave less of one are worth more,
-        // up to double.
+        // The rest of a track takes another gap: reads that leave less are worth up to twice as
+        // much.
         let blocks = value * gain + value * gain * gain / left.max(1);
         if blocks + STRETCH * value * stretches <= self.worth {
             return;
@@ -453,7 +453,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of stretches of wanted blocks that a run loses with some blocks.
+    /// Returns how many fewer stretches of wanted blocks a run has without these blocks.
     fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
         let of_task = |task: &&Task| {
             let continues = |at: Lbn| {

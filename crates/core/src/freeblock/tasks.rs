@@ -1,5 +1,4 @@
-//! Background tasks: sets of wanted blocks, claims of reads under way on them, and what was
-//! delivered.
+//! Background tasks: sets of wanted blocks, claims on them by reads under way, and deliveries.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ pub(super) struct Task {
     pub tracks: Vec<u32>,
     /// The number of stretches of consecutive wanted blocks on each track.
     pub stretches: Vec<u32>,
-    /// The maximum of a track in each [`GROUP`] of cylinders: of blocks, and of stretches.
+    /// The maximum number of blocks, and of stretches, on a track of each [`GROUP`].
     pub groups: Vec<[u32; 2]>,
     /// The number of blocks of `wanted` in each group.
     pub in_groups: Vec<u64>,
@@ -52,7 +51,7 @@ pub struct ClaimPart {
 
 /// The wanted blocks that a read under way will deliver, to each task once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use = "blocks that are claimed and never delivered or restored are not read"]
+#[must_use = "claimed blocks that are neither delivered nor restored are never read"]
 pub struct Claim {
     parts: Vec<ClaimPart>,
 }
@@ -86,11 +85,11 @@ impl Claim {
 
     /// Splits a claim into the blocks before `end` and the rest.
     pub fn split(self, end: Lbn) -> (Self, Self) {
-        let (mut before, mut rest) = (Self::default(), Self::default());
+        let (mut before, mut after) = (Self::default(), Self::default());
         for part in self.parts {
             let cut = end.0.clamp(part.first.0, part.first.0 + part.sectors.0) - part.first.0;
             let ranges = [(0, cut), (cut, part.sectors.0)];
-            for (half, (from, to)) in [&mut before, &mut rest].into_iter().zip(ranges) {
+            for (half, (from, to)) in [&mut before, &mut after].into_iter().zip(ranges) {
                 if from < to {
                     half.parts.push(ClaimPart {
                         first: Lbn(part.first.0 + from),
@@ -100,7 +99,7 @@ impl Claim {
                 }
             }
         }
-        (before, rest)
+        (before, after)
     }
 }
 
@@ -121,7 +120,7 @@ impl Tasks {
     /// If the blocks belong to another drive.
     pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
         let is_ours = wanted.sectors() == self.layout.sectors();
-        assert!(is_ours, "blocks of another drive");
+        assert!(is_ours, "the blocks belong to another drive");
         let mut task = Task {
             priority,
             wanted,
@@ -316,7 +315,7 @@ mod tests {
     use crate::random::{Generator, Purpose, below, generator};
     use crate::spec::{Geometry, Zone};
 
-    /// 90 cylinders of 2 tracks of 20 blocks, the last 10 of them of 13.
+    /// 90 cylinders of 2 tracks: 20 blocks per track, or 13 in the last 10 cylinders.
     fn layout() -> Arc<Layout> {
         let zone = |first_cylinder, end_cylinder, sectors_per_track| Zone {
             first_cylinder,
@@ -334,7 +333,7 @@ mod tests {
             zones: vec![zone(0, 80, 20), zone(80, 90, 13)],
             ..Geometry::default()
         };
-        Arc::new(Layout::new(&geometry).expect("a sound layout"))
+        Arc::new(Layout::new(&geometry).expect("a valid layout"))
     }
 
     fn random_set(random: &mut Generator, sectors: SectorCount) -> BlockSet {

@@ -38,8 +38,8 @@ impl Run {
         }
     }
 
-    /// Returns the index of the first sector that begins both to pass at `at` or later and a
-    /// physical sector; 0 if only the first sector of the run does.
+    /// Returns the index of the first sector that begins a physical sector and starts to pass at
+    /// `at` or later; 0 if only the first sector of the run does.
     pub fn next_sector(&self, mechanism: &Mechanism, at: Instant) -> u64 {
         let width = self.sector_angle.as_raw();
         if width == 0 {
@@ -88,7 +88,7 @@ pub(super) struct TrackMap {
     pub surfaces: u32,
     pub cylinders: u32,
     runs: Vec<Run>,
-    /// The index of the first run of each track, and then the number of runs.
+    /// The index of the first run of each track, followed by the number of runs.
     first: Vec<u32>,
     narrowest: Vec<Angle>,
     blocks: Vec<u64>,

@@ -58,7 +58,7 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
 }
 
 fn in_whole(physical: u64) -> String {
-    format!("whole physical sectors: a multiple of {physical}, as geometry.physical_sector says")
+    format!("whole physical sectors: a multiple of {physical} (geometry.physical_sector)")
 }
 
 fn check_numbers(index: usize, zone: &Zone, free: u32, g: &Geometry) -> Result<(), InputError> {
@@ -141,11 +141,11 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
     // The last range may be shorter than the others, but has the same number of spares.
     let smallest = match units % region {
         0 => region,
-        rest => rest,
+        partial => partial,
     };
     if zone.spares >= smallest {
         let expected =
-            format!("fewer than the {smallest} of the smallest region of the sparing scheme");
+            format!("fewer than {smallest}, the size of the smallest region of the sparing scheme");
         return Err(zone_error(index, "spares", zone.spares, expected));
     }
     let spares = if shared { units - 1 } else { zone.spares };
@@ -170,7 +170,7 @@ fn check_slips(
             return wrong(format!("less than {units}, the size of the zone"));
         }
         if before == Some(slip) {
-            return wrong("each slip once".to_owned());
+            return wrong("each slip only once".to_owned());
         }
         in_region = match before {
             Some(before) if before / region == slip / region => in_region + 1,

@@ -179,7 +179,8 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Blocks `start..end` from sector `x` of `grid` on, on tracks rotated by `turned` sectors.
+    /// Creates the piece of blocks `start..end` from sector `x` of `grid` on, on tracks rotated by
+    /// `turned` sectors.
     pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
         Self {
             start,
@@ -269,7 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces with some blocks `moved`, which are in ascending order, without overlap.
+    /// Returns the pieces with some blocks `moved`, in ascending order and without overlap.
     pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
@@ -317,8 +318,8 @@ mod tests {
             let divisor = Divisor::new(d);
             let bound = u64::MAX / d - 1;
             for quotient in [0, 1, 2, 1000, bound / d] {
-                for rest in [0, d - 1, d / 2] {
-                    let x = (quotient * d + rest).min(bound);
+                for remainder in [0, d - 1, d / 2] {
+                    let x = (quotient * d + remainder).min(bound);
                     assert_eq!(divisor.divide(x), (x / d, x % d), "{x} / {d}");
                 }
             }

@@ -60,8 +60,8 @@ impl Layout {
         }
     }
 
-    /// Returns the first block originally numbered in a unit, even if reallocated; or `None`.
-    pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
+    /// Returns the first block originally assigned to a unit, even if reallocated; or `None`.
+    pub fn original_block(&self, unit: Unit) -> Option<Lbn> {
         let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
         blocks.map(|(first, ..)| first)
     }
@@ -105,7 +105,7 @@ impl Layout {
         (Lbn(first(zone)), Lbn(first(zone + 1)))
     }
 
-    /// Returns true if a block is not where it was when blocks were numbered.
+    /// Returns true if a block is no longer where it was originally.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -114,16 +114,16 @@ impl Layout {
         self.plan.place(self.pba(at)).is_some_and(moved)
     }
 
-    /// Returns one past the last block of the cylinder on which `at` was numbered.
+    /// Returns one past the last block of the original cylinder of `at`.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
     pub fn cylinder_end(&self, at: Lbn) -> Lbn {
-        let cylinder = self.numbered_on(at);
+        let cylinder = self.original_cylinder(at);
         let (mut low, mut high) = (at.0, self.plan.capacity);
         while high - low > 1 {
             let middle = low.midpoint(high);
-            if self.numbered_on(Lbn(middle)) == cylinder {
+            if self.original_cylinder(Lbn(middle)) == cylinder {
                 low = middle;
             } else {
                 high = middle;
@@ -132,8 +132,8 @@ impl Layout {
         Lbn(high)
     }
 
-    /// Returns the cylinder on which a block was numbered; it never decreases with the block.
-    fn numbered_on(&self, at: Lbn) -> Cylinder {
+    /// Returns the original cylinder of a block; it never decreases with the block.
+    fn original_cylinder(&self, at: Lbn) -> Cylinder {
         let pba = self.pba(at);
         let place = self.plan.place(pba);
         let original = place.and_then(|place| self.reallocations.original(&self.plan, place));
@@ -181,7 +181,7 @@ mod tests {
 
     /// Compares with the blocks one by one.
     #[test]
-    fn cylinders_and_places_are_those_of_the_blocks() {
+    fn cylinders_and_places_match_those_of_the_blocks() {
         let layout = Layout::new(&small()).unwrap();
         let capacity = layout.sectors().0;
         let mut moved = 0;
@@ -202,9 +202,9 @@ mod tests {
         assert_eq!(slip, Unit { zone: 0, number: 7 });
         assert_eq!(layout.unit_at(layout.address(slip)), Some(slip));
         assert_eq!(layout.lbn(layout.address(slip)), None);
-        assert_eq!(layout.numbered(slip), None);
+        assert_eq!(layout.original_block(slip), None);
         for (from, to) in layout.reallocated() {
-            let block = layout.numbered(from).unwrap();
+            let block = layout.original_block(from).unwrap();
             assert!(layout.is_reallocated(block));
             assert_eq!(layout.pba(block), layout.address(to));
         }

@@ -1,4 +1,4 @@
-//! The role of each physical place, by counting: data, reserved, spare or slipped.
+//! Computes the role of each physical place: data, reserved, spare or slipped.
 //!
 //! Uses arithmetic on a zone's regions and a binary search in its slips, so it stores a few numbers
 //! per zone and nothing per track. It provides the inverse mapping from a place to its block.
@@ -138,7 +138,7 @@ impl ZonePlan {
         self.places - regions * self.spares
     }
 
-    /// Returns the position of `place` in the zone's data; none when slipped or spare.
+    /// Returns the position of `place` in the zone's data, or its role if slipped or spare.
     fn rank(&self, place: u64) -> Result<u64, Role> {
         let unit = place / self.unit;
         if self.slips.binary_search(&unit).is_ok() {
@@ -244,7 +244,7 @@ impl Plan {
             if zone.reserved > mapped {
                 let spares = g.zones[index].spares;
                 let expected = format!(
-                    "at most {mapped}, which is all that spares = {spares} leave of the zone"
+                    "at most {mapped}, the sectors of the zone that spares = {spares} leave"
                 );
                 let (field, reserved) = ("reserved_sectors", zone.reserved);
                 return Err(zone_error(index, field, reserved, expected));
@@ -309,7 +309,7 @@ impl Plan {
     }
 
     /// Returns the exported blocks of the unit of sparing that begins at `at`: first, end, and the
-    /// number of the unit's places before them. None when it has no such block.
+    /// number of the unit's places before them. `None` if it has no such block.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -402,7 +402,7 @@ impl Plan {
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
-        let expected = format!("fewer than the {mapped} that the zones map");
+        let expected = format!("fewer than {mapped}, the number that the zones map");
         let field = "geometry.unused_sectors";
         return Err(InputError::shown(field, unused, expected));
     };

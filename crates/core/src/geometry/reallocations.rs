@@ -32,7 +32,7 @@ impl Reallocations {
             }
         }
         ledger.grow(g.grown_defects, pba)?;
-        let by_defective: Vec<_> = ledger.stand_ins.into_iter().collect();
+        let by_defective: Vec<_> = ledger.replacements.into_iter().collect();
         let mut by_spare: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
         by_spare.sort_unstable();
         Ok(Self {
@@ -54,14 +54,14 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place whose contents `at` stores, another one if it is a spare in use.
+    /// Returns the place whose contents are at `at`: another one if that is a spare in use.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
-        let within = at.place - first.place;
+        let offset = at.place - first.place;
         if let Ok(n) = find(&self.by_spare, first) {
             let (_, defective) = self.by_spare[n];
             return Some(ZonePlace {
-                place: defective.place + within,
+                place: defective.place + offset,
                 ..defective
             });
         }
@@ -85,7 +85,7 @@ fn find(pairs: &[(ZonePlace, ZonePlace)], key: ZonePlace) -> Result<usize, usize
 
 struct Ledger<'a> {
     plan: &'a Plan,
-    stand_ins: BTreeMap<ZonePlace, ZonePlace>,
+    replacements: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
     /// Start of the search for the next free spare, by the first place that may hold one.
@@ -100,7 +100,7 @@ impl<'a> Ledger<'a> {
     fn new(plan: &'a Plan) -> Self {
         Self {
             plan,
-            stand_ins: BTreeMap::new(),
+            replacements: BTreeMap::new(),
             used: BTreeSet::new(),
             cursors: BTreeMap::new(),
         }
@@ -118,7 +118,7 @@ impl<'a> Ledger<'a> {
         };
         let units = z.places / z.unit;
         let from = of_zone(pair.0)
-            .ok_or_else(|| wrong(format!("a defective place below {units}, in the zone")))?;
+            .ok_or_else(|| wrong(format!("a defective place of the zone, below {units}")))?;
         let spare = if self.plan.spares_at_disk_end {
             self.plan.disk_place(pair.1)
         } else {
@@ -141,8 +141,8 @@ impl<'a> Ledger<'a> {
                 }
                 Role::Block(_) | Role::Reserved | Role::Beyond => {}
             }
-            if self.stand_ins.insert(from, to).is_some() {
-                return Err(wrong("each defective place once".into()));
+            if self.replacements.insert(from, to).is_some() {
+                return Err(wrong("each defective place only once".into()));
             }
         }
         self.used.insert(to);
@@ -161,7 +161,7 @@ impl<'a> Ledger<'a> {
                 let expected = format!("at most {n}: after that no random block had a free spare");
                 InputError::shown("geometry.grown_defects.count", grown.count, expected)
             })?;
-            self.stand_ins.insert(from, to);
+            self.replacements.insert(from, to);
             self.used.insert(to);
         }
         Ok(())
@@ -170,7 +170,7 @@ impl<'a> Ledger<'a> {
     /// Returns the unit that holds `lbn`, and the spare that can take its place.
     fn reallocation(&mut self, lbn: Lbn, pba: PbaOf<'_>) -> Option<(ZonePlace, ZonePlace)> {
         let from = self.plan.unit_start(self.plan.place(pba(lbn))?);
-        if self.stand_ins.contains_key(&from) {
+        if self.replacements.contains_key(&from) {
             return None;
         }
         Some((from, self.free_spare(from, pba)?))

@@ -12,7 +12,7 @@ pub struct SeekTimes {
     /// By cylinders inward, the longest outward seek first.
     rows: Arc<[SeekEntry]>,
     /// Number of cylinders minus one: the row of distance zero.
-    rest: u32,
+    zero_row: u32,
     /// The shortest movement of any kind over at least this distance, by distance.
     min: Arc<[u32]>,
     /// The row of distance zero for a transfer that continues: without the settle of a request.
@@ -30,29 +30,29 @@ struct SeekEntry {
 impl SeekTimes {
     /// Tabulates the seeks of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
-        let rest = cylinders - 1;
+        let zero_row = cylinders - 1;
         let outward = (1..cylinders).rev().map(|d| (d, -mechanics.inward_seek));
         let inward = (1..cylinders).map(|d| (d, mechanics.inward_seek));
-        let ways = outward.chain([(0, Span::ZERO)]).chain(inward);
-        let rows: Arc<[SeekEntry]> = ways
-            .map(|(d, uneven)| SeekEntry::new(mechanics, d, uneven, cylinders))
+        let distances = outward.chain([(0, Span::ZERO)]).chain(inward);
+        let rows: Arc<[SeekEntry]> = distances
+            .map(|(d, extra)| SeekEntry::new(mechanics, d, extra, cylinders))
             .collect();
-        let shortest = |way: usize| *rows[way].total.as_flattened().iter().min().expect("four");
-        let without = Mechanics {
+        let shortest = |row: usize| *rows[row].total.as_flattened().iter().min().expect("four");
+        let without_settle = Mechanics {
             track_settle: Span::ZERO,
             cylinder_settle: Span::ZERO,
             ..mechanics.clone()
         };
-        let onward = SeekEntry::new(&without, 0, Span::ZERO, cylinders);
+        let onward = SeekEntry::new(&without_settle, 0, Span::ZERO, cylinders);
         let mut min: Vec<u32> = (0..cylinders as usize)
-            .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
+            .map(|d| shortest(zero_row as usize + d).min(shortest(zero_row as usize - d)))
             .collect();
         for d in (0..min.len().saturating_sub(1)).rev() {
             min[d] = min[d].min(min[d + 1]);
         }
         Self {
             rows,
-            rest,
+            zero_row,
             min: min.into(),
             onward,
         }
@@ -60,20 +60,20 @@ impl SeekTimes {
 
     #[inline]
     fn row(&self, from: Cylinder, to: Cylinder) -> &SeekEntry {
-        &self.rows[(self.rest + to.0 - from.0) as usize]
+        &self.rows[(self.zero_row + to.0 - from.0) as usize]
     }
 
     /// Returns the movement from one cylinder to another: (arm, additional head switch and settle).
-    /// The sum is never negative. A transfer that `continues` takes no settle of a request.
+    /// The sum is never negative. A transfer that `continues` skips the settle of a request.
     #[inline]
     pub fn parts(
         &self,
         continues: bool,
         op: Op,
-        way: (Cylinder, Cylinder),
+        path: (Cylinder, Cylinder),
         head_changes: bool,
     ) -> (Span, Span) {
-        let (from, to) = way;
+        let (from, to) = path;
         let row = if continues && from == to {
             &self.onward
         } else {
@@ -93,7 +93,7 @@ impl SeekTimes {
         Span::from_ns(i64::from(total))
     }
 
-    /// No movement over `distance` cylinders or more takes less than this.
+    /// Returns a lower bound for all movements over at least `distance` cylinders.
     #[inline]
     pub fn min(&self, distance: u32) -> Span {
         Span::from_ns(i64::from(self.min[distance as usize]))
@@ -101,23 +101,23 @@ impl SeekTimes {
 }
 
 impl SeekEntry {
-    /// Creates the row of distance `d`, which takes `uneven` more than the curves give.
-    fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
+    /// Creates the row of distance `d`, which takes `extra` longer than the curves say.
+    fn new(mechanics: &Mechanics, d: u32, extra: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek =
-            [&mechanics.seek, write].map(|curve| (curve.time(d, cylinders) + uneven).or_zero());
+            [&mechanics.seek, write].map(|curve| (curve.time(d, cylinders) + extra).or_zero());
         let total = |op: usize, head_changes: bool| {
             let only_if = |applies, time| if applies { time } else { Span::ZERO };
             let switch = only_if(head_changes, mechanics.head_switch);
-            let moved = d > 0 || head_changes;
-            let settle = only_if(op == 1 && moved, mechanics.write_settle);
-            let within = match (d, head_changes) {
+            let has_moved = d > 0 || head_changes;
+            let settle = only_if(op == 1 && has_moved, mechanics.write_settle);
+            let track_settle = match (d, head_changes) {
                 (0, false) => mechanics.track_settle,
                 (0, true) => mechanics.cylinder_settle,
                 _ => Span::ZERO,
             };
             // The longer of seek and switch; with the settle, at least zero.
-            (switch.max(seek[op]) + settle).or_zero() + within
+            (switch.max(seek[op]) + settle).or_zero() + track_settle
         };
         let total = [0, 1].map(|op| [total(op, false), total(op, true)]);
         let ns = |span: Span| span.as_ns() as u32;
@@ -153,8 +153,8 @@ mod tests {
     }
 
     fn total(times: &SeekTimes, op: Op, distance: u32, head_changes: bool) -> f64 {
-        let way = (Cylinder(0), Cylinder(distance));
-        let (seek, settle) = times.parts(false, op, way, head_changes);
+        let path = (Cylinder(0), Cylinder(distance));
+        let (seek, settle) = times.parts(false, op, path, head_changes);
         (seek + settle).as_ms()
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_point_curve_passes_its_points() {
+    fn the_three_point_curve_passes_through_its_points() {
         let ms = Span::from_ms;
         let curve = SeekCurve::ThreePoint {
             single: ms(1.0),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn least_is_a_lower_bound_for_every_longer_distance() {
+    fn min_is_a_lower_bound_for_every_longer_distance() {
         // The C2247's short seeks are not monotone: 4.65 ms at 6, 4.52 ms at 7.
         let ms = Span::from_ms;
         let points = [(1, 4.0), (6, 4.65), (7, 4.52), (9, 5.0)];

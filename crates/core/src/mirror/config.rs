@@ -7,7 +7,7 @@ use crate::sched::{Knowledge, PolicyConfig};
 use crate::stack::{BoxedDevice, InsufficientKnowledge};
 use crate::units::{Lbn, SectorCount};
 
-/// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
+/// The parameters of a mirrored pair. By default reads are routed in turn, in FCFS order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MirrorConfig {
     /// The order in which each member serves the commands that wait for it.
@@ -17,10 +17,10 @@ pub struct MirrorConfig {
     /// The copies that a write waits for.
     pub writes: WriteCompletion,
     /// The second member holds units of this many blocks in the opposite order. At least one; an
-    /// incomplete unit at the end of the device stays where it is.
+    /// incomplete unit at the end of the device keeps its position.
     pub transposed: Option<SectorCount>,
-    /// The time at which writes go to the members; `None` is at once. For a shared queue, and
-    /// writes that complete with both copies.
+    /// The rules by which writes go to the members; `None` means immediately. Requires a shared
+    /// queue, and writes that complete with both copies.
     pub destaging: Option<DestageConfig>,
     /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
@@ -35,7 +35,7 @@ pub struct MirrorConfig {
 pub struct RebuildConfig {
     /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
     pub share_fraction: f64,
-    /// The blocks that it reads and writes at once, from 1 to [`Request::MAX_SECTORS`].
+    /// The blocks that a step reads and writes, from 1 to [`Request::MAX_SECTORS`].
     pub unit: SectorCount,
 }
 
@@ -48,8 +48,8 @@ pub enum ReadDispatch {
     Divided {
         /// The first block of the second member's half.
         pivot: Lbn,
-        /// A member without waiting commands takes a read of the other's, if more than this many
-        /// commands wait for that; `None` is strict.
+        /// A member without waiting commands takes a read of the other's half if more than this
+        /// many commands wait for the other; `None` never allows this.
         relaxed: Option<u64>,
     },
     /// The queue of one member.
@@ -84,13 +84,13 @@ pub(super) fn check_knowledge(
     if let ReadDispatch::Routed(routing) = config.reads
         && let Some((needed, name)) = routing.rehearsed()
     {
-        assert_eq!(config.policy.to_string(), needed, "the policy for {name}");
+        assert_eq!(config.policy.to_string(), needed, "wrong policy for {name}");
         check(name, Knowledge::Times)?;
     }
     if let Some(destaging) = config.destaging {
-        assert_eq!(config.reads, ReadDispatch::Shared, "with destaging");
-        assert_eq!(config.writes, WriteCompletion::Both, "with destaging");
-        let (needed, name) = destaging.order.needed();
+        assert_eq!(config.reads, ReadDispatch::Shared, "for destaging");
+        assert_eq!(config.writes, WriteCompletion::Both, "for destaging");
+        let (needed, name) = destaging.order.required_knowledge();
         check(name, needed)?;
     }
     Ok(())

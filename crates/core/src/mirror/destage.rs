@@ -1,22 +1,22 @@
-//! Destaging of a mirrored pair: the order of reads and writes, where a non-volatile cache already
+//! Destaging of a mirrored pair: the order of reads and writes when a non-volatile cache already
 //! holds the data of the writes.
 //!
-//! Whenever a member is free, a scheme chooses what it does next from the state of the pair. The
+//! Whenever a member is free, a scheme chooses its next action from the state of the pair. The
 //! state corresponds to tables D.1 and D.2 of liu05, whose flowcharts are lost:
 //!
-//! | here | there | |
+//! | here | thesis | meaning |
 //! |---|---|---|
 //! | [`PairState::reads`] | RQ | reads that wait for either member |
 //! | [`SideState::writes`] | WQ1, WQ2 | writes that wait for a member |
 //! | [`SideState::batch`] | BW1, BW2 | writes left in the batch of a member |
-//! | [`SideState::in_batch`] | Sw1, Sw2 | a member is processing a batch |
+//! | [`SideState::is_in_batch`] | Sw1, Sw2 | a member is processing a batch |
 //! | [`PairState::turn`] | Turn | the member that processes the next batch (ADU) |
 //!
 //! Sr, the switch for reads of AD-CP, is `RQ >= TR`.
 //!
 //! Beyond the thesis: while a member is missing or being rebuilt, members take no turns
 //! ([`PairState::is_degraded`]); and writes do not wait for a full batch while the cache needs room
-//! or a rebuild waits for them ([`PairState::hurries`]).
+//! or a rebuild waits for them ([`PairState::is_hurrying`]).
 
 use std::collections::VecDeque;
 
@@ -38,11 +38,11 @@ pub struct DestageConfig {
 /// The rules for the beginning of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestageScheme {
-    /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes go in batches only, which
-    /// the members process in turn.
+    /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes are processed only in
+    /// batches, by the members in turn.
     Alternating,
-    /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
-    /// too while no read waits, and no batch begins while `reads` or more (TR) wait.
+    /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): also single
+    /// writes while no read waits, and no batch begins while `reads` (TR) or more wait.
     Conditional {
         /// TR, at least one.
         reads: usize,
@@ -58,13 +58,13 @@ pub enum BatchOrder {
     Nearest,
     /// By access time from the position of the arm at the beginning of the batch.
     AccessAtStart,
-    /// The order whose last completes earliest. For batches of up to ten.
+    /// The order whose last write completes earliest. For batches of up to ten.
     Optimal,
 }
 
 impl BatchOrder {
-    /// Returns what it must know about the members, and its name.
-    pub(super) fn needed(self) -> (Knowledge, &'static str) {
+    /// Returns the knowledge about the members that it needs, and its name.
+    pub(super) fn required_knowledge(self) -> (Knowledge, &'static str) {
         match self {
             Self::Ascending => (Knowledge::Blocks, "ascending"),
             Self::Nearest => (Knowledge::Times, "satf"),
@@ -81,10 +81,10 @@ pub(super) struct PairState {
     pub sides: [SideState; 2],
     /// The member that processes the next batch, if both have one.
     pub turn: usize,
-    /// Writes must not wait for a full batch: the cache needs room or has to be emptied, or a
-    /// rebuild waits for them.
-    pub hurries: bool,
-    /// A member is missing, or a spare does not have all data yet: no member waits for its turn.
+    /// True if writes must not wait for a full batch: the cache needs room or has to be emptied, or
+    /// a rebuild waits for them.
+    pub is_hurrying: bool,
+    /// True if a member is missing or the spare incomplete: then no member waits for its turn.
     pub is_degraded: bool,
 }
 
@@ -94,8 +94,8 @@ pub(super) struct SideState {
     pub writes: usize,
     /// Writes of its batch that it has not begun.
     pub batch: usize,
-    /// It is processing a batch, or serving the last write of one.
-    pub in_batch: bool,
+    /// True if it is processing a batch, or serving the last write of one.
+    pub is_in_batch: bool,
 }
 
 /// The next action of a free member.
@@ -112,7 +112,7 @@ pub(super) enum Choice {
 }
 
 impl DestageConfig {
-    /// Chooses what `member`, which is free, does next.
+    /// Chooses the next action of `member`, which is free.
     pub(super) fn choose(&self, state: &PairState, member: usize) -> Choice {
         let own = &state.sides[member];
         if own.batch > 0 {
@@ -128,7 +128,7 @@ impl DestageConfig {
     /// Returns true if enough writes wait for a member to begin a batch.
     fn has_batch(&self, state: &PairState, member: usize) -> bool {
         let writes = state.sides[member].writes;
-        writes >= self.batch || (state.hurries && writes > 0)
+        writes >= self.batch || (state.is_hurrying && writes > 0)
     }
 
     /// Applies ADU:
@@ -139,10 +139,10 @@ impl DestageConfig {
     /// 2. Otherwise it serves a read.
     /// 3. Otherwise it waits: fewer writes than TW are not processed.
     fn alternate(&self, state: &PairState, member: usize) -> Choice {
-        let passes = state.hurries && state.sides[1 - member].writes == 0;
-        let is_its_turn = state.turn == member || passes || state.is_degraded;
-        let leaves_reads = state.sides[1 - member].in_batch && state.reads > 0;
-        if self.has_batch(state, member) && is_its_turn && !leaves_reads {
+        let is_other_empty = state.is_hurrying && state.sides[1 - member].writes == 0;
+        let is_its_turn = state.turn == member || is_other_empty || state.is_degraded;
+        let must_serve_reads = state.sides[1 - member].is_in_batch && state.reads > 0;
+        if self.has_batch(state, member) && is_its_turn && !must_serve_reads {
             Choice::BeginBatch
         } else if state.reads > 0 {
             Choice::Read
@@ -162,8 +162,8 @@ impl DestageConfig {
         let other = &state.sides[1 - member];
         let has_no_rival = state.is_degraded || !self.has_batch(state, 1 - member);
         let is_its_turn = state.turn == member || has_no_rival;
-        let yields = state.reads >= reads && !state.hurries;
-        if self.has_batch(state, member) && is_its_turn && !other.in_batch && !yields {
+        let must_yield = state.reads >= reads && !state.is_hurrying;
+        if self.has_batch(state, member) && is_its_turn && !other.is_in_batch && !must_yield {
             Choice::BeginBatch
         } else if state.reads > 0 {
             Choice::Read
@@ -190,8 +190,8 @@ struct Batch {
 impl WriteQueue {
     /// Returns the number of writes that wait, including the batch.
     pub fn len(&self) -> usize {
-        let of_batch = self.batch.as_ref().map_or(0, |batch| batch.left);
-        self.waiting.len() + of_batch
+        let batch_left = self.batch.as_ref().map_or(0, |batch| batch.left);
+        self.waiting.len() + batch_left
     }
 
     pub fn is_in_batch(&self) -> bool {
@@ -202,7 +202,7 @@ impl WriteQueue {
         SideState {
             writes: self.waiting.len(),
             batch: self.batch.as_ref().map_or(0, |batch| batch.left),
-            in_batch: self.is_in_batch(),
+            is_in_batch: self.is_in_batch(),
         }
     }
 
@@ -255,7 +255,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch if the member, now idle, has served it all. Returns true if it did.
+    /// Ends the batch if the member, now idle, has served all of it; returns true if so.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }
@@ -282,7 +282,7 @@ mod tests {
         SideState {
             writes,
             batch,
-            in_batch: batch > 0,
+            is_in_batch: batch > 0,
         }
     }
 
@@ -291,7 +291,7 @@ mod tests {
             reads,
             sides: [first, second],
             turn: 0,
-            hurries: false,
+            is_hurrying: false,
             is_degraded: false,
         }
     }
@@ -306,7 +306,7 @@ mod tests {
 
     /// Key points 1 to 3 of section 8.1.1.
     #[test]
-    fn adu_writes_in_batches_only_and_by_turns() {
+    fn adu_only_writes_in_batches_and_in_turn() {
         let adu = destaging(DestageScheme::Alternating);
         let quiet = side(3, 0);
         let full = side(4, 0);
@@ -349,7 +349,7 @@ mod tests {
             (state(2, quiet, full), 1, Choice::BeginBatch),
             (state(2, full, full), 0, Choice::BeginBatch),
             (state(2, full, full), 1, Choice::Read),
-            // TR attained: both members read.
+            // TR is reached: both members read.
             (state(3, full, full), 0, Choice::Read),
             // The other member is in a batch.
             (state(2, busy, full), 1, Choice::Read),
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    /// The remaining member, or the spare, does not wait for the other; all other rules hold.
+    /// The remaining member, or the spare, does not wait for the other; all other rules apply.
     #[test]
     fn a_degraded_pair_takes_no_turns() {
         let degraded = |reads, first, second| PairState {
@@ -398,7 +398,7 @@ mod tests {
                 for sides in [[1, 0], [0, 1], [1, 1]] {
                     let state = PairState {
                         turn,
-                        hurries: true,
+                        is_hurrying: true,
                         ..state(0, side(sides[0], 0), side(sides[1], 0))
                     };
                     let begins = [0, 1].map(|m| destaging.choose(&state, m) != Choice::Wait);

@@ -31,7 +31,7 @@ impl Layout {
         Self { transposed }
     }
 
-    /// Returns the position of a block on a member, or the block at a position: they are inverse.
+    /// Returns the position of a block on a member, or the block at a position (its own inverse).
     pub(super) fn position(&self, member: usize, block: u64) -> u64 {
         match self.transposed.filter(|_| member == 1) {
             Some(Units { size, count }) if block / size < count => {

@@ -1,4 +1,4 @@
-//! The member that reads, and the retry of a read at the other one.
+//! The choice of the member for a read, and the retry at the other one.
 
 use super::routing::Prospect;
 use super::{Divided, Mirror, Pair};
@@ -29,7 +29,7 @@ impl Mirror {
         Some(router.compare(now, &prospects))
     }
 
-    /// Returns what a read would meet at a member.
+    /// Returns the commands that a read would find at a member, and its own.
     pub(super) fn prospect(&self, member: usize, read: &Request) -> Prospect<'_> {
         let parts = self.parts.iter();
         let mut waiting: Vec<(u64, &Part)> = parts
@@ -104,7 +104,7 @@ impl Mirror {
     }
 
     /// Removes the read that a member serves for the other from its reserve, if it has no other
-    /// commands and enough wait for the other.
+    /// commands and enough commands wait for the other.
     pub(super) fn next_of_other(&mut self, member: usize, now: Instant) -> Option<Request> {
         let threshold = self.placement.divided?.relaxed?;
         let others = self.members[1 - member].queue.len() as u64;
@@ -113,7 +113,7 @@ impl Mirror {
         }
         let reserve = self.placement.sides[member].reserve.as_mut()?;
         let taken = next_of(reserve, &self.members[member].device, now)?;
-        // The rest of the read is this member's from now on.
+        // From now on this member serves the rest of the read.
         self.prefer(member, part_of(taken.id).0);
         Some(taken)
     }
@@ -131,10 +131,10 @@ impl Mirror {
         }
     }
 
-    /// Returns the member that is free for a read: of two the one that would complete it sooner,
-    /// the first if they are equal.
+    /// Returns a member that is free for a read: if both are, the one that would complete it
+    /// sooner, or the first in a tie.
     pub(super) fn free_member(&self, request: &Request, now: Instant) -> Option<usize> {
-        // Most often commands wait for both, and only this has to be known.
+        // Most often commands wait for both members, and nothing else needs to be checked.
         if self.members.iter().all(|own| !own.queue.is_empty()) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Routing of reads to the members of a pair that have queues of their own.
+//! Routing of reads to the members of a pair, each with its own queue.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub enum Routing {
     Affinity {
         /// The first block of the second member's half.
         pivot: Lbn,
-        /// A read goes to the other member if the queue of its own is longer by more than this,
-        /// with requests in service counted; `None` is strict.
+        /// A read goes to the other member if the queue of its own member is longer by more than
+        /// this, including requests in service; `None` never allows this.
         relaxed: Option<u64>,
     },
-    /// To the shorter queue, with requests in service counted; at random if they are equal.
+    /// To the shorter queue, including requests in service; at random if they are equal.
     ShortestQueue,
     /// To the member that will complete the read sooner. For queues in order of arrival.
     ShortestResponse,
@@ -76,8 +76,7 @@ impl Router {
         self.routing.rehearsed().is_some()
     }
 
-    /// Returns the member at which a read would take less by the measure of the routing, the first
-    /// if they are equal.
+    /// Returns the member at which a read costs less by the routing's measure, the first in a tie.
     pub fn compare(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
         let [first, second] = prospects;
         let is_second = match self.routing {
@@ -86,14 +85,15 @@ impl Router {
                     Routing::MinService => totals.services,
                     _ => totals.responses,
                 };
-                let total = |prospect: &Prospect<'_>, with| measure(prospect.by_access(now, with));
+                let total =
+                    |prospect: &Prospect<'_>, added| measure(prospect.by_access(now, added));
                 let at_first = total(first, true) + total(second, false);
                 total(first, false) + total(second, true) < at_first
             }
             Routing::LastRequest => {
                 let service = |prospect: &Prospect<'_>| {
-                    let (begins, ends) = prospect.in_order(now);
-                    ends - begins
+                    let (begin, end) = prospect.in_order(now);
+                    end - begin
                 };
                 service(second) < service(first)
             }
@@ -102,8 +102,8 @@ impl Router {
         usize::from(is_second)
     }
 
-    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues
-    /// with the requests in service.
+    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues,
+    /// including requests in service.
     pub fn route(&mut self, loads: [usize; 2], request: &Request) -> usize {
         match self.routing {
             Routing::Uniform => self.toss(),
@@ -121,7 +121,7 @@ impl Router {
                 }
             }
             Routing::ShortestQueue if loads[0] == loads[1] => self.toss(),
-            // The others rehearse.
+            // The other routings rehearse.
             _ => usize::from(loads[1] < loads[0]),
         }
     }
@@ -150,10 +150,10 @@ struct Totals {
 impl Prospect<'_> {
     /// Returns a copy of the member, and the time at which it takes its next command.
     fn trial(&self, now: Instant) -> (BoxedRehearsal, Instant) {
-        let busy = !self.device.has_room();
-        let busy_until = self.device.next_event().filter(|_| busy);
-        let begins = busy_until.map_or(now, |until| until.max(now));
-        (self.device.rehearse(), begins)
+        let is_busy = !self.device.has_room();
+        let busy_until = self.device.next_event().filter(|_| is_busy);
+        let begin = busy_until.map_or(now, |until| until.max(now));
+        (self.device.rehearse(), begin)
     }
 
     /// Returns when the read would begin and end in order of arrival, if no more requests arrive.
@@ -162,18 +162,18 @@ impl Prospect<'_> {
         for waiting in &self.waiting {
             at = trial.serve(at, &waiting.request);
         }
-        let begins = at;
+        let begin = at;
         for command in &self.read {
             at = trial.serve(at, command);
         }
-        (begins, trial.completed_at())
+        (begin, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands, and `with` it of the read, in the order of SATF.
-    fn by_access(&self, now: Instant, with: bool) -> Totals {
+    /// Returns the totals of the waiting commands, and of the read if it is `added`, in SATF order.
+    fn by_access(&self, now: Instant, added: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);
-        let read = self.read.iter().filter(|_| with).map(|&request| Pending {
+        let read = self.read.iter().filter(|_| added).map(|&request| Pending {
             request,
             arrived: now,
         });
@@ -185,14 +185,14 @@ impl Prospect<'_> {
         }
         let mut totals = Totals::default();
         while let Some(next) = policy.next(at, &trial) {
-            let begins = at;
+            let begin = at;
             at = trial.serve(at, &next.request);
             let left = left.entry(part_of(next.request.id).0).or_default();
             *left -= 1;
             if *left == 0 {
                 totals.responses += trial.completed_at() - now;
             }
-            totals.services += trial.completed_at() - begins;
+            totals.services += trial.completed_at() - begin;
         }
         totals
     }

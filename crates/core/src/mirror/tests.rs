@@ -13,7 +13,7 @@ fn runs(start: u64, sectors: u64) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn units_are_in_the_opposite_order_and_the_rest_stays() {
+fn units_are_reversed_and_an_incomplete_unit_stays() {
     assert_eq!(runs(0, 10), [(20, 10)]);
     assert_eq!(runs(3, 2), [(23, 2)]);
     assert_eq!(runs(8, 14), [(28, 2), (10, 10), (0, 2)]);
@@ -41,7 +41,7 @@ impl shadow::Model for Pair {
         array.serves(member, &Request::new(0, Op::Read, block, SectorCount(1)))
     }
 
-    fn empty(array: &mut Mirror, now: Instant) {
+    fn serve_waiting(array: &mut Mirror, now: Instant) {
         array.hurry(now, true);
     }
 }
@@ -119,15 +119,15 @@ fn random_pair(
 #[test]
 fn reads_return_what_was_written() {
     let pair = |dice: &mut Generator, log: &Log| random_pair(random_config, dice, log);
-    let met = shadow::check(4_000, pair);
-    assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
-    assert!(met.lost > 300 && met.held > 1_000, "{met:?}");
+    let runs = shadow::check(4_000, pair);
+    assert!(runs.checked > 100_000 && runs.rebuilt > 1_000, "{runs:?}");
+    assert!(runs.lost > 300 && runs.held > 1_000, "{runs:?}");
 }
 
 #[test]
 fn reads_return_what_was_written_while_writes_wait_for_batches() {
     let pair = |dice: &mut Generator, log: &Log| random_pair(random_destaging, dice, log);
-    let met = shadow::check(3_000, pair);
-    assert!(met.checked > 75_000 && met.rebuilt > 500, "{met:?}");
-    assert!(met.lost > 200 && met.held > 500, "{met:?}");
+    let runs = shadow::check(3_000, pair);
+    assert!(runs.checked > 75_000 && runs.rebuilt > 500, "{runs:?}");
+    assert!(runs.lost > 200 && runs.held > 500, "{runs:?}");
 }

@@ -6,16 +6,16 @@ use crate::array::{Access, Commands, Plan};
 use crate::request::{Op, Request};
 use crate::units::{Lbn, SectorCount};
 
-/// The contents of a row of stripe units besides data.
+/// The redundancy in a row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
     None,
-    /// A unit of parity, left-symmetric (RAID 5): in row 0 at the last member, in each next row one
-    /// member further left, and the data begin at the member after it.
+    /// A unit of parity, left-symmetric (RAID 5): in row 0 at the last member, in each following
+    /// row one member further left, and the data begin at the member after it.
     Parity,
 }
 
-/// Rows of stripe units, one of each row at each member.
+/// Rows of stripe units, with one unit of each row at each member.
 ///
 /// If the members are not a whole number of units long, the units of the last row are shorter, so
 /// that every block of the members is used.
@@ -53,8 +53,8 @@ impl Layout {
             Redundancy::None => 1,
             Redundancy::Parity => 3,
         };
-        assert!(members >= min, "{members} members");
-        assert!(unit.0 > 0 && sectors.0 > 0, "units of {unit:?}");
+        assert!(members >= min, "too few members: {members}");
+        assert!(unit.0 > 0 && sectors.0 > 0, "empty unit or member");
         Self {
             redundancy,
             members: members as u64,
@@ -92,7 +92,7 @@ impl Layout {
         self.sectors.div_ceil(self.unit)
     }
 
-    /// Returns the row number `index`, without blocks if it is beyond the last.
+    /// Returns row number `index`; it has no blocks if it is beyond the last.
     pub fn row(&self, index: u64) -> StripeRow {
         let start = index * self.unit;
         StripeRow {
@@ -115,7 +115,7 @@ impl Layout {
             .then_some((last - row % self.members) as usize)
     }
 
-    /// Returns the member with the data unit number `unit` of a row.
+    /// Returns the member with data unit number `unit` of a row.
     pub fn member(&self, row: u64, unit: u64) -> usize {
         match self.parity(row) {
             None => unit as usize,
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of the data unit that a member holds of a row; `None` for the parity.
+    /// Returns the number of the data unit that a member holds in a row; `None` for parity.
     pub fn data_unit(&self, row: u64, member: usize) -> Option<u64> {
         match self.parity(row) {
             None => Some(member as u64),
@@ -227,19 +227,19 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
         let member = layout.member(top.index, unit);
         return Commands::One(Access::new(member, op, top.start + offset, end - first));
     }
-    // So few units are all on different members, with left-symmetric parity too.
-    let mut begun = first;
+    // This few units are all on different members, even with left-symmetric parity.
+    let mut start = first;
     let mut row = top;
     let mut accesses = Vec::with_capacity(units as usize);
-    while begun < end {
-        if begun >= layout.end(&row) {
+    while start < end {
+        if start >= layout.end(&row) {
             row = layout.row(row.index + 1);
         }
-        let (unit, offset) = row.unit_of(begun);
-        let sectors = (row.unit - offset).min(end - begun);
+        let (unit, offset) = row.unit_of(start);
+        let sectors = (row.unit - offset).min(end - start);
         let member = layout.member(row.index, unit);
         accesses.push(Access::new(member, op, row.start + offset, sectors));
-        begun += sectors;
+        start += sectors;
     }
     accesses.into_iter().collect()
 }
@@ -254,11 +254,11 @@ fn runs(
 ) -> Vec<Access> {
     let mut runs: Vec<Access> = Vec::new();
     for row in rows.map(|row| layout.row(row)) {
-        let touched = Touched::new(layout, row, &blocks);
+        let part = RowPart::new(layout, row, &blocks);
         let Some(unit) = layout.data_unit(row.index, member) else {
             continue;
         };
-        let own = touched.own(unit);
+        let own = part.offsets(unit);
         if own.is_empty() {
             continue;
         }
@@ -272,8 +272,8 @@ fn runs(
     runs
 }
 
-/// The offsets of each data unit of a row that a run of blocks covers.
-struct Touched {
+/// The part of a row that a run of blocks covers, as offsets in its data units.
+struct RowPart {
     row: StripeRow,
     /// The first unit and the offset of its first block.
     from: (u64, u64),
@@ -281,7 +281,7 @@ struct Touched {
     to: (u64, u64),
 }
 
-impl Touched {
+impl RowPart {
     /// Returns the offsets of `row` that `blocks` cover: at least one.
     fn new(layout: &Layout, row: StripeRow, blocks: &Range<u64>) -> Self {
         let end = blocks.end.min(layout.end(&row));
@@ -294,7 +294,7 @@ impl Touched {
     }
 
     /// Returns the covered offsets of a unit.
-    fn own(&self, unit: u64) -> Range<u64> {
+    fn offsets(&self, unit: u64) -> Range<u64> {
         if unit < self.from.0 || unit > self.to.0 {
             return 0..0;
         }
@@ -323,14 +323,14 @@ impl Touched {
 
 /// Plans a write to rows with parity: a part for consecutive full rows, and one for each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
-    let mut begun = first;
-    while begun < end {
-        let row = layout.row_of(Lbn(begun));
+    let mut start = first;
+    while start < end {
+        let row = layout.row_of(Lbn(start));
         let mut next = layout.end(&row);
-        if begun > row.first || end < next {
-            let touched = Touched::new(layout, row, &(begun..end));
-            each(plan_row(layout, health, &touched, begun..next.min(end)));
-            begun = next;
+        if start > row.first || end < next {
+            let part = RowPart::new(layout, row, &(start..end));
+            each(plan_row(layout, health, &part, start..next.min(end)));
+            start = next;
             continue;
         }
         let mut last = row;
@@ -348,24 +348,24 @@ fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut 
         let write = |member| Access::new(member, Op::Write, row.start, sectors);
         each(Plan {
             rows: row.index..last.index + 1,
-            ..Plan::new(begun..next, members.map(write).collect())
+            ..Plan::new(start..next, members.map(write).collect())
         });
-        begun = next;
+        start = next;
     }
 }
 
 /// Plans a write to a part of a row.
-fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u64>) -> Plan {
-    let row = touched.row.index;
+fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>) -> Plan {
+    let row = part.row.index;
     let missing = health.missing(row);
     let parity = layout.parity(row);
-    let hull = touched.hull();
+    let hull = part.hull();
     let is_alive = |access: &Access| Some(access.member) != missing;
-    let data = (touched.from.0..=touched.to.0).filter_map(|unit| {
+    let data = (part.from.0..=part.to.0).filter_map(|unit| {
         let member = layout.member(row, unit);
-        touched.access(member, Op::Write, &touched.own(unit))
+        part.access(member, Op::Write, &part.offsets(unit))
     });
-    let parity_write = parity.and_then(|parity| touched.access(parity, Op::Write, &hull));
+    let parity_write = parity.and_then(|parity| part.access(parity, Op::Write, &hull));
     let writes: Vec<Access> = data.chain(parity_write).filter(is_alive).collect();
     let reads = match missing {
         // This row has no parity that must stay valid.
@@ -374,18 +374,18 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
             // Where the missing unit is written, the parity is computed from all others, elsewhere
             // from the old parity.
             let unit = layout.data_unit(row, missing);
-            let lost = unit.map_or(0..0, |unit| touched.own(unit));
-            let mut reads = reads_for_parity(layout, touched, &lost);
+            let lost = unit.map_or(0..0, |unit| part.offsets(unit));
+            let mut reads = reads_for_parity(layout, part, &lost);
             reads.retain(is_alive);
             reads
         }
         None => {
-            let whole = (touched.from.0..=touched.to.0).filter(|unit| touched.own(*unit) == hull);
-            let to_reconstruct = layout.width() - whole.count() as u64;
-            let to_modify = touched.to.0 - touched.from.0 + 2;
+            let complete = (part.from.0..=part.to.0).filter(|unit| part.offsets(*unit) == hull);
+            let to_reconstruct = layout.width() - complete.count() as u64;
+            let to_modify = part.to.0 - part.from.0 + 2;
             let is_reconstructed = to_reconstruct < to_modify;
-            let anew = if is_reconstructed { hull } else { 0..0 };
-            reads_for_parity(layout, touched, &anew)
+            let recomputed = if is_reconstructed { hull } else { 0..0 };
+            reads_for_parity(layout, part, &recomputed)
         }
     };
     let (begin, follow) = if reads.is_empty() {
@@ -400,66 +400,66 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
     }
 }
 
-/// Returns the reads for the new parity of a write, computed from all data of the row at the
-/// offsets `anew`, elsewhere from the old parity and data. `anew` begins or ends with the hull.
-fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
-    let row = touched.row.index;
-    let modified = hull_without(&touched.hull(), anew);
-    let units = if anew.is_empty() {
-        touched.from.0..touched.to.0 + 1
+/// Returns the reads for the new parity of a write: all data of the row at the offsets
+/// `recomputed`, which begin or end with the hull, and elsewhere the old parity and data.
+fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
+    let row = part.row.index;
+    let modified = hull_without(&part.hull(), recomputed);
+    let units = if recomputed.is_empty() {
+        part.from.0..part.to.0 + 1
     } else {
         0..layout.width()
     };
     let data = units.filter_map(|unit| {
-        let own = touched.own(unit);
-        let others = hull_without(anew, &own);
+        let own = part.offsets(unit);
+        let others = hull_without(recomputed, &own);
         let old = own.start.max(modified.start)..own.end.min(modified.end);
-        touched.access(layout.member(row, unit), Op::Read, &joined(others, old))
+        part.access(layout.member(row, unit), Op::Read, &join(others, old))
     });
     let parity = layout
         .parity(row)
-        .and_then(|parity| touched.access(parity, Op::Read, &modified));
+        .and_then(|parity| part.access(parity, Op::Read, &modified));
     data.chain(parity).collect()
 }
 
 /// Plans a read from an array with a failed member, whose blocks the rest of the row determines.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
-    let mut begun = first;
-    while begun < end {
-        let row = layout.row_of(Lbn(begun));
+    let mut start = first;
+    while start < end {
+        let row = layout.row_of(Lbn(start));
         let next = layout.end(&row).min(end);
-        let touched = Touched::new(layout, row, &(begun..end));
+        let part = RowPart::new(layout, row, &(start..end));
         let missing = health.missing(row.index);
         let unit = missing.and_then(|missing| layout.data_unit(row.index, missing));
-        let lost = unit.map_or(0..0, |unit| touched.own(unit));
+        let lost = unit.map_or(0..0, |unit| part.offsets(unit));
         if !lost.is_empty() {
-            if pending < begun {
-                let before = transfers(layout, Op::Read, pending, begun);
-                each(Plan::new(pending..begun, before));
+            if pending < start {
+                let before = transfers(layout, Op::Read, pending, start);
+                each(Plan::new(pending..start, before));
             }
             let others = (0..layout.members()).filter(|member| Some(*member) != missing);
             let reads = others.filter_map(|member| {
                 let unit = layout.data_unit(row.index, member);
-                let own = unit.map_or(0..0, |unit| touched.own(unit));
-                touched.access(member, Op::Read, &joined(lost.clone(), own))
+                let own = unit.map_or(0..0, |unit| part.offsets(unit));
+                part.access(member, Op::Read, &join(lost.clone(), own))
             });
             each(Plan {
                 rows: row.index..row.index + 1,
-                ..Plan::new(begun..next, reads.collect())
+                ..Plan::new(start..next, reads.collect())
             });
             pending = next;
         }
-        begun = next;
+        start = next;
     }
     if pending < end {
-        let rest = transfers(layout, Op::Read, pending, end);
-        each(Plan::new(pending..end, rest));
+        let reads = transfers(layout, Op::Read, pending, end);
+        each(Plan::new(pending..end, reads));
     }
 }
 
-/// Returns the smallest range that contains both; an empty one counts for nothing.
-fn joined(one: Range<u64>, other: Range<u64>) -> Range<u64> {
+/// Returns the smallest range that contains both; an empty range is ignored.
+fn join(one: Range<u64>, other: Range<u64>) -> Range<u64> {
     match (one.is_empty(), other.is_empty()) {
         (true, _) => other,
         (_, true) => one,

@@ -129,7 +129,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
 
 #[test]
 fn reads_return_what_was_written() {
-    let met = shadow::check(4_000, random_raid);
-    assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
-    assert!(met.lost > 300 && met.replaced > 50, "{met:?}");
+    let runs = shadow::check(4_000, random_raid);
+    assert!(runs.checked > 100_000 && runs.rebuilt > 1_000, "{runs:?}");
+    assert!(runs.lost > 300 && runs.replaced > 50, "{runs:?}");
 }

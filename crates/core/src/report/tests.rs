@@ -1,4 +1,4 @@
-//! Schedules worked by hand, and laws that hold for any schedule.
+//! Schedules worked out by hand, and laws that hold for any schedule.
 
 use super::*;
 use crate::device::{Breakdown, Outcome, Status};
@@ -6,7 +6,7 @@ use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
 
-/// Returns a read that arrived and completed at these instants, and waited all but `service`.
+/// Returns a read that arrived and completed at these instants, and was served for `service`.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
         request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
@@ -51,7 +51,7 @@ fn schedule(warm_up: u64) -> Report {
 }
 
 #[test]
-fn a_schedule_worked_by_hand() {
+fn a_schedule_worked_out_by_hand() {
     let report = schedule(0);
     // From 5 to 45: busy 5 to 25 and 35 to 45, one waiting from 9 to 15.
     assert_eq!(report.requests_count(), 3);
@@ -61,8 +61,8 @@ fn a_schedule_worked_by_hand() {
     assert_eq!(report.waiting_max_count(), 1);
     assert_eq!(report.throughput_per_s(), Some(75.0));
     // Responses of 10, 16 and 10 ms.
-    let figures = report.all().responses().figures().unwrap();
-    assert_eq!((figures.mean_ms, figures.max_ms), (12.0, 16.0));
+    let stats = report.all().responses().stats().unwrap();
+    assert_eq!((stats.mean_ms, stats.max_ms), (12.0, 16.0));
     assert_eq!(report.all().mean_service(), Some(Span::from_ms(10.0)));
     let breakdown = report.all().mean_breakdown().unwrap();
     assert_eq!(breakdown.queue, Span::from_ms(2.0));
@@ -79,19 +79,19 @@ fn a_warm_up_is_left_out_with_its_time() {
     assert_eq!(report.utilisation_fraction(), Some(20.0 / 30.0));
     assert_eq!(report.waiting_mean_count(), Some(0.0));
     assert_eq!(report.waiting_max_count(), 0);
-    assert_eq!(report.all().responses().figures().unwrap().mean_ms, 13.0);
+    assert_eq!(report.all().responses().stats().unwrap().mean_ms, 13.0);
 }
 
 #[test]
 fn windows_of_the_same_schedule() {
     let mut windows = Windows::new(Span::from_ms(10.0), 5);
     serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
-    let figures = |w: &Window| {
+    let stats = |w: &Window| {
         let mean_ms = w.responses.map(|r| r.mean_ms);
         let averages = (w.utilisation_fraction, w.waiting_mean_count);
         (w.start, w.arrived_count, mean_ms, averages)
     };
-    let found: Vec<_> = windows.finish().unwrap().iter().map(figures).collect();
+    let found: Vec<_> = windows.finish().unwrap().iter().map(stats).collect();
     // The completions at 15, 25 and 45 ms are in the windows from 10, 20 and 40 on.
     let expected = [
         (at_ms(0), 2, None, (0.5, 0.1)),
@@ -104,7 +104,7 @@ fn windows_of_the_same_schedule() {
 }
 
 #[test]
-fn failures_and_flushes_are_in_no_response_of_a_window() {
+fn windows_exclude_failures_and_flushes_from_responses() {
     let mut windows = Windows::new(Span::from_ms(10.0), 1);
     let good = read(at_ms(0), at_ms(4), Span::from_ms(4.0));
     let failed = Completion {
@@ -127,7 +127,7 @@ fn failures_and_flushes_are_in_no_response_of_a_window() {
     let window = windows.finish().unwrap()[0];
     let responses = window.responses.unwrap();
     assert_eq!((responses.count, responses.mean_ms), (2, 6.0));
-    // They are inside all the same.
+    // They still count as arrivals and keep the device busy.
     assert_eq!(window.arrived_count, 4);
     assert_eq!(window.utilisation_fraction, 0.8);
 }
@@ -153,7 +153,7 @@ fn a_completion_at_the_end_of_a_window_is_in_the_next() {
 fn reads_and_writes_add_up_to_all() {
     let mut report = Report::new(2);
     let mut series = ResponseSummary::default();
-    let mut apart = [RequestTotals::default(), RequestTotals::default()];
+    let mut by_op = [RequestTotals::default(), RequestTotals::default()];
     for i in 0..2_000u64 {
         let wait = Span::from_ms((i * 7_919 % 1_009) as f64);
         let (service, at) = (Span::from_ms(5.0), at_ms(5_000 + i));
@@ -166,25 +166,25 @@ fn reads_and_writes_add_up_to_all() {
         report.completed(&completion);
         if i >= 2 {
             series.record(completion.response());
-            apart[usize::from(is_write)].record(&completion);
+            by_op[usize::from(is_write)].record(&completion);
         }
     }
-    assert_eq!(report.of(Op::Read), &apart[0]);
-    assert_eq!(report.of(Op::Write), &apart[1]);
+    assert_eq!(report.of(Op::Read), &by_op[0]);
+    assert_eq!(report.of(Op::Write), &by_op[1]);
     assert_eq!(report.all().responses(), &series);
     assert_eq!(report.all().mean_service(), Some(Span::from_ms(5.0)));
     assert_eq!(report.requests_count(), 1_998);
-    assert!(series.figures().unwrap().ci95_ms.is_some());
+    assert!(series.stats().unwrap().ci95_ms.is_some());
 }
 
 #[test]
-fn nothing_counted_has_no_figures() {
+fn an_empty_report_has_no_statistics() {
     for report in [Report::new(0), schedule(3), schedule(4)] {
         assert_eq!(report.requests_count(), 0);
         assert_eq!(report.all().mean_breakdown(), None);
         assert_eq!(report.all().mean_service(), None);
         assert_eq!(report.cache_hit_fraction(), None);
-        assert!(report.all().responses().figures().is_none());
+        assert!(report.all().responses().stats().is_none());
     }
     assert_eq!(Report::new(0).utilisation_fraction(), None);
     assert_eq!(schedule(3).throughput_per_s(), None);
@@ -202,11 +202,11 @@ fn littles_law_and_the_wait_of_a_random_queue() {
 
     // L = lambda W, without approximation: nothing is inside at either end.
     let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
-    let mean_s = report.all().responses().figures().unwrap().mean_ms / 1e3;
+    let mean_s = report.all().responses().stats().unwrap().mean_ms / 1e3;
     let by_little = report.throughput_per_s().unwrap() * mean_s;
-    // The mean response is rounded to the nanosecond, of 15 million.
-    let off = inside / by_little - 1.0;
-    assert!(off.abs() < 1e-7, "{inside} {by_little}");
+    // The mean response, about 15 million ns, is rounded to the nanosecond.
+    let error = inside / by_little - 1.0;
+    assert!(error.abs() < 1e-7, "{inside} {by_little}");
 
     // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 waiting. The worst
     // of eight other streams of this length deviates by 1.5 %.
@@ -216,7 +216,7 @@ fn littles_law_and_the_wait_of_a_random_queue() {
 }
 
 #[test]
-fn hits_are_a_share_of_reads_alone() {
+fn the_hit_fraction_counts_only_reads() {
     let mut report = Report::new(0);
     let outcomes = [
         (Op::Read, Outcome::Hit),
@@ -244,7 +244,7 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
         report.arrived(at_ms(1), &completion.request);
         report.completed(&completion);
     }
-    // -2.5 lies between; a third, 0, makes it -1.67.
+    // The mean of -2.5 rounds up; a third value, 0, makes it -1.67.
     let settle = |report: &Report| report.all().mean_breakdown().unwrap().settle;
     assert_eq!(settle(&report), Span::from_ns(-2));
     let completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
@@ -253,8 +253,8 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
     assert_eq!(settle(&report), Span::from_ns(-2));
 }
 
-/// Three requests of 10 ms to two disks: the first at 5 ms, the second from 7 ms
-/// and with a wait from 17 ms on.
+/// Three requests of 10 ms: one to the first disk at 5 ms, two to the second at 7 and 9 ms, the
+/// last of which waits until 17 ms.
 fn two_disks(warm_up: u64) -> Vec<Report> {
     let mut disks = Disks::new(warm_up);
     let served = |unit, arrived, at| {
@@ -273,9 +273,9 @@ fn two_disks(warm_up: u64) -> Vec<Report> {
 }
 
 #[test]
-fn disks_are_reported_over_the_time_of_all() {
+fn disks_are_reported_over_a_common_period() {
     let reports = two_disks(0);
-    // From 5 to 27 ms: the one is busy for 10, the other for 20, with one waiting for 8.
+    // From 5 to 27 ms: the first disk is busy for 10, the second for 20, with one waiting for 8.
     let busy = reports.iter().map(Report::utilisation_fraction);
     assert!(busy.eq([Some(10.0 / 22.0), Some(20.0 / 22.0)]));
     let waiting = reports.iter().map(Report::waiting_mean_count);
@@ -286,7 +286,7 @@ fn disks_are_reported_over_the_time_of_all() {
 }
 
 #[test]
-fn disks_leave_the_warm_up_of_all_out() {
+fn disks_exclude_a_common_warm_up() {
     // From 15 ms on, when the first disk is idle and the second serves two more.
     let reports = two_disks(1);
     let counts = reports.iter().map(Report::requests_count);
@@ -299,7 +299,7 @@ fn disks_leave_the_warm_up_of_all_out() {
 
 /// However long the second disk stays idle, within the warm-up or beyond it.
 #[test]
-fn disks_are_reported_from_the_second_one_on_as_from_the_start() {
+fn a_disk_added_later_is_reported_as_from_the_start() {
     let completions: Vec<Completion> = (0..8)
         .map(|k| {
             let arrived = at_ms(3 + 7 * k);
@@ -367,15 +367,15 @@ fn two_runs_have_the_interval_of_two_values() {
     );
     assert_eq!(both.mean_number(Report::cache_hit_fraction), Some(0.0));
     // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
-    let alike = ReplicatedTotals::new(vec![a.all(), b.all()]);
-    let figures = alike.figures().unwrap();
-    assert_eq!((figures.count, figures.mean_ms), (5, 12.4));
-    close(figures.ci95_ms, t * 0.5);
-    assert_eq!(alike.all().mean_service(), Some(Span::from_ms(10.0)));
-    assert_eq!(alike.service_ci95_ms(), Some(0.0));
+    let replicated = ReplicatedTotals::new(vec![a.all(), b.all()]);
+    let stats = replicated.stats().unwrap();
+    assert_eq!((stats.count, stats.mean_ms), (5, 12.4));
+    close(stats.ci95_ms, t * 0.5);
+    assert_eq!(replicated.all().mean_service(), Some(Span::from_ms(10.0)));
+    assert_eq!(replicated.service_ci95_ms(), Some(0.0));
     // A run in which nothing was counted has no mean.
     let none = ReplicatedTotals::new(vec![a.all(), RequestTotals::default()]);
-    assert_eq!(none.figures().unwrap().ci95_ms, None);
+    assert_eq!(none.stats().unwrap().ci95_ms, None);
 }
 
 #[test]
@@ -399,9 +399,9 @@ fn a_single_run_keeps_its_own_figures() {
     for ms in 0..600 {
         series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));
     }
-    let figures = ReplicatedTotals::new(vec![series.clone()]).figures();
-    assert_eq!(figures, series.responses().figures());
-    assert!(figures.unwrap().ci95_ms.is_some());
+    let stats = ReplicatedTotals::new(vec![series.clone()]).stats();
+    assert_eq!(stats, series.responses().stats());
+    assert!(stats.unwrap().ci95_ms.is_some());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! # What it does
 //! ASPCTF, but a read is held back while an older read that it continues is pending: one that ends
-//! where it begins, or up to `gap` blocks before. Writes are not held back.
+//! where the read begins, or up to `gap` blocks earlier. Writes are not held back.
 //!
 //! # Origin
 //! worthington94 section 6.3 conjectures that an ASPCTF which schedules sequential requests in
@@ -60,20 +60,20 @@ impl Rule for AspctfSeq {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::new(Ascending {
+        Box::new(Selector::new(AscendingReads {
             rule: *self,
             ends: Vec::new(),
         }))
     }
 }
 
-struct Ascending {
+struct AscendingReads {
     rule: AspctfSeq,
     /// The end and the index of every pending read, in ascending order; reused to avoid allocation.
     ends: Vec<(Lbn, usize)>,
 }
 
-impl Ascending {
+impl AscendingReads {
     /// Returns true if the read at `index`, which begins at `start`, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
@@ -84,7 +84,7 @@ impl Ascending {
     }
 }
 
-impl Select for Ascending {
+impl Select for AscendingReads {
     fn select<O: Outlook>(&mut self, now: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
         let candidates = || queue.all().iter().enumerate();
         let requests = candidates().map(|(index, c)| (&c.pending.request, index));

@@ -15,9 +15,9 @@
 //!
 //! ASATF: jacobson91 section 5.3, which serves the request of greatest merit w T_age - T_A / tau:
 //! T_age is the wait, T_A the access time and tau the time of one sector. T_A is seek and
-//! rotational wait without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the
-//! bit, whatever the requests' sizes; W is w tau rounded to a nanosecond per second. Where zones
-//! differ, tau is that of block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
+//! rotational wait without the transfer (section 4), so ASATF(w) is exactly ASPTF(W) with W = w
+//! tau, whatever the sizes of the requests; W is rounded to a nanosecond per second. With several
+//! zones, tau is that of block 0; on the HP 97560, which has one zone, it is 0.21 ms.
 //!
 //! # Cost
 //! As for SPTF, but a decision of ASPTF or ASATF examines more requests: no ring of cylinders can
@@ -25,9 +25,9 @@
 //! computes the time of every pending request. For ASPCTF, as for SPCTF.
 //!
 //! # When it is bad
-//! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
-//! overtaken only by those that arrive within P / W after it, P being the longest positioning
-//! time: 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
+//! With a large W it becomes FCFS when the drive saturates (worthington94 figure 5a). A request is
+//! overtaken only by those that arrive within P / W after it, P being the longest positioning time:
+//! 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
 
 use std::marker::PhantomData;
 
@@ -140,8 +140,8 @@ impl Rule for Asatf {
         summary: "ASPTF with the weight in sectors per second",
         parameters: &[(
             "w=30",
-            "w in sectors per second of waiting, from 0 to 10^12; a sector counts as its time \
-             at block 0",
+            "w in sectors per second of waiting, from 0 to 10^12; one sector stands for its \
+             transfer time at block 0",
         )],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.3",
@@ -164,7 +164,7 @@ impl Rule for Asatf {
 fn sector_ns<E: Estimate>(drive: &E) -> f64 {
     let first = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
     let angle = drive.locate(&first).sector_angle;
-    // A single sector on its track takes the whole revolution.
+    // The only sector of a track takes a whole revolution.
     let turn = if angle == Angle::ZERO {
         1.0
     } else {

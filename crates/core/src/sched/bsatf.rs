@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! BSATF takes all pending requests as a batch and serves it by shortest access time; requests that
-//! arrive meanwhile wait for the next batch. LBSATF makes the end of the greedy schedule its
-//! deadline when a batch is taken. A request that arrives later joins the batch if the greedy
+//! arrive meanwhile wait for the next batch. When LBSATF takes a batch, the end of its greedy
+//! schedule becomes the deadline. A request that arrives later joins the batch if the greedy
 //! schedule of the remaining requests and the new one still ends by the deadline; otherwise it
 //! waits for the next batch.
 //!
@@ -68,7 +68,7 @@ impl<const IS_LEAKY: bool> Rule for Batched<IS_LEAKY> {
 #[derive(Default)]
 struct Batches<const IS_LEAKY: bool> {
     batch: Waiting,
-    /// For leaky batches alone.
+    /// Used only by leaky batches.
     deadline: Instant,
     /// Requests that did not fit into a leaky batch.
     later: Waiting,
@@ -80,10 +80,10 @@ impl<const IS_LEAKY: bool> Batches<IS_LEAKY> {
     /// Tries to admit the requests that arrived since the last decision.
     fn admit<E: Estimate>(&mut self, now: Instant, drive: &E) {
         for &newcomer in std::mem::take(&mut self.fresh).all() {
-            let mut with_it = self.batch.clone();
-            with_it.push(newcomer);
-            if schedule_end(with_it.clone(), now, drive) <= self.deadline {
-                self.batch = with_it;
+            let mut extended = self.batch.clone();
+            extended.push(newcomer);
+            if schedule_end(extended.clone(), now, drive) <= self.deadline {
+                self.batch = extended;
             } else {
                 self.later.push(newcomer);
             }
@@ -91,11 +91,11 @@ impl<const IS_LEAKY: bool> Batches<IS_LEAKY> {
     }
 }
 
-/// Returns the end of the greedy schedule of `rest` that begins at `now`.
-fn schedule_end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
+/// Returns the end of the greedy schedule of `waiting` that begins at `now`.
+fn schedule_end<E: Estimate>(mut waiting: Waiting, mut now: Instant, drive: &E) -> Instant {
     let mut rehearsal = drive.rehearse();
-    while let Some(index) = nearest(&rest, now, &rehearsal) {
-        now = rehearsal.serve(now, &rest.remove(index).request);
+    while let Some(index) = nearest(&waiting, now, &rehearsal) {
+        now = rehearsal.serve(now, &waiting.remove(index).request);
     }
     now
 }

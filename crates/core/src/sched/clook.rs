@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //! C-LOOK serves pending requests in ascending order of their first block; when none is at or
-//! beyond the block served last, it starts again from the lowest. By cylinders it serves all
-//! requests for the current cylinder, those ahead of the block served last and then the others from
-//! the lowest, before it moves to the next.
+//! beyond the block served last, it starts again from the lowest. By cylinders, it serves all
+//! requests for the current cylinder before it moves to the next: first those ahead of the block
+//! served last, then the others from the lowest.
 //!
 //! C-SCAN's arm moves up to the last cylinder, returns to the first without serving requests, and
 //! moves up again. By default the empty strokes to the edges take no time, so it serves as C-LOOK
@@ -13,10 +13,10 @@
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2; C-SCAN also liu05 section 5.1 (CSCAN). The sweep's
 //! position is the first block of the request served last, not its end (`from=last`), so that
-//! requests for the same place are not starved (worthington94 section 6.2). Requests for the same
-//! block are served in the order of their arrival. Departure: by default C-SCAN's arm moves only to
-//! serve a request, which understates its cost by the strokes to the last cylinder and from the
-//! first, once per sweep. SCAN's departures with `to=edge` apply here too.
+//! requests for the same location are not starved (worthington94 section 6.2). Requests for the
+//! same block are served in the order of their arrival. Departure: by default C-SCAN's arm moves
+//! only to serve a request, which understates its cost by the strokes to the last cylinder and from
+//! the first, once per sweep. SCAN's departures with `to=edge` apply here too.
 //!
 //! # Cost
 //! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
@@ -45,14 +45,14 @@ pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E
     }
 }
 
-/// Repeated ascending sweeps. A sorted list would move all entries after each insertion.
+/// Repeated ascending sweeps. Uses heaps: an insertion into a sorted list moves all later entries.
 #[derive(Debug)]
 struct Ascending<P> {
     metric: Metric,
     at: P,
     /// Requests at or beyond the position; with `from=last` also those just passed.
     ahead: BinaryHeap<Reverse<Entry<P>>>,
-    /// Requests before the position at the same coordinate.
+    /// Requests before the position, but at the same coordinate.
     here: Vec<Reverse<Entry<P>>>,
     passed: BinaryHeap<Reverse<Entry<P>>>,
     pending: Vec<Pending>,

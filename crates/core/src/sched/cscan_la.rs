@@ -149,8 +149,8 @@ fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usiz
         let mut drive = drive.clone();
         let mut done = drive.serve(now, request);
         if requests.len() > 1 {
-            let rest = [&requests[..first], &requests[first + 1..]].concat();
-            (_, done) = earliest(&drive, done, &rest);
+            let others = [&requests[..first], &requests[first + 1..]].concat();
+            (_, done) = earliest(&drive, done, &others);
         }
         if done < best.1 {
             best = (first, done);

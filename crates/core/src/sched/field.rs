@@ -1,12 +1,12 @@
-//! Pending requests by cylinder and angle: the data structure for policies that select the least
-//! positioning time, or a cost above it, so that a decision need not examine every request.
+//! Pending requests by cylinder and angle: the data structure for policies that select the minimum
+//! positioning time, or a cost based on it, so that a decision need not examine every request.
 //!
-//! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in an
-//! order that is computed beforehand. Here a cell is a ring of cylinders. Rings are searched from
-//! the arm outward, until seeks are too long to beat the best candidate. Within a ring a request's
-//! exact time is computed only if its phase permits it to be better: the arm cannot be there before
-//! the shortest seek, and from then on it waits until the sector passes. That takes a subtraction
-//! and a comparison, and most requests fail the test.
+//! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in a
+//! precomputed order. Here a cell is a ring of cylinders. Rings are searched from the arm outward,
+//! until seeks are too long to beat the best candidate. Within a ring a request's exact time is
+//! computed only if its phase permits it to be better: the arm cannot arrive before the shortest
+//! seek has ended, and then waits until the sector passes. That takes a subtraction and a
+//! comparison, and most requests fail the test.
 
 use std::collections::VecDeque;
 
@@ -15,17 +15,17 @@ use super::waiting::{Candidate, Select, Waiting};
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings: the bits of a word, to find the next non-empty ring fast.
+/// Maximum number of rings: one bit each in a word, which finds the next non-empty ring fast.
 const RINGS: u32 = 64;
 
 /// Number of rings for a short queue. Examining a ring costs as much as two requests in it.
 const FEW_RINGS: u32 = 16;
 
-/// Queue length from which there are [`RINGS`] rings.
-const LONG: usize = 192;
+/// Queue length from which [`RINGS`] rings are used.
+const LONG_QUEUE: usize = 192;
 
-/// Queue length from which there are [`FEW_RINGS`] again.
-const SHORT: usize = 96;
+/// Queue length at which a shrinking queue returns to [`FEW_RINGS`].
+const SHORT_QUEUE: usize = 96;
 
 /// A revolution, in the units of phases.
 const TURN: i64 = 1 << 32;
@@ -62,7 +62,7 @@ struct Spot {
 struct Field {
     rings: Vec<Vec<Spot>>,
     /// A bit for each ring that holds a request.
-    held: u64,
+    occupied: u64,
     width: u32,
     cylinders: u32,
     waiting: usize,
@@ -75,7 +75,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance of phases: the drive catches a sector that has just begun, and instants round.
+    /// Tolerance of phases: a sector that has just begun is caught, and instants are rounded.
     margin: i64,
 }
 
@@ -112,7 +112,7 @@ impl Field {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
         Self {
             rings: vec![Vec::new(); RINGS as usize],
-            held: 0,
+            occupied: 0,
             width: shape.cylinders.div_ceil(FEW_RINGS).max(1),
             cylinders: shape.cylinders,
             waiting: 0,
@@ -134,27 +134,27 @@ impl Field {
     fn add(&mut self, candidate: Candidate, excess_ns: f64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        let taken = Slot { candidate, arrival };
+        let entry = Slot { candidate, arrival };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = taken;
+                self.slots[slot as usize] = entry;
                 slot
             }
             None => {
-                self.slots.push(taken);
+                self.slots.push(entry);
                 (self.slots.len() - 1) as u32
             }
         };
         let excess = self.units(excess_ns);
         assert!(
             excess.abs() < MAX_UNITS,
-            "a cost out of range: {excess_ns} ns"
+            "cost out of range: {excess_ns} ns"
         );
         if let Some(ages) = &mut self.ages {
             ages.push_back((slot, arrival, excess));
         }
         self.waiting += 1;
-        if self.waiting == LONG {
+        if self.waiting == LONG_QUEUE {
             self.divide(RINGS);
         }
         let Candidate { pending, location } = candidate;
@@ -172,7 +172,7 @@ impl Field {
     fn put(&mut self, spot: Spot) {
         let ring = (spot.cylinder / self.width) as usize;
         self.rings[ring].push(spot);
-        self.held |= 1 << ring;
+        self.occupied |= 1 << ring;
     }
 
     #[cold]
@@ -182,7 +182,7 @@ impl Field {
             return;
         }
         self.width = width;
-        self.held = 0;
+        self.occupied = 0;
         let rings = self.rings.iter_mut();
         let spots: Vec<Spot> = rings.flat_map(|ring| ring.drain(..)).collect();
         for spot in spots {
@@ -208,23 +208,23 @@ impl Field {
         // Candidates with a later phase cannot be better.
         let mut bound = i64::MAX;
         let arm = outlook.cylinder().0;
-        let mut rings = Outward::from(self.held, arm / self.width);
+        let mut rings = Outward::from(self.occupied, arm / self.width);
         while let Some(ring) = rings.next() {
-            let moved = self.moved(outlook.min_seek(self.distance(ring, arm)));
-            if moved + floor > bound {
+            let seek = self.seek_units(outlook.min_seek(self.distance(ring, arm)));
+            if seek + floor > bound {
                 rings.end_beyond(ring);
                 continue;
             }
             let ring = ring as usize;
             // The wait after the shortest seek until the sector may begin to pass.
-            let base = from.map(|from| from.wrapping_add(moved as u32));
-            let mut longest = wait_below(bound - floor - moved);
+            let base = from.map(|from| from.wrapping_add(seek as u32));
+            let mut longest = max_wait(bound - floor - seek);
             for (index, spot) in self.rings[ring].iter().enumerate() {
                 if spot.angle.wrapping_sub(base[spot.op as usize]) > longest {
                     continue;
                 }
                 // Repeat the test with the request's own cylinder and excess.
-                let own = self.moved(outlook.min_seek(spot.cylinder.abs_diff(arm)));
+                let own = self.seek_units(outlook.min_seek(spot.cylinder.abs_diff(arm)));
                 let wait = spot
                     .angle
                     .wrapping_sub(from[spot.op as usize])
@@ -240,7 +240,7 @@ impl Field {
                 if is_better {
                     best = Some((own, slot.arrival, Location { ring, index }));
                     bound = self.units(own.ns()) + rebate + 2 * self.margin;
-                    longest = wait_below(bound - floor - moved);
+                    longest = max_wait(bound - floor - seek);
                 }
             }
         }
@@ -252,14 +252,14 @@ impl Field {
         let ring = &mut self.rings[location.ring];
         let spot = ring.swap_remove(location.index);
         if ring.is_empty() {
-            self.held &= !(1 << location.ring);
+            self.occupied &= !(1 << location.ring);
         }
         self.free.push(spot.slot);
         let slot = &mut self.slots[spot.slot as usize];
         slot.arrival = GONE;
         let pending = slot.candidate.pending;
         self.waiting -= 1;
-        if self.waiting == SHORT {
+        if self.waiting == SHORT_QUEUE {
             self.divide(FEW_RINGS);
         }
         pending
@@ -267,10 +267,10 @@ impl Field {
 
     fn take(&mut self, id: u64) -> Option<Pending> {
         let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
-        let named = |spot: &Spot| candidate(spot).pending.request.id == id;
+        let has_id = |spot: &Spot| candidate(spot).pending.request.id == id;
         let mut rings = self.rings.iter().enumerate();
         let location = rings.find_map(|(ring, spots)| {
-            let index = spots.iter().position(named)?;
+            let index = spots.iter().position(has_id)?;
             Some(Location { ring, index })
         })?;
         Some(self.remove(location))
@@ -300,7 +300,7 @@ impl Field {
 
     /// Returns an upper bound on a seek time, in units of phases.
     #[inline]
-    fn moved(&self, span: Span) -> i64 {
+    fn seek_units(&self, span: Span) -> i64 {
         // Below 2^62: a seek takes at most about 2^31 ns, and because a revolution takes at least a
         // microsecond, a nanosecond is at most 2^23 units.
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
@@ -312,10 +312,10 @@ impl Field {
     }
 }
 
-/// Returns the longest wait in units of phases that is at most `units`, or a whole turn.
+/// Returns the longest wait of at most `units`, and of less than a revolution.
 #[inline]
-fn wait_below(units: i64) -> u32 {
-    // Negative only after a better candidate was found: then none can be better.
+fn max_wait(units: i64) -> u32 {
+    // Negative only if no candidate can be better than the best one so far.
     u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
@@ -335,16 +335,16 @@ struct Outward {
 
 impl Outward {
     #[inline]
-    fn from(held: u64, home: u32) -> Self {
+    fn from(occupied: u64, home: u32) -> Self {
         Self {
             home,
-            above: held >> home,
+            above: occupied >> home,
             // In two steps, because a word cannot be shifted by its full width.
-            below: held << 1 << (RINGS - 1 - home),
+            below: occupied << 1 << (RINGS - 1 - home),
         }
     }
 
-    /// Skips what is beyond `ring`. There may still be a nearer ring on the other side of home,
+    /// Skips the rings beyond `ring`. There may still be a nearer ring on the other side of home,
     /// because the arm need not be in the middle of home.
     #[inline]
     fn end_beyond(&mut self, ring: u32) {
@@ -375,7 +375,7 @@ impl Iterator for Outward {
     }
 }
 
-/// A cost that [`Field`] can minimise: it exceeds the positioning time.
+/// A cost that [`Field`] can minimise: a positioning time plus an excess.
 pub(super) trait MinCost: Send + 'static {
     type Cost: Cost;
 
@@ -446,8 +446,8 @@ mod tests {
 
     #[test]
     fn a_walk_visits_every_ring_once_nearest_first() {
-        let held = 1 | 1 << 3 | 1 << 4 | 1 << 40 | 1 << 63;
-        let from = |home| Outward::from(held, home).collect::<Vec<_>>();
+        let occupied = 1 | 1 << 3 | 1 << 4 | 1 << 40 | 1 << 63;
+        let from = |home| Outward::from(occupied, home).collect::<Vec<_>>();
         assert_eq!(from(3), [3, 4, 0, 40, 63]);
         assert_eq!(from(0), [0, 3, 4, 40, 63]);
         assert_eq!(from(63), [63, 40, 4, 3, 0]);

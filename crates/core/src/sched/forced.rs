@@ -1,11 +1,11 @@
 //! The common part of the forcing policies: promises to the oldest requests, and the choice of
 //! requests that can be served first without breaking a promise.
 //!
-//! A promise is an instant by which the drive is done with a request. Each request that could be
-//! served first is tried on a copy of the drive, including its buffer, so that promises are kept to
-//! the nanosecond wherever the copy is exact: in a host's queue, unless requests are taken out of
-//! turn. In the drive's own queue a command that has just arrived may
-//! still need processing that the copy assumes done.
+//! A promise is an instant by which the drive will have served a request. Each request that could
+//! be served first is tried on a copy of the drive, including its buffer, so that promises are kept
+//! to the nanosecond wherever the copy is exact: in a host's queue, unless requests are taken out
+//! of turn. In the drive's own queue a command that has just arrived may still need processing that
+//! the copy assumes to be done.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::units::{Instant, Span};
 
 pub(super) const AGE: (&str, &str) = (
     "age=1 s",
-    "the wait of the oldest request at which it is forced, from 0 to an hour",
+    "the wait after which the oldest request is forced, from 0 to an hour",
 );
 
 /// Reads the parameter `age`. The paper only says "too old"; a second is where its comparison of
@@ -93,8 +93,8 @@ impl<R: Rehearse> Gap<'_, R> {
         &self.promises[0]
     }
 
-    /// Returns the indices of requests that are not promised. Younger ones that repeat a promised
-    /// one are left out: they would complete before it.
+    /// Returns the indices of requests that are not promised, except those identical to a promised
+    /// one: they would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
             let (own, promised) = (c.pending.request, promise.candidate.pending.request);
@@ -108,12 +108,12 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns when the last promised request is done, if serving them now keeps all promises.
+    /// Returns when the last promised request is done, unless serving them now breaks a promise.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
         for promise in self.promises {
-            // Instants only grow.
+            // Time never decreases.
             if at > promise.due {
                 return None;
             }
@@ -125,8 +125,8 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// Returns the request of shortest positioning time among `free` that breaks no promise if it
-    /// is served next (ties go to the oldest): its index, and the drive after it.
+    /// Returns the request with the shortest positioning time among `free` that breaks no promise
+    /// if it is served next (ties go to the oldest): its index, and the drive after it.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
         let timed = |&index: &usize| (self.all[index].positioning(&outlook), index);

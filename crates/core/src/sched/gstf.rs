@@ -1,9 +1,9 @@
 //! Grouped shortest time first.
 //!
 //! # What it does
-//! The cylinders are divided into groups of n. It serves the group of the request served last by
-//! shortest access time first; when that group is empty, it moves to the next non-empty group,
-//! upward and then again from the lowest.
+//! The cylinders are divided into groups of n. Within the group of the request served last, the
+//! shortest access time goes first; when that group is empty, the policy moves to the next
+//! non-empty group, upward and then again from the lowest.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 6.1, after Seltzer and others 1990. A request belongs to the group of its
@@ -67,8 +67,8 @@ impl Select for Groups {
         let turn = |c: &Candidate| self.group(c.location.cylinder).wrapping_sub(self.group);
         let nearest = queue.all().iter().map(turn).min()?;
         let index = queue.min(|c| {
-            let is_out = turn(c) != nearest;
-            (is_out, (!is_out).then(|| c.access(outlook)))
+            let is_outside = turn(c) != nearest;
+            (is_outside, (!is_outside).then(|| c.access(outlook)))
         });
         self.group = self.group.wrapping_add(nearest);
         index

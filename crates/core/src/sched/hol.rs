@@ -29,7 +29,7 @@ pub struct Hol {
     /// Classes are those of [`Priority`] instead of reads and writes.
     is_by_priority: bool,
     /// Each class is served by shortest positioning time instead of order of arrival.
-    is_within_by_time: bool,
+    is_shortest_first: bool,
 }
 
 impl Rule for Hol {
@@ -40,7 +40,7 @@ impl Rule for Hol {
             (
                 "by=direction",
                 "the classes: reads before writes (direction), or high before normal before low \
-                 priority (priority), which programs that use the library set",
+                 priority (priority, set by programs that use the library)",
             ),
             (
                 "within=fcfs",
@@ -58,7 +58,7 @@ impl Rule for Hol {
         let within = read_word(args, "within", [("fcfs", false), ("sptf", true)])?;
         Ok(Self {
             is_by_priority: by.unwrap_or(false),
-            is_within_by_time: within.unwrap_or(false),
+            is_shortest_first: within.unwrap_or(false),
         })
     }
 
@@ -70,7 +70,7 @@ impl Rule for Hol {
 impl Select for Hol {
     fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
         queue.min(|c| {
-            let time = self.is_within_by_time.then(|| c.positioning(outlook));
+            let time = self.is_shortest_first.then(|| c.positioning(outlook));
             let request = &c.pending.request;
             let class = if self.is_by_priority {
                 request.priority

@@ -6,8 +6,7 @@
 //!
 //! # Origin
 //! The behaviour of drive firmware; the two modes of jacobson91 section 5.2 with FCFS as the
-//! second. A limit that is never reached changes nothing: the order is exactly the inner
-//! policy's.
+//! second. A limit that is never reached changes nothing: the order is exactly the inner policy's.
 //!
 //! # Cost
 //! That of the inner policy, including removal of a request by id once the limit is reached; plus a
@@ -54,7 +53,7 @@ impl<C: Config> Rule for Limited<C> {
             ),
         ],
         knowledge: Knowledge::Inner,
-        origin: "drives' firmware; jacobson91 section 5.2",
+        origin: "drive firmware; jacobson91 section 5.2",
         example: "limited(wait=500 ms, policy=asptf(w=6))",
     };
 
@@ -72,7 +71,7 @@ impl<C: Config> Rule for Limited<C> {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        Box::new(Within {
+        Box::new(LimitedPolicy {
             wait: self.wait,
             inner: self.policy.policy(drive),
             order: VecDeque::new(),
@@ -80,7 +79,7 @@ impl<C: Config> Rule for Limited<C> {
     }
 }
 
-/// Parses any policy except this one: of two limits only the smaller would matter.
+/// Parses any policy except this one: with two limits, only the smaller would matter.
 fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
     // Checked before parsing the rest, so that nesting is bounded.
     if Call::name_of(text) == NAME {
@@ -89,14 +88,14 @@ fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
     C::parse(text, field)
 }
 
-struct Within<E: Estimate> {
+struct LimitedPolicy<E: Estimate> {
     wait: Span,
     inner: Box<dyn Policy<E>>,
     /// Pending requests, oldest first.
     order: VecDeque<Pending>,
 }
 
-impl<E: Estimate> Policy<E> for Within<E> {
+impl<E: Estimate> Policy<E> for LimitedPolicy<E> {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.order.push_back(pending);
         self.inner.add(pending, drive);
@@ -109,9 +108,9 @@ impl<E: Estimate> Policy<E> for Within<E> {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let oldest = self.order.front()?;
         let chosen = if now.since_or_zero(oldest.arrived) > self.wait {
-            let taken = self.inner.take(oldest.request.id)?;
-            self.inner.note_bypass(&taken.request, drive);
-            taken
+            let forced = self.inner.take(oldest.request.id)?;
+            self.inner.note_bypass(&forced.request, drive);
+            forced
         } else {
             self.inner.next(now, drive)?
         };

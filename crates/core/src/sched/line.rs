@@ -21,15 +21,15 @@ pub enum Line {
     Lbn,
     /// Block numbers divided by a fixed number of blocks per cylinder.
     Fixed(SectorCount),
-    /// The cylinders as the drive's layout has them.
+    /// The cylinders of the drive's layout.
     Map,
 }
 
 impl Line {
     pub(super) const PARAMETER: (&'static str, &'static str) = (
         "by=lbn",
-        "distances by block number; by a fixed number of blocks per cylinder (by=1024); by the \
-         drive's cylinders (by=map). Blocks ascend within a cylinder",
+        "the unit of distances: blocks, a fixed number of blocks per cylinder (by=1024), or the \
+         drive's cylinders (by=map), within which requests are served in ascending order",
     );
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -91,8 +91,8 @@ impl Origin {
     /// Documentation of the parameter `from` if the last block is the default.
     pub(super) const LAST: (&'static str, &'static str) = ("from=last", Self::MEANING);
 
-    const MEANING: &'static str = "distances from the first block of the request served last \
-         (from=first) or from just beyond its last (from=last)";
+    const MEANING: &'static str = "distances start at the first block of the request served last \
+         (from=first) or just beyond its last block (from=last)";
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,13 +346,13 @@ impl<P: Position> LineQueue<P> {
     }
 }
 
-/// The choice between up and down where the arm leaves an exhausted coordinate with requests on
-/// both sides: the side with the smaller mean distance of its nearest requests.
+/// The choice between up and down when the arm leaves an exhausted coordinate with requests on both
+/// sides: the side with the smaller mean distance of its nearest requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnRule {
     /// The number of requests considered on each side; at least 1.
     pub count: usize,
-    /// The distance that a reversal costs; `None` if the arm reverses only where nothing is ahead.
+    /// The distance that a reversal costs; `None` if the arm reverses only when nothing is ahead.
     pub penalty: Option<f64>,
 }
 
@@ -514,11 +514,11 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         &self.entries[self.keys[index].1 as usize]
     }
 
-    /// Returns the index of the first key for which `is_enough` holds, as it does for all later
-    /// keys; the number of entries if there is none.
+    /// Returns the index of the first key that matches, as all later keys do; the number of entries
+    /// if there is none.
     #[inline]
-    pub fn first_where(&self, is_enough: impl Fn(K) -> bool) -> usize {
-        self.keys.partition_point(|&(k, _)| !is_enough(k))
+    pub fn first_where(&self, matches: impl Fn(K) -> bool) -> usize {
+        self.keys.partition_point(|&(k, _)| !matches(k))
     }
 
     #[inline]

@@ -3,8 +3,8 @@
 //! # What it does
 //! LOOK continues in the direction in which the arm last moved as long as there are requests ahead,
 //! then reverses. By cylinders it serves all requests for the current cylinder, as C-LOOK does,
-//! before it moves on. A request that found the drive idle also sets the direction, if it moved the
-//! arm.
+//! before it moves on. A request that found the drive idle and moved the arm also sets the
+//! direction.
 //!
 //! SCAN's arm reverses only at the edges. By default its empty strokes to the edges and back take
 //! no time, so it serves as LOOK does. With `to=edge`, where LOOK reverses, the arm first continues
@@ -19,8 +19,8 @@
 //! each reversal; with `to=edge` the request is chosen as the arm leaves for the edge, so requests
 //! that arrive during the stroke are not served on the way, and one beyond the chosen request
 //! counts as already passed. An arm with nothing to serve stays where it is, and a request that
-//! finds the disk idle is served without a stroke. Where jacobson91 says that VSCAN(1) is SCAN, it
-//! means LOOK too.
+//! finds the disk idle is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1)
+//! is LOOK.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
@@ -152,7 +152,8 @@ impl<E: Estimate> EdgeStrokes<E> {
         }
     }
 
-    /// Turns the arm towards the start of `request`; returns whether it moved up before, and now.
+    /// Turns the arm towards the start of `request`; returns its old and its new direction, true
+    /// for up.
     fn turn_to(&mut self, request: &Request, drive: &E) -> (bool, bool) {
         let was_up = self.is_up;
         let target = self.metric.line.coordinate(request.start, drive);

@@ -2,11 +2,11 @@
 //!
 //! # What it does
 //! Reads and writes are queued separately, each in order of arrival and in order of blocks.
-//! Requests go in batches of one direction, ascending from the block served last in that direction,
-//! up to `batch` of them. A new batch consists of reads if any are pending, unless writes are
-//! pending too and have been passed over `starved` times. It begins with the oldest of its
-//! direction if that has expired or nothing is ahead of the block served last; otherwise with the
-//! next ahead.
+//! Requests are served in batches of one direction, ascending from the block served last in that
+//! direction, up to `batch` of them. A new batch consists of reads if any are pending, unless
+//! writes are pending too and have been passed over `starved` times. It begins with the oldest
+//! request of its direction if that has expired or nothing is ahead of the block served last;
+//! otherwise with the next request ahead.
 //!
 //! # Origin
 //! The scheduler `mq-deadline` of the Linux kernel as it behaves with its default settings, for
@@ -56,7 +56,7 @@ impl Rule for MqDeadline {
             ("batch=16", "requests in a batch, from 1 to 1000000"),
             (
                 "starved=2",
-                "the batches of reads before pending writes, from 1 to 1000000",
+                "the number of batches of reads that may precede pending writes, from 1 to 1000000",
             ),
         ],
         knowledge: Knowledge::Blocks,
@@ -163,7 +163,7 @@ impl Deadline {
         Some(first)
     }
 
-    /// Makes `op` the direction of an empty batch.
+    /// Starts an empty batch of direction `op`.
     fn enter(&mut self, op: Op) {
         self.last = op;
         self.served = 0;

@@ -8,8 +8,8 @@
 //!
 //! Short-sighted OAT (`oat-batch`) takes the n oldest requests, or all if there are fewer, and
 //! serves them in the optimal order; only then does it consider new arrivals. Sliding-window OAT
-//! (`oat-window`) serves the first of the optimal order of the n oldest; then the next request
-//! enters the window and it decides again.
+//! (`oat-window`) serves the first request in the optimal order of the n oldest; then the next
+//! request enters the window and it decides again.
 //!
 //! # Origin
 //! jacobson91 section 4.1, with batches and windows of 6; liu05 section 6.1 (SW-OAT) and appendix
@@ -24,13 +24,13 @@
 //! arrival, short-sighted OAT for each batch, and sliding-window OAT for each decision.
 //!
 //! # When it is bad
-//! With arrivals: OAT travels far for a first request to gain time later, which new arrivals then
-//! spoil (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
-//! Under load, with 6 requests on the HP 97560, batches are 1.84 times and windows 1.75 times as
-//! slow as SATF over the whole queue, because they choose among few, and windows do no better than
-//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request waits only for
-//! those ahead of its batch and n - 1 others, but it may stay in a window indefinitely while better
-//! ones pass through it.
+//! With arrivals: OAT travels far for the first request to gain time later, a gain that new
+//! arrivals then spoil (jacobson91 section 4.1). It minimises neither the mean response nor the
+//! longest wait. Under load, with 6 requests on the HP 97560, batches are 1.84 times and windows
+//! 1.75 times as slow as SATF over the whole queue, because they choose among few requests, and
+//! windows do no better than SATF over the same window (jacobson91 section 4.1, liu05 section 6.1).
+//! A request waits only for those ahead of its batch and n - 1 others, but it may stay in a window
+//! indefinitely while better ones pass through it.
 
 use std::collections::VecDeque;
 
@@ -51,8 +51,8 @@ impl Rule for Oat {
         summary: "optimal order of all pending requests, if there are few: a bound",
         parameters: &[(
             "most=8",
-            "the requests ordered exactly, from 1 to 10; with more, the shortest access time goes \
-             first",
+            "the maximum number of requests ordered exactly, from 1 to 10; while more are \
+             pending, the one with the shortest access time goes first",
         )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
@@ -122,7 +122,7 @@ impl<E: Estimate> Policy<E> for Optimal {
 pub type OatBatch = OatOldest<false>;
 pub type OatWindow = OatOldest<true>;
 
-/// Orders the oldest requests: batch after batch, or, if `IS_WINDOW`, the first of a window.
+/// Orders the oldest requests: batch after batch, or in a sliding window if `IS_WINDOW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatOldest<const IS_WINDOW: bool> {
     /// Maximum number of requests that are ordered.
@@ -142,7 +142,7 @@ const BATCH: PolicyInfo = PolicyInfo {
 
 const WINDOW: PolicyInfo = PolicyInfo {
     name: "oat-window",
-    summary: "sliding-window OAT: the first of the optimal order of the oldest",
+    summary: "sliding-window OAT: the first request in the optimal order of the n oldest",
     parameters: &[(
         "n=6",
         "the maximum number of requests in the window, from 1 to 10",
@@ -178,12 +178,12 @@ struct OrderStep {
     at: Instant,
 }
 
-/// Returns the order of `requests`, from `now` on, whose last completes earliest; ties go to the
-/// order that comes first when compared by age, request by request.
+/// Returns the order of `requests`, served from `now` on, whose last one completes earliest; ties
+/// go to the order that comes first when compared by age, request by request.
 ///
-/// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is abandoned
-/// when it alone takes longer than the best complete order, and prefixes are tried earliest first,
-/// so that the first complete order is the greedy one. At worst it serves e times n! requests.
+/// The search is exact (branch and bound): the drive's state after a prefix is known, a prefix is
+/// abandoned when it takes longer than the best complete order, and prefixes are tried earliest
+/// first, so the first complete order is the greedy one. It serves at most e times n! requests.
 fn optimal_order<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<OrderStep> {
     let mut search = Search {
         requests,
@@ -205,8 +205,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all continuations from `drive`, which has served the prefix: at `at` the next can be
-    /// chosen, or the last one completes.
+    /// Tries all continuations from `drive`, which has served the prefix. At `at` the next request
+    /// can be chosen, or the last one completes.
     fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
         if self.prefix.len() == self.requests.len() {
             self.finish(at);

@@ -1,5 +1,4 @@
-//! The interfaces between policies and drives: what a policy must provide, and what it can learn
-//! about a drive.
+//! The interfaces between policies and drives.
 
 use std::collections::VecDeque;
 
@@ -62,7 +61,7 @@ pub trait Outlook {
     /// Returns the cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
 
-    /// Returns the angle under the heads when the times of a read or a write begin.
+    /// Returns the angle under the heads at the instant from which the times of `op` are measured.
     fn angle(&self, op: Op) -> Angle;
 
     /// Returns the time until the media transfer of a request at `location` would begin.
@@ -114,7 +113,7 @@ pub trait Policy<E: Estimate>: Send {
 pub struct PolicyInfo {
     /// The name in specifications and on the command line.
     pub name: &'static str,
-    /// A description of one line, for lists.
+    /// A one-line description for lists.
     pub summary: &'static str,
     /// The parameters with their defaults, as written (`r=0.2`), and the meaning of each.
     pub parameters: &'static [(&'static str, &'static str)],
@@ -152,11 +151,11 @@ impl Knowledge {
             Self::Cylinders => "cylinders",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
-            Self::Inner => "what its policy needs",
+            Self::Inner => "that of its policy",
         }
     }
 
-    /// Returns a noun phrase for sentences: what a policy needs.
+    /// Returns a noun phrase for use in sentences.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -164,7 +163,7 @@ impl Knowledge {
             Self::Cylinders => "the cylinders of blocks",
             Self::Times => "positioning times",
             Self::TimesAndBuffer => "positioning times and the contents of the buffer",
-            Self::Inner => "what the policy that it holds needs",
+            Self::Inner => "whatever its policy needs",
         }
     }
 }

@@ -16,7 +16,7 @@
 //! last. A request whose access time alone exceeds the best sum is not tried.
 //!
 //! # When it is bad
-//! If arrivals spoil the second step: then it gave up the better first one for nothing. It is
+//! When arrivals spoil the second step: the better first one was given up for nothing. It is
 //! slightly better than SATF on random requests, and more so on clustered ones (liu05 section
 //! 6.2.1). It starves requests as SATF does.
 
@@ -35,7 +35,7 @@ pub struct SatfLa {
 impl Rule for SatfLa {
     const INFO: PolicyInfo = PolicyInfo {
         name: "satf-la",
-        summary: "SATF with look-ahead: the least sum of the next access times",
+        summary: "SATF with look-ahead: the smallest sum of the next access times",
         parameters: &[
             (
                 "i=2",
@@ -47,7 +47,7 @@ impl Rule for SatfLa {
             ),
             (
                 "strict=no",
-                "with yes it serves all i before deciding again",
+                "with yes, all i are served before the next decision",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,
@@ -105,8 +105,8 @@ impl SatfLa {
             if length > 1 && left.len() > 1 {
                 let mut after = drive.clone();
                 let then = after.serve(now, &all[first].pending.request);
-                let rest: Vec<usize> = left.iter().copied().filter(|&i| i != first).collect();
-                if let Some(next) = self.best(&after, then, all, &rest, length - 1) {
+                let others: Vec<usize> = left.iter().copied().filter(|&i| i != first).collect();
+                if let Some(next) = self.best(&after, then, all, &others, length - 1) {
                     sequence.sum += self.alpha * next.sum;
                     sequence.indices.extend(next.indices);
                 }

@@ -5,12 +5,11 @@
 //! requests as possible are served without delaying it further. Forward: always the shortest access
 //! time that fits. Spliced: a second greedy order is built backward from the forced request, each
 //! time prepending the request from which the next is reached fastest; the beginning of the forward
-//! order and the end of the backward one are joined where the time without data transfer is
-//! shortest.
+//! order and the end of the backward one are joined where the time without transfer is shortest.
 //!
 //! # Origin
 //! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).
-//! Departures: the paper does not define "too old", the default is ours; N is taken to be the
+//! Departures: the paper does not define "too old", the default is ours; N is length to be the
 //! number of requests forced, as with SATFUF(N); variation 2 ends where the forced request would be
 //! late, not at the deadline itself, so that the deadline is met; the time from a request to the
 //! one after it is estimated from where the drive would be had it served the first at once; and
@@ -19,9 +18,9 @@
 //! for each decision, so that new arrivals are considered.
 //!
 //! # Cost
-//! Forward: as `satfuf`. Spliced, while it forces: for k requests in the gap and n pending, about k
-//! times n requests tried on copies of the drive, the same number of estimates, and up to k^2
-//! orders of k requests tried.
+//! Forward: as for `satfuf`. Spliced, while it forces: for k requests in the gap and n pending,
+//! about k times n requests tried on copies of the drive, the same number of estimates, and up to
+//! k^2 orders of k requests tried.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF, and it has a longer tail than `satfgdf`
@@ -39,7 +38,7 @@ pub struct SatfDf {
     n: usize,
     revolutions: u64,
     age: Span,
-    both: bool,
+    is_spliced: bool,
 }
 
 impl Rule for SatfDf {
@@ -66,19 +65,19 @@ impl Rule for SatfDf {
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
         let revolutions = args.maybe_count("revolutions", 0..=1000)?.unwrap_or(5);
-        let both = read_word(args, "splice", [("forward", false), ("both", true)])?;
+        let is_spliced = read_word(args, "splice", [("forward", false), ("both", true)])?;
         Ok(Self {
             n,
             revolutions,
             age: read_age(args)?,
-            both: both.unwrap_or(false),
+            is_spliced: is_spliced.unwrap_or(false),
         })
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let slack = drive.shape().revolution * self.revolutions;
-        if self.both {
-            Box::new(Forcing::new(self.n, self.age, slack, Both))
+        if self.is_spliced {
+            Box::new(Forcing::new(self.n, self.age, slack, Spliced))
         } else {
             Box::new(Forcing::new(self.n, self.age, slack, Greedy))
         }
@@ -87,7 +86,7 @@ impl Rule for SatfDf {
 
 /// A forward and a backward greedy order, joined.
 #[derive(Debug)]
-struct Both;
+struct Spliced;
 
 /// The start of the forward order and the end of the backward one, joined to keep promises.
 struct Joint {
@@ -97,13 +96,13 @@ struct Joint {
     first: usize,
 }
 
-impl Splice for Both {
+impl Splice for Spliced {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
         let forward = forward(gap);
         let backward = backward(gap);
         let mut best: Option<Joint> = None;
-        for taken in 0..=forward.len() {
-            let Some(joint) = join(gap, &forward[..taken], &backward) else {
+        for length in 0..=forward.len() {
+            let Some(joint) = join(gap, &forward[..length], &backward) else {
                 continue;
             };
             let is_better = |best: &Joint| {
@@ -140,7 +139,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let mut left: Vec<(usize, After<R>)> = free
         .map(|index| (index, start.serve(&gap.all[index])))
         .collect();
-    // Negative when a request taken out of turn has broken the promise.
+    // Negative when a request length out of turn has broken the promise.
     let mut room = gap.end().due.after(gap.now);
     let mut target = gap.end().candidate;
     let mut backward = Vec::new();
@@ -173,8 +172,8 @@ fn join<R: Rehearse>(
     let start = gap.start();
     let after = begin.last().map_or(&start, |(_, after)| after);
     let head: Vec<usize> = begin.iter().map(|&(index, _)| index).collect();
-    (0..=backward.len()).rev().find_map(|taken| {
-        let nearest_last = backward[..taken].iter().rev().copied();
+    (0..=backward.len()).rev().find_map(|length| {
+        let nearest_last = backward[..length].iter().rev().copied();
         let tail: Vec<usize> = nearest_last.filter(|i| !head.contains(i)).collect();
         let &first = head.first().or(tail.first())?;
         let end = gap.keep_promises(&after.serve_all(tail.iter().map(|&index| &gap.all[index])))?;

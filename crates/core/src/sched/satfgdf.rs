@@ -1,7 +1,7 @@
 //! Shortest access time first with guided delayed forcing.
 //!
 //! # What it does
-//! As `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline,
+//! Like `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline,
 //! some revolutions after the earliest possible instant. Until then, of the requests after which
 //! the deadline can still be met, the next is the one that leaves the largest area of the disk
 //! within reach: the sum, over all cylinders, of the time that the head could spend there between
@@ -21,7 +21,7 @@
 //!
 //! # Cost
 //! A scan of all pending requests; while it forces, two requests tried on copies of the drive for
-//! each pending one. Memory: 16 bytes for each 64th of a revolution in two of the longest seeks.
+//! each pending one. Memory: 16 bytes for each 64th of a revolution in two full seeks.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
@@ -105,7 +105,7 @@ const STOPS: u32 = 64;
 /// The area of the disk that can pass under a head that must be elsewhere by a deadline, as a
 /// function of remaining time and distance (jacobson91 section 5.1, figures 8 and 9): for each
 /// remaining time a quadratic in the distance, without a linear term, fitted to the drive's seek
-/// times. Once there is time for the two longest seeks, every cylinder counts, and each further
+/// times. Once there is time for two of the longest seeks, every cylinder counts, and each further
 /// revolution adds one whole disk: no fit is needed there.
 #[derive(Clone, Debug)]
 struct Area {
@@ -173,12 +173,12 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     let areas = starts.map(|distance| (f64::from(distance).powi(2), area(distance)));
     let points: Vec<(f64, f64)> = areas.filter(|&(_, area)| area > 0.0).collect();
     let count = points.len().max(1) as f64;
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let mean = |value: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
     let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
     let variance = mean(&|p| (p.0 - x).powi(2));
-    let together = mean(&|p| (p.0 - x) * (p.1 - y));
+    let covariance = mean(&|p| (p.0 - x) * (p.1 - y));
     let bend = if variance > 0.0 {
-        together / variance
+        covariance / variance
     } else {
         0.0
     };
@@ -217,10 +217,10 @@ mod tests {
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
         let found = area(&seeks(), 6e6, 1e7, 0);
         assert!((found - exact).abs() < 0.005, "{found}, {exact}");
-        // Each additional revolution adds the whole disk once there is time for the farthest place.
+        // Each additional revolution adds the whole disk once the farthest cylinder can be reached.
         let more = area(&seeks(), 3.1e7, 1e7, 0) - area(&seeks(), 2.1e7, 1e7, 0);
         assert!((more - 1.0).abs() < 1e-9, "{more}");
-        // Only just enough time to get there.
+        // There is only just enough time to get there.
         assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
     }
 
@@ -241,8 +241,8 @@ mod tests {
                 });
                 let counted = sectors.count() as f64 / 100.0 / 101.0;
                 let found = area.reachable(left, distance);
-                let off = (found - counted).abs();
-                assert!(off < 0.06, "{found}, {counted}, {left:?}");
+                let error = (found - counted).abs();
+                assert!(error < 0.06, "{found}, {counted}, {left:?}");
             }
         }
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_keeps_to_its_end() {
+    fn spread_numbers_stay_below_the_end() {
         assert!(spread(3, 16).eq(0..3));
         assert!(spread(100, 4).eq([0, 25, 50, 75]));
     }

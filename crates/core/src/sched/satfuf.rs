@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest are
-//! forced: they are served at once, in greedy order; requests that do not delay them go before,
-//! shortest access time first. The access time ends where the transfer begins, as in jacobson91
+//! forced: they are served immediately, in greedy order; requests that do not delay them go first,
+//! by shortest access time. The access time ends where the transfer begins, as in jacobson91
 //! section 4: until it forces, this is `sptf`.
 //!
 //! # Origin
@@ -35,7 +35,7 @@ pub struct SatfUf {
 impl Rule for SatfUf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "satfuf",
-        summary: "SATF, but requests that are too old are forced at once",
+        summary: "SATF, but requests that are too old are forced immediately",
         parameters: &[("n=1", "requests forced at a time, from 1 to 1000"), AGE],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",

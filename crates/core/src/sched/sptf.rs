@@ -1,9 +1,8 @@
-//! SPTF, SATF and SPCTF: shortest positioning time, access time, or positioning with cache time
-//! first.
+//! SPTF, SATF, SPCTF: shortest positioning, access or positioning (with cache) time first.
 //!
 //! # What it does
 //! Serves the pending request with the shortest time, from where the head will be when the command
-//! has been processed; ties go to the earliest arrival. The time of SPTF is that until the media
+//! has been processed; ties go to the earliest arrival. For SPTF, this is the time until the media
 //! transfer begins: the seek and the rotational wait. SATF adds the transfer itself, and track
 //! changes within it. SPCTF is SPTF with knowledge of the buffer: a request whose data are in the
 //! buffer, at least their beginning, has a positioning time of zero.
@@ -20,8 +19,7 @@
 //! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247
 //! a decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
 //! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per
-//! decision, a buffer lookup for every pending request, and the positioning time of those not in
-//! the buffer.
+//! decision, a buffer lookup for every pending request, and the positioning time of misses.
 //!
 //! # When it is bad
 //! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b);
@@ -47,7 +45,7 @@ pub struct Shortest<T>(T);
 pub trait Time: Copy + Default + Send + 'static {
     const INFO: PolicyInfo;
 
-    /// No time is shorter than the positioning time, so candidates can be searched by position.
+    /// True if no time is below the positioning time, so that candidates are searched by position.
     const IS_SEARCHABLE: bool = true;
 
     /// Returns a lower bound on the excess of a candidate's time over its positioning time, in ns.

@@ -1,14 +1,13 @@
 //! Shortest positioning time first with conditional priorities.
 //!
 //! # What it does
-//! If the request with the shortest positioning time is a read, it is served. If it is a write, it
-//! is served only when its positioning time is below t times the best read's; otherwise that read
-//! is served.
+//! Serves the request with the shortest positioning time if it is a read, or a write whose
+//! positioning time is below t times the best read's; otherwise serves that read.
 //!
 //! # Origin
 //! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL
-//! with SPTF within each class. SPTF-CP(1) is SPTF to the bit: if a write and a read have equal
-//! times, the earlier is served, where the inequality alone would select the read.
+//! with SPTF within each class. SPTF-CP(1) is exactly SPTF: if a write and a read have equal times,
+//! the earlier is served, where the inequality alone would select the read.
 //!
 //! # Cost
 //! Per decision, the positioning time of every pending request; twice if a write has the shortest.
@@ -33,7 +32,7 @@ impl Rule for SptfCp {
         summary: "shortest positioning time first, favouring reads",
         parameters: &[(
             "t=0.6",
-            "a write must take less than this share of the best read's time, from 0 to 1",
+            "a write must take less than this fraction of the best read's time, from 0 to 1",
         )],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",

@@ -31,7 +31,7 @@ pub struct SptfSw {
 impl Rule for SptfSw {
     const INFO: PolicyInfo = PolicyInfo {
         name: "sptf-sw",
-        summary: "the least seek among the nearly shortest positioning times",
+        summary: "the shortest seek among the nearly shortest positioning times",
         parameters: &[(
             "n=60%",
             "the allowed excess over the shortest positioning time, from 0 % to 1000 %",

@@ -1,7 +1,7 @@
 //! SPTF in a sliding window of requests.
 //!
 //! # What it does
-//! Serves, of the n requests that have waited longest, the one with the shortest positioning time.
+//! Among the n oldest requests, serves the one with the shortest positioning time.
 //!
 //! # Origin
 //! liu05 section 6.1 (SW-SPTF). n of 10 was the best on one of liu05's bursts (table 6.2). SW(1) is

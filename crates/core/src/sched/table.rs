@@ -1,4 +1,4 @@
-//! The table of policies, and parsing of policies by name.
+//! The table of policies, and the parser of policies by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,7 +90,7 @@ type Read = fn(&mut Args<'_>) -> Result<TablePolicy, InputError>;
 #[derive(Clone, Debug)]
 pub struct PolicyConfig {
     text: String,
-    known: TablePolicy,
+    parsed: TablePolicy,
 }
 
 impl PolicyConfig {
@@ -101,39 +101,39 @@ impl PolicyConfig {
     /// If the policy, parameter or value does not exist; unknown policies are reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
-        let ours = name.to_ascii_lowercase();
-        let (info, read) = TablePolicy::entry(&ours).ok_or_else(|| unknown(field, name))?;
-        let text = text.replacen(name, &ours, 1);
+        let lowercase = name.to_ascii_lowercase();
+        let (info, read) = TablePolicy::entry(&lowercase).ok_or_else(|| unknown(field, name))?;
+        let text = text.replacen(name, &lowercase, 1);
         let defaults = info.parameters.iter().map(|(default, _)| *default);
         let keys = defaults.filter_map(|default| Some(default.split_once('=')?.0));
         let call = Call::read_in_order(&text, field, &keys.collect::<Vec<_>>())
             .map_err(|error| add_example(error, info))?;
         let mut args = Args::new(&call, ());
-        let known = read(&mut args)?;
+        let parsed = read(&mut args)?;
         args.finish()?;
         Ok(Self {
             text: text.trim().to_owned(),
-            known,
+            parsed,
         })
     }
 
     /// Returns the documentation of the policy.
     pub fn info(&self) -> &'static PolicyInfo {
-        self.known.info()
+        self.parsed.info()
     }
 
     /// Returns the knowledge that it needs with these parameters; never [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
-        self.known.knowledge()
+        self.parsed.knowledge()
     }
 
     /// Creates the policy for `drive`, with nothing pending.
     pub fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        self.known.policy(drive)
+        self.parsed.policy(drive)
     }
 }
 
-/// Returns an error that suggests the nearest policy and lists all. Papers write names in capitals.
+/// Returns an error that suggests the nearest policy and lists all.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
     InputError::one_of(field, found, &names)
@@ -178,7 +178,7 @@ impl Default for PolicyConfig {
     fn default() -> Self {
         Self {
             text: Fcfs::INFO.name.to_owned(),
-            known: TablePolicy::Fcfs(Fcfs),
+            parsed: TablePolicy::Fcfs(Fcfs),
         }
     }
 }
@@ -186,7 +186,7 @@ impl Default for PolicyConfig {
 /// Configurations of the same policy with the same parameters are equal, however they are written.
 impl PartialEq for PolicyConfig {
     fn eq(&self, other: &Self) -> bool {
-        self.known == other.known
+        self.parsed == other.parsed
     }
 }
 
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn spellings_of_papers_are_recognised() {
         let limited = "limited(wait=2 s, policy=vscan(r=0.1))";
-        for (written, ours) in [
+        for (written, normal) in [
             ("SPTF", "sptf"),
             ("VSCAN(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2)", "vscan(r=0.2)"),
@@ -243,7 +243,7 @@ mod tests {
             ("asptf(6)", "asptf(w=6)"),
             ("limited(2 s, vscan(r=0.1))", limited),
         ] {
-            assert_eq!(read(written).expect(written), read(ours).expect(ours));
+            assert_eq!(read(written).expect(written), read(normal).expect(normal));
         }
         // Names are printed in lower case.
         let capital = read("mq-deadliNe(reads=500 ms, batch=1)").expect("a policy");

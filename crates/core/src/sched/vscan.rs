@@ -60,18 +60,18 @@ const CVSCAN: PolicyInfo = PolicyInfo {
     example: "cvscan(n=4, r=0.2)",
 };
 
-pub type VScan = Reluctant<false>;
-pub type CvScan = Reluctant<true>;
+pub type VScan = PenaltyScan<false>;
+pub type CvScan = PenaltyScan<true>;
 
 /// CVSCAN if `HAS_MEAN`, otherwise VSCAN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reluctant<const HAS_MEAN: bool> {
+pub struct PenaltyScan<const HAS_MEAN: bool> {
     n: u64,
     r: f64,
     metric: Metric,
 }
 
-impl<const HAS_MEAN: bool> Rule for Reluctant<HAS_MEAN> {
+impl<const HAS_MEAN: bool> Rule for PenaltyScan<HAS_MEAN> {
     const INFO: PolicyInfo = if HAS_MEAN { CVSCAN } else { VSCAN };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

@@ -139,13 +139,13 @@ impl<E: Estimate, S: Select> Policy<E> for Selector<S> {
     }
 }
 
-/// A rule that plans one request or several at each decision.
+/// A rule that plans one or more requests at each decision.
 pub(super) trait Plan: Send {
     /// Returns the indices of the requests to serve before the next decision, in order.
     fn plan<E: Estimate>(&self, now: Instant, drive: &E, waiting: &Waiting) -> Vec<usize>;
 }
 
-/// A policy that serves what `rule` has planned, whatever arrives meanwhile.
+/// A policy that serves the requests planned by `rule`, regardless of new arrivals.
 pub(super) struct Planner<P> {
     rule: P,
     waiting: Waiting,

@@ -1,7 +1,7 @@
 //! SPTF in a window of arrivals.
 //!
 //! # What it does
-//! Serves, of the pending requests that arrived within t of the oldest, the one with the shortest
+//! Among the pending requests that arrived within t of the oldest, serves the one with the shortest
 //! positioning time. The window of the dynamic variant is t times the queue length.
 //!
 //! # Origin
@@ -15,8 +15,7 @@
 //!
 //! # When it is bad
 //! When the queue exceeds the window, throughput hardly grows with load. A request is overtaken
-//! only by those that arrive within t after it; in the dynamic variant, within t times the longest
-//! queue.
+//! only by those that arrive within t after it; in the dynamic variant, t times the longest queue.
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};

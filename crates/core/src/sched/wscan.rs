@@ -10,11 +10,11 @@
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
 //! inside a window of f = 10% of disk cylinders"; the paper cited there (Geist and Ross 1997) was
-//! not read. That sentence gives the direction, the size, and that a window is emptied before the
-//! arm moves on. Our choices: the window opens where the arm meets the next request, stays until it
-//! is empty, is served nearest first, and the sweep reverses as LOOK does. WSCAN(0) is LOOK with
-//! `from=first`. A request that found the drive idle opens a window, if it is outside the previous
-//! one, and sets the direction.
+//! not consulted. That sentence specifies the direction and the size, and that a window is emptied
+//! before the arm moves on. Our choices: the window opens where the arm meets the next request,
+//! stays until it is empty, is served nearest first, and the sweep reverses as LOOK does. WSCAN(0)
+//! is LOOK with `from=first`. A request that found the drive idle opens a window, if it is outside
+//! the previous one, and sets the direction.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
@@ -22,7 +22,7 @@
 //!
 //! # When it is bad
 //! Requests that keep arriving in the window hold the arm there and starve the others; a workload
-//! spread over the disk sends only a share of `f` there, which does not.
+//! spread over the disk does not, because it sends only a share of `f` there.
 
 use super::line::{Direction, InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
@@ -66,7 +66,7 @@ impl Rule for WScan {
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let metric = self.metric;
-        // Coordinates nearer than the share are in the window, and always the first one.
+        // The window contains the coordinates nearer than the share, and always the first one.
         let share = metric.line.share(self.f, drive);
         let reach = (share.ceil() as u64).saturating_sub(1);
         match metric.line {

@@ -3,7 +3,7 @@
 use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Variation, count, size, word};
 use crate::units::{SectorCount, Span};
 
-/// If this table is left out, the buffer is one segment of this size that only matches speeds.
+/// If this table is left out, the buffer is one segment of this size without caching.
 const PLAIN_SEGMENT: SectorCount = SectorCount(128);
 
 section! {
@@ -16,8 +16,8 @@ section! {
         /// Size of a segment.
         segment: SectorCount = PLAIN_SEGMENT
             => size(1).varied(31, Variation::Jointly).cited(CACHES);
-        /// Data stay usable after their request. If off, the buffer only matches the speeds of
-        /// media and bus: no hits, no read-ahead, no write cache.
+        /// Data stay in the buffer after the request that brought them. If off, the buffer only
+        /// matches the speeds of media and bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");
         /// One segment is reserved for writes and never holds read-ahead.
         dedicated_write_segment: bool = false => FLAG.switched(21).cited(DISKSIM);
@@ -33,41 +33,39 @@ section! {
         /// The fate of data delivered by a read: they stay, or read-ahead gets the whole segment.
         delivered: DeliveredBlocks = DeliveredBlocks::Kept
             => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
-        /// Only a read that continues the previous command, another read, is followed by
-        /// read-ahead: firmware that waits until it has detected a run.
+        /// Read-ahead follows only a read that continues a previous read: the firmware waits until
+        /// it has detected a sequential run.
         read_ahead_on_run: bool = false => FLAG.switched(20);
-        /// Fraction of the reads that the buffer would serve but that go to the media, at random
-        /// from the run's seed: read-ahead sometimes fails.
+        /// Fraction of buffer hits that go to the media anyway because read-ahead failed, chosen at
+        /// random from the run's seed.
         ///
-        /// On the Cheetah 4LP 2 to 3 %.
+        /// It is 2 to 3 % on the Cheetah 4LP.
         read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Variation::Jointly);
         /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
-        /// sector.
+        /// Read-ahead can be aborted within a sector; otherwise it continues to the sector's end.
         read_ahead_stops_mid_sector: bool = false => FLAG.cited(DISKSIM);
-        /// A write that the write cache absorbs stops read-ahead at once; in a cache that is
-        /// `deferred` it always does.
+        /// A write absorbed by the write cache stops read-ahead immediately; with a `deferred`
+        /// cache it always does.
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead that has come to the end of a track continues with its beginning: a
-        /// revolution after the read the whole track is in the buffer, if the segment has room for
-        /// it. Needs `delivered = "kept"`.
+        /// Read-ahead that reaches the end of a track continues at its beginning: a revolution
+        /// after the read, the whole track is in the buffer, if the segment has room for it. Needs
+        /// `delivered = "kept"`.
         ///
-        /// All 508 reads of blocks before the last read on its track hit on the Atlas 10K.
+        /// On the Atlas 10K, all 508 reads of blocks that precede the last read on a track hit.
         read_whole_track: bool = false => FLAG.switched(20);
-        /// A read whose first sector is just being read ahead counts as a partial hit.
+        /// A read whose first sector is being read ahead at that moment counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// The buffered head of a partial hit goes to the host at once.
+        /// The buffered part of a partial hit goes to the host immediately.
         partial_hits_at_once: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Reads may hit data that a write left.
         hits_on_written: bool = false => FLAG.switched(20).cited(CACHES);
-        /// Buffer contents that a write drops: blocks that it overlaps, segments that it overlaps,
-        /// or everything.
+        /// Buffer contents that a write drops: blocks or segments that it overlaps, or everything.
         write_invalidates: Invalidation = Invalidation::Segment
             => word(Invalidation::WORDS).switched(30);
-        /// Zero-latency reads: sectors are read in the order they pass the head.
+        /// Zero-latency reads: sectors are read in the order in which they pass the head.
         read_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
@@ -77,14 +75,14 @@ section! {
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
         /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments; a
-        /// write waits until there is room for it, and one that never fits goes to the media.
+        /// write waits until there is room for it; one that never fits goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
         /// Dirty data of a `deferred` write cache are also destaged during the rotational wait of a
-        /// command, where that does not delay the command. Like `dirty_max`, it has no effect while
+        /// command, if that does not delay the command. Like `dirty_max`, it has no effect while
         /// `write_cache` is `off`.
         destage_in_gaps: bool = false => FLAG;
-        /// Added to each seek to such a command after destaging in its gap, for seeks that scatter;
-        /// needs `destage_in_gaps`.
+        /// Margin for scattered seeks: added to the predicted seek to a command after destaging in
+        /// its gap; needs `destage_in_gaps`.
         destage_conservatism: Span = Span::ZERO => TIME;
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
@@ -139,7 +137,7 @@ words! {
 }
 
 words! {
-    /// The writes that complete before their data are on the media.
+    /// When writes complete before their data are on the media.
     pub enum WriteCache {
         /// Never.
         Off = "off",

@@ -9,9 +9,9 @@ use crate::units::SectorCount;
 /// Maximum number of cylinders.
 pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
-/// A million sectors on every track of the largest drive.
+/// Maximum number of sectors: a million on every track of the largest drive.
 pub(super) const MAX_SECTORS: u64 = 200_000_000_000_000;
-/// Spare units of a region, which may be one on every track; and grown defects.
+/// Maximum number of spare units in a region, such as one on every track, and of grown defects.
 pub(super) const MAX_SPARES: u64 = 1_000_000_000;
 const MAX_SECTOR_BYTES: u64 = 1 << 20;
 const APPENDIX_B: &str = "worthington96 appendix B";
@@ -20,7 +20,7 @@ section! {
     /// The layout of the drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
-        /// Exported capacity; with `unused_sectors`, the layout must have exactly this.
+        /// Exported capacity: what the zones map, less `unused_sectors`.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
             .required().shown(SheetEntry::As("capacity_sectors")).cited(APPENDIX_B);
         /// Sectors at the end that the zones map but the drive does not export: spare space under
@@ -30,10 +30,10 @@ section! {
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
-        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of a part of one, the
-        /// rest of which is not in the buffer, reads it first and writes it a revolution later.
-        /// Tracks, reserved space and capacity are whole physical sectors; spares, slips and
-        /// defects that are not tracks count physical sectors.
+        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of part of one reads
+        /// it first, unless the rest is in the buffer, and writes it a revolution later. Tracks,
+        /// reserved space and capacity are whole physical sectors; spares, slips and defects that
+        /// are not tracks count physical sectors.
         physical_sector: SectorCount = SectorCount(1) => size(1).cited("SBC-4, ACS-4");
         /// Data surfaces, one head each.
         surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
@@ -45,19 +45,19 @@ section! {
         order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).cited(DISKSIM);
         /// Location of the spare space, and the unit of `spares`, `slips` and `defects`.
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
-        /// Cylinders in a range; only with `sectors-per-range`, which needs it.
+        /// Cylinders in a range; required with `sectors-per-range`, and not allowed otherwise.
         sparing_range: u32 = 0
             => Key::new(KeyKind::Distance)
                 .shown(SheetEntry::Argument)
                 .cited("worthington96 table 6");
-        /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
-        /// the zone, by the same angle: skews are counted from the end of the previous data. If
-        /// off, skews are those of whole tracks.
+        /// A slip rotates all tracks between its region of the sparing scheme and the end of the
+        /// zone by its own width: skews are counted from the end of the previous data. If off,
+        /// skews are those of whole tracks.
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
         slips_turn_tracks: bool = false => FLAG.switched(20);
-        /// Physical sectors (or tracks, when sparing is by track) that grew defective in use, at
-        /// random places, and were reallocated.
+        /// Physical sectors (or tracks, when sparing is by track) that became defective in use, at
+        /// random locations, and were reallocated.
         grown_defects: GrownDefects = GrownDefects::default()
             => table(GrownDefects::KEYS).cited("worthington94 section 5.2");
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
@@ -71,7 +71,7 @@ section! {
 }
 
 section! {
-    /// Defects that grow at random places, on request.
+    /// Optional defects at random locations, grown in use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GrownDefects at "geometry.grown_defects." |spec| (
         Some(&spec.geometry.grown_defects),
@@ -80,7 +80,7 @@ section! {
         /// Number of units of sparing (physical sectors or tracks) that are reallocated.
         count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
             .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
-        /// Seed of their places.
+        /// Seed of their locations.
         seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(SheetEntry::Hidden);
     }
 }
@@ -139,7 +139,7 @@ pub struct Zone {
     pub cylinder_skew_sectors: f64,
     /// Spare physical sectors per region of the scheme; tracks with [`Sparing::TracksPerZone`].
     pub spares: u64,
-    /// Slipped units: skipped when blocks were numbered at format.
+    /// Slipped units: skipped when blocks were numbered during formatting.
     pub slips: Vec<u64>,
     /// Reallocated units: (defective place, spare place).
     pub defects: Vec<(u64, u64)>,

@@ -53,7 +53,7 @@ pub enum KeyKind {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A bare number of what `unit` names, within bounds.
+    /// A bare number of the things that `unit` names, within bounds.
     Count {
         /// The counted thing; empty for a plain number.
         unit: &'static str,
@@ -98,9 +98,9 @@ pub enum Variation {
         /// Prior standard deviation around the given value, in milliseconds.
         prior_ms: f64,
     },
-    /// As a behaviour that can change alone.
+    /// It varies as a behaviour that can change on its own.
     Switch,
-    /// Together with other keys.
+    /// It varies together with other keys.
     Jointly,
 }
 
@@ -113,7 +113,7 @@ pub enum SheetEntry {
     As(&'static str),
     /// In parentheses after the previous key.
     Argument,
-    /// Not in its section.
+    /// Not shown in its section.
     Hidden,
 }
 
@@ -217,12 +217,12 @@ impl Key {
             (KeyKind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
             (_, Value::Count(count)) => count.to_string(),
             (_, Value::Time(time)) => format!("\"{} ms\"", milliseconds(*time)),
-            // Not in milliseconds: decimals, read back, can be another number.
+            // Not in milliseconds: the decimals could be read back as a different number.
             (KeyKind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
             (KeyKind::Fraction, Value::Number(part)) => {
                 format!("\"{} %\"", (part * 1e6).round() / 1e4)
             }
-            _ => panic!("{}: {value:?} is not written here", self.path),
+            _ => panic!("{}: this function does not format {value:?}", self.path),
         }
     }
 }
@@ -257,13 +257,13 @@ pub(super) const A4: &str = "worthington94 table A.4";
 pub(super) const A5: &str = "worthington94 table A.5";
 pub(super) const CACHES: &str = "worthington96 tables 7, 11, 16, 21";
 
-/// Returns milliseconds in plain decimals, to the nanosecond, without trailing zeros. In integers:
-/// a fraction of a second has no exact binary form.
+/// Returns milliseconds in plain decimals, to the nanosecond, without trailing zeros. Computed in
+/// integers, because decimal fractions have no exact binary form.
 pub fn milliseconds(time: Span) -> String {
     let ns = time.as_ns();
     let sign = if ns < 0 { "-" } else { "" };
-    let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
-    let decimal = format!("{sign}{whole}.{rest:06}");
+    let (whole, fraction) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
+    let decimal = format!("{sign}{whole}.{fraction:06}");
     (decimal.trim_end_matches('0').trim_end_matches('.')).to_owned()
 }
 
@@ -299,7 +299,7 @@ pub(super) trait Field {
     fn assign(&mut self, value: Value);
 }
 
-/// Fields of one kind of value each: the type, the value, and the conversions to and from it.
+/// Implements [`Field`] for each type: the kind of its value, and the conversions to and from it.
 macro_rules! fields {
     ($($type:ty: $kind:ident, |$field:ident| $to:expr, |$value:ident| $from:expr;)+) => {$(
         impl Field for $type {
@@ -311,7 +311,7 @@ macro_rules! fields {
             fn assign(&mut self, value: Value) {
                 match value {
                     Value::$kind($value) => *self = $from,
-                    other => panic!("{other:?} is of another kind"),
+                    other => panic!("{other:?} has the wrong kind for this field"),
                 }
             }
         }
@@ -364,7 +364,7 @@ macro_rules! words {
             fn assign(&mut self, value: $crate::spec::Value) {
                 *self = match value {
                     $($crate::spec::Value::Word($word) => Self::$variant,)+
-                    other => panic!("{other:?} is none of {:?}", Self::WORDS),
+                    other => panic!("{other:?} is not one of {:?}", Self::WORDS),
                 };
             }
         }
@@ -373,8 +373,8 @@ macro_rules! words {
 
 /// A table of a specification: its fields, and a row of [`Key`]s for each.
 ///
-/// `$path` is the path of the table with a dot after it; `$get` and `$set` lead to it from `$spec`.
-/// A row is documentation, name (`as` the key, if it has another), type, default, key.
+/// `$path` is the path of the table with a dot after it; `$get` and `$set` access it in `$spec`. A
+/// row is documentation, name (`as` the key, if it has another), type, default, key.
 macro_rules! section {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $key:ident) => { stringify!($key) };
@@ -420,7 +420,7 @@ macro_rules! section {
             }
 
             fn assign(&mut self, value: $crate::spec::Value) {
-                panic!("{value:?} for a table, which has keys instead");
+                panic!("cannot assign {value:?} to a table: set its keys instead");
             }
         }
     };

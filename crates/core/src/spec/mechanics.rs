@@ -14,8 +14,8 @@ section! {
             => Key::new(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
         /// Seek times.
         seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(SheetEntry::Hidden);
-        /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
-        /// longer of the two.
+        /// Time to switch to another head of the same cylinder. It overlaps a seek: positioning
+        /// takes the longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
         /// Added to an inward seek (to a higher cylinder), subtracted from an outward one; no more
         /// than the shortest seek.
@@ -24,7 +24,7 @@ section! {
         inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
         /// Time to settle before a request on the track where the head already is.
         ///
-        /// Sets that were extracted over SCSI tend to have part of the command overhead in their
+        /// Parameter sets extracted over SCSI tend to include part of the command overhead in their
         /// seek curves, so that a request without a movement is charged too little. A transfer that
         /// continues to the next track pays only the head switch.
         track_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
@@ -33,11 +33,11 @@ section! {
         /// Standard deviation of the time of a movement before a read, by distance: each takes
         /// longer or shorter by a normally distributed time, at random from the run's seed.
         ///
-        /// Estimates for policies and predictions are for the mean.
+        /// Estimates for policies and predictions use the mean.
         seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("seek_scatter_curve"));
-        /// Standard deviation of the time of a movement before a write, by distance; otherwise that
-        /// of reads.
+        /// Standard deviation of movement times before writes, by distance; by default that of
+        /// reads.
         write_seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
@@ -60,19 +60,19 @@ const TABLE_8: &str = "worthington96 table 8";
 /// Seek time as a function of distance in cylinders. Zero distance takes no time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekCurve {
-    /// Square root below the knee, straight above (jacobson91 section 3).
+    /// Square root below the knee, linear above (jacobson91 section 3).
     TwoPiece(TwoPiece),
-    /// [`Self::TwoPiece`] with the shortest seeks in a table from 1 (worthington94 table A.3).
+    /// [`Self::TwoPiece`] with a table of the shortest seeks (worthington94 table A.3).
     TwoPieceAndTable(TwoPiece, Vec<Span>),
-    /// Measured (distance, time) pairs in ascending distance, linear between.
+    /// Measured (distance, time) pairs in ascending distance, with linear interpolation.
     Table(Vec<(u32, Span)>),
-    /// Track to track, average (at a third of the stroke), full stroke: straight between.
+    /// Track to track, average (at a third of the stroke), full stroke; linear in between.
     ThreePoint {
-        /// One cylinder.
+        /// Time over one cylinder.
         single: Span,
-        /// A third of all cylinders.
+        /// Time over a third of all cylinders.
         average: Span,
-        /// From the first to the last cylinder.
+        /// Time from the first to the last cylinder.
         full: Span,
     },
 }
@@ -87,15 +87,15 @@ impl Default for SeekCurve {
 /// `short + short_sqrt * sqrt(d)` below the knee, `long + long_slope * d` from the knee on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoPiece {
-    /// First distance of the straight piece, in cylinders.
+    /// First distance of the linear piece, in cylinders.
     pub knee: u32,
     /// Constant term of the curved piece, in milliseconds.
     pub short_ms: f64,
     /// Milliseconds per square root of a cylinder.
     pub short_sqrt_ms: f64,
-    /// Constant term of the straight piece, in milliseconds.
+    /// Constant term of the linear piece, in milliseconds.
     pub long_ms: f64,
-    /// Slope of the straight piece, in milliseconds per cylinder.
+    /// Slope of the linear piece, in milliseconds per cylinder.
     pub long_slope_ms: f64,
     /// The time over one cylinder, if it is not on the curve.
     pub single: Option<Span>,
@@ -113,7 +113,7 @@ impl Mechanics {
         };
         if self.write_settle < min {
             let expected =
-                format!("{min} or more: the shortest movement before a write is no longer");
+                format!("{min} or more, so that no movement before a write takes a negative time");
             return Some(("write_settle", expected));
         }
         let shortest = read.min(write);
@@ -141,7 +141,8 @@ impl Mechanics {
             }
             let ((near, slow), (far, fast)) = falls?;
             Some(format!(
-                "mechanics.{key}: a seek over {far} cylinders takes {fast}, one over {near} {slow}"
+                "mechanics.{key}: a seek over {far} cylinders takes {fast}, but one over {near} \
+                 takes {slow}"
             ))
         };
         curves.filter_map(falling).collect()
@@ -175,7 +176,7 @@ impl SeekCurve {
         time.min(Span::from_ns(1_000_000_000))
     }
 
-    /// Returns the shortest time of a seek: it is at an end of a piece of the curve.
+    /// Returns the shortest seek time, which is at an end of a piece of the curve.
     fn shortest(&self, cylinders: u32) -> Span {
         let last = cylinders.saturating_sub(1).max(1);
         let formula = |listed: usize, piece: &TwoPiece| -> Vec<u32> {
@@ -194,7 +195,7 @@ impl SeekCurve {
 }
 
 impl TwoPiece {
-    /// jacobson91 section 3: a square root for short seeks, and linear once the arm coasts.
+    /// Returns the time over `distance`: a square root for short seeks, linear once the arm coasts.
     fn time(&self, distance: u32) -> Span {
         let d = f64::from(distance);
         match self.single {
@@ -207,7 +208,7 @@ impl TwoPiece {
     }
 }
 
-/// Linear between measured points; before the first and beyond the last, the nearest one.
+/// Interpolates linearly between measured points; outside them, returns the time of the nearest.
 fn interpolate(points: &[(u32, Span)], distance: u32) -> Span {
     let after = points.partition_point(|&(d, _)| d < distance);
     let Some(&(d1, t1)) = points.get(after) else {

@@ -19,7 +19,7 @@ pub fn parse(text: &str, file: &str) -> Result<Spec, InputError> {
     Document::read(text, file).map(|document| document.spec)
 }
 
-/// Reads the keys of a table into `spec`, misspelt ones first: their values would seem missing.
+/// Reads the keys of a table into `spec`; reports misspelt ones before missing ones.
 fn keys(table: &Node<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
     let names: Vec<&str> = keys.iter().map(Key::name).collect();
     table.only(&names)?;
@@ -40,7 +40,7 @@ fn keys(table: &Node<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), I
     Ok(())
 }
 
-/// Reads a value of a kind; `spec` has what was read before it.
+/// Reads a value of this kind; `spec` has the values read so far.
 fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputError> {
     let sector = Bytes(u64::from(spec.geometry.sector_bytes));
     Ok(match kind {
@@ -60,8 +60,8 @@ fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputErro
     })
 }
 
-/// A specification that still knows its lines, so that errors found by a later stage (the
-/// layout, or zones that do not add up to the capacity) are reported like errors of the parser.
+/// A specification with the line of each key, so that errors found by a later stage (the layout, or
+/// zones that do not add up to the capacity) are reported like errors of the parser.
 pub struct Document<'a> {
     /// The specification as it was parsed.
     pub spec: Spec,
@@ -156,7 +156,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         "single",
         "first_ms",
     ])?;
-    // Coefficients stay in milliseconds and unrounded: a slope is a few nanoseconds a cylinder.
+    // Coefficients stay in milliseconds and unrounded: a slope is a few nanoseconds per cylinder.
     let rate = |key, unit| tree::rate_ms(&table.get(key), unit);
     let piece = TwoPiece {
         knee: tree::distance(&table.get("knee"))?,
@@ -186,7 +186,7 @@ fn points(value: &Node<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let points = tree::list(value, expected, |point| {
         let distance = |v: &Node<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
             distance if distance > before => Ok(distance),
-            _ => Err(v.error(format!("ascending distances: more than {before}"))),
+            _ => Err(v.error(format!("a distance above the previous one, {before}"))),
         };
         let expected = "a pair: [distance in cylinders, time in ms]";
         let point = tree::pair(point, expected, distance, tree::bare_ms)?;
@@ -206,7 +206,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         let value = table.get(key);
         let time = tree::time(&value)?;
         if time < min {
-            return Err(value.error(format!("a time of {min} or more: a longer seek takes it")));
+            return Err(value.error(format!("a time of {min} or more, that of the shorter seek")));
         }
         min = time;
         Ok(time)
@@ -219,7 +219,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 }
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// A place in a zone or on the disk, perhaps counted in tracks.
+/// Maximum place in a zone or on the disk, perhaps counted in tracks.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
@@ -254,7 +254,7 @@ fn zone(table: &Node<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Input
         tree::pair(&range, "a pair: [first cylinder, end)", cylinder, cylinder)?;
     if first_cylinder < first_free || end_cylinder <= first_cylinder || end_cylinder > cylinders {
         return Err(range.error(format!(
-            "a range that is not empty, from {first_free} (the end of the previous zone) to \
+            "a non-empty range from {first_free} (the end of the previous zone) to \
              {cylinders} (geometry.cylinders)"
         )));
     }
@@ -295,7 +295,7 @@ fn slips(value: &Node<'_>) -> Result<Vec<u64>, InputError> {
         let slip = tree::count(place, 0..=LAST_PLACE)?;
         match before.replace(slip) {
             Some(before) if slip <= before => {
-                Err(place.error(format!("ascending places: more than {before}")))
+                Err(place.error(format!("a place above the previous one, {before}")))
             }
             _ => Ok(slip),
         }

@@ -40,9 +40,9 @@ const MIN_SPANS: u64 = 512;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchMeans {
-    /// Sums in nanoseconds of the whole batches: the first `whole`, others zero.
+    /// Sums in nanoseconds of the complete batches: the first `count`; the others are zero.
     sums: [u128; BATCHES],
-    whole: usize,
+    count: usize,
     length: u64,
     /// Sum of the incomplete batch, and the number of spans it still lacks.
     filling: u128,
@@ -53,7 +53,7 @@ impl Default for BatchMeans {
     fn default() -> Self {
         Self {
             sums: [0; BATCHES],
-            whole: 0,
+            count: 0,
             length: 1,
             filling: 0,
             room: 1,
@@ -74,28 +74,28 @@ impl BatchMeans {
 
     #[cold]
     fn close_batch(&mut self) {
-        self.sums[self.whole] = self.filling;
-        self.whole += 1;
+        self.sums[self.count] = self.filling;
+        self.count += 1;
         self.filling = 0;
         self.room = self.length;
-        if self.whole == BATCHES {
+        if self.count == BATCHES {
             self.join_neighbours();
         }
     }
 
     /// Doubles the length of the batches, as if they had had it from the beginning.
     fn join_neighbours(&mut self) {
-        let pairs = self.whole / 2;
-        if self.whole.is_multiple_of(2) {
+        let pairs = self.count / 2;
+        if self.count.is_multiple_of(2) {
             self.room += self.length;
         } else {
-            self.filling += self.sums[self.whole - 1];
+            self.filling += self.sums[self.count - 1];
         }
         for i in 0..pairs {
             self.sums[i] = self.sums[2 * i] + self.sums[2 * i + 1];
         }
         self.sums[pairs..].fill(0);
-        self.whole = pairs;
+        self.count = pairs;
         self.length *= 2;
     }
 
@@ -112,13 +112,13 @@ impl BatchMeans {
         while other.length < self.length {
             other.join_neighbours();
         }
-        while self.whole + other.whole >= BATCHES {
+        while self.count + other.count >= BATCHES {
             self.join_neighbours();
             other.join_neighbours();
         }
-        let whole = self.whole + other.whole;
-        self.sums[self.whole..whole].copy_from_slice(&other.sums[..other.whole]);
-        self.whole = whole;
+        let count = self.count + other.count;
+        self.sums[self.count..count].copy_from_slice(&other.sums[..other.count]);
+        self.count = count;
     }
 
     /// Returns half the width of the mean's 95 % interval; `None` below 512 spans in whole batches.
@@ -130,7 +130,7 @@ impl BatchMeans {
     /// batch: common effects, such as the sizes of the same requests, cancel out. Also `None` if
     /// their numbers of spans differ. Neither may be [merged](Self::merge) from others.
     pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
-        let shape = |series: &Self| (series.whole, series.length, series.room);
+        let shape = |series: &Self| (series.count, series.length, series.room);
         if shape(self) != shape(other) {
             return None;
         }
@@ -139,10 +139,10 @@ impl BatchMeans {
 
     /// Returns half the width of the interval of a series with these sums of batches.
     fn half_width_95_of(&self, sum: impl Fn(usize) -> f64) -> Option<Span> {
-        if self.whole as u64 * self.length < MIN_SPANS {
+        if self.count as u64 * self.length < MIN_SPANS {
             return None;
         }
-        let means = (0..self.whole).map(|batch| sum(batch) / self.length as f64);
+        let means = (0..self.count).map(|batch| sum(batch) / self.length as f64);
         let half = half_width_95_of_numbers(&means.collect::<Vec<_>>())?;
         Some(Span::from_ns(half.round() as i64))
     }
@@ -150,7 +150,7 @@ impl BatchMeans {
 
 /// 0.975 quantiles for 1 to 9 degrees of freedom, where the series below is off by more than 10^-5.
 /// Computed with `scipy.stats.t.ppf` (scipy 1.17.1); the tests derive them independently.
-const FEW: [f64; 9] = [
+const SMALL_SAMPLES: [f64; 9] = [
     12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157,
 ];
 
@@ -164,7 +164,7 @@ const NORMAL: f64 = 1.959_963_984_540_054;
 /// `1 / degrees` around the normal quantile.
 pub fn t95_factor(degrees: u64) -> f64 {
     assert!(degrees > 0, "no degrees of freedom");
-    if let Some(&quantile) = FEW.get((degrees - 1) as usize) {
+    if let Some(&quantile) = SMALL_SAMPLES.get((degrees - 1) as usize) {
         return quantile;
     }
     let x = NORMAL;
@@ -223,7 +223,7 @@ mod tests {
             (10_000, 39, 256, 35_888.059_498_940_87),
         ] {
             let series = series_of((0..spans).map(jagged));
-            assert_eq!((series.whole, series.length), (batches, length));
+            assert_eq!((series.count, series.length), (batches, length));
             let half: f64 = series.half_width_95().unwrap().as_ns() as f64;
             assert!((half - half_width).abs() <= 1.0, "{half} {half_width}");
         }
@@ -231,7 +231,7 @@ mod tests {
 
     /// The interval of a mean difference equals the interval of the mean of the differences.
     #[test]
-    fn what_two_series_share_cancels_out() {
+    fn common_effects_cancel_out() {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
         let [more, base] = [
             series_of((0..5_000).map(longer)),
@@ -258,8 +258,8 @@ mod tests {
             assert_eq!(series.filling, sum(cut.remainder()));
             assert_eq!(series.room, series.length - cut.remainder().len() as u64);
             let sums: Vec<u128> = cut.map(sum).collect();
-            assert_eq!(&series.sums[..series.whole], sums);
-            assert!(series.whole < BATCHES && (series.whole >= 32 || series.length == 1));
+            assert_eq!(&series.sums[..series.count], sums);
+            assert!(series.count < BATCHES && (series.count >= 32 || series.length == 1));
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
         let mut merged = series_of(first.clone().map(jagged));
         merged.merge(&series_of(second.clone().map(jagged)));
         let whole = series_of(first.chain(second).map(jagged));
-        assert_eq!((merged.whole, merged.length), (32, 128));
+        assert_eq!((merged.count, merged.length), (32, 128));
         assert_eq!(merged.sums, whole.sums);
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let mut merged = series_of((0..2_112).map(jagged));
         merged.merge(&series_of((0..8_192 * 2).map(jagged)));
         assert_eq!(merged.length, 512);
-        assert_eq!(merged.whole, 4 + 32);
+        assert_eq!(merged.count, 4 + 32);
         assert_eq!(merged.room, 512 - 64);
         let tail: u128 = (2_048..2_112).map(|i| u128::from(jagged(i))).sum();
         assert_eq!(merged.filling, tail);

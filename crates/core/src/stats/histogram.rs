@@ -116,7 +116,7 @@ impl Histogram {
     /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
     /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
-        assert!((0.0..=1.0).contains(&fraction), "no quantile {fraction}");
+        assert!((0.0..=1.0).contains(&fraction), "a fraction of {fraction}");
         let count = self.count();
         let rank = (fraction * count as f64).ceil() as u64;
         if rank <= 1 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_what_the_documentation_says() {
+    fn memory_matches_the_documentation() {
         for (ns, kib) in [
             (0, 4),
             (131_071, 8),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_has_no_figures() {
+    fn an_empty_histogram_has_no_statistics() {
         let empty = Histogram::default();
         assert_eq!((empty.min(), empty.max()), (None, None));
         assert_eq!(empty.quantile(0.5), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "took a negative time")]
+    #[should_panic(expected = "the time is negative")]
     fn a_negative_span_is_refused() {
         Histogram::default().record(Span::from_ns(-1));
     }

@@ -43,10 +43,6 @@ impl OverTime {
     /// counts only for the maximum. Panics when `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
-        if value == self.value {
-            debug_assert!(at >= self.since, "time runs backwards");
-            return;
-        }
         self.area += area(at - self.since, self.value);
         self.since = at;
         self.value = value;
@@ -108,7 +104,7 @@ impl DiskMeter {
         inside.busy.set(now, inside.count.min(1));
     }
 
-    /// Records that it was lost with the disk.
+    /// Records that a read or a write was lost with the disk.
     pub fn drop(&mut self, now: Instant, is_read: bool) {
         self.end(now, is_read);
         self.inside(is_read).done -= 1;
@@ -134,7 +130,7 @@ impl DiskMeter {
         self.batches.end(now);
     }
 
-    /// Instant of the last event.
+    /// Returns the instant of the last event.
     pub fn last(&self) -> Instant {
         self.at
     }
@@ -172,7 +168,7 @@ impl DiskMeter {
 struct Inside {
     done: u64,
     count: u64,
-    /// 1 while any is inside.
+    /// 1 while any request is inside.
     busy: OverTime,
 }
 
@@ -226,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_has_no_average_but_a_maximum() {
+    fn an_empty_period_has_a_maximum_but_no_average() {
         let mut queued = OverTime::new(Instant::START, 2);
         queued.set(Instant::START, 5);
         queued.set(Instant::START, 0);
@@ -251,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_means_are_those_worked_out_by_hand() {
+    fn fractions_and_means_match_values_worked_out_by_hand() {
         let mut meter = DiskMeter::default();
         assert_eq!(meter.work(Instant::START).reading_fraction, 0.0);
         // Two reads that overlap from 0 to 4 ms, then two batches of writes.
@@ -278,14 +274,14 @@ mod tests {
         assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
         assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
         assert_eq!(work.waiting_max, 3);
-        // The batch and nothing else continues.
+        // Only the batch continues.
         let later = meter.work(ms(32));
         let shares = [later.reading_fraction, later.in_batches_fraction];
         assert_eq!(shares, [4.0 / 32.0, 23.0 / 32.0]);
     }
 
     #[test]
-    fn a_disk_that_fails_has_completed_nothing_of_what_it_serves() {
+    fn a_failed_disk_does_not_complete_requests_in_service() {
         let mut meter = DiskMeter::default();
         meter.begin(ms(1), true);
         meter.end(ms(3), true);

@@ -14,7 +14,7 @@ pub struct InputError {
     pub line: Option<u64>,
     /// The key, such as `geometry.zones[3].spares`, from 0; empty if `expected` is a whole message.
     pub field: String,
-    /// The value as shown, text in quotes; `None` if nothing was found.
+    /// The value as shown, strings in quotes; `None` if nothing was found.
     pub found: Option<String>,
     /// Description of valid values, as a noun phrase.
     pub expected: String,
@@ -38,7 +38,7 @@ impl InputError {
         }
     }
 
-    /// Creates an error about a name that is not `known`, which suggests the nearest and lists all.
+    /// Creates an error about a name that is not among `known`; suggests the nearest and lists all.
     pub fn one_of(field: impl Into<String>, found: &str, known: &[&str]) -> Self {
         let near = nearest(&found.to_lowercase(), known);
         let hint = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
@@ -56,7 +56,7 @@ impl InputError {
         }
     }
 
-    /// Creates an error about a name that is not `known`; suggests the nearest one, or all.
+    /// Creates an error about a name that is not among `known`; suggests the nearest one, or all.
     pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match (nearest(found, known), known) {
             (Some(near), _) => format!("{what}, perhaps \"{near}\""),
@@ -66,30 +66,30 @@ impl InputError {
         Self::new(field, found, expected)
     }
 
-    /// Creates a complete message of another parser.
+    /// Creates an error with the complete message of another parser.
     pub fn message(message: impl Into<String>) -> Self {
         Self::missing("", message)
     }
 
-    /// Returns the same error, in this line of `file`, from 1.
+    /// Returns the same error, located in this line of `file`, counted from 1.
     pub fn in_file(self, file: impl Into<String>, line: u64) -> Self {
         let origin = Some(file.into());
         Self { origin, ..self }.at_line(line)
     }
 
-    /// Returns the same error, in this line, from 1, of a file that the caller names.
+    /// Returns the same error, located in this line, counted from 1; the caller adds the file.
     pub fn at_line(self, line: u64) -> Self {
         let line = Some(line);
         Self { line, ..self }
     }
 
-    /// Returns the same error, in the text of the argument `name`, which is printed once.
+    /// Returns the same error, located in the argument `name`, which is not printed twice.
     pub fn in_argument(self, name: &str) -> Self {
         let origin = (self.field != name).then(|| name.to_owned());
         Self { origin, ..self }
     }
 
-    /// Returns the same error, with the argument called `name`; one in a file keeps its location.
+    /// Returns the same error with its argument renamed `name`; one in a file keeps its location.
     pub fn named(mut self, name: &str) -> Self {
         match (self.line, &mut self.origin) {
             (Some(_), _) => {}
@@ -99,7 +99,7 @@ impl InputError {
         self
     }
 
-    /// Returns the file, if it is in one.
+    /// Returns the file, if the error is in one.
     pub fn file(&self) -> Option<&str> {
         self.line.and(self.origin.as_deref())
     }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_display_as_one_line_with_their_place() {
+    fn errors_display_as_one_line_with_their_location() {
         let error = InputError::new("queue.policy", "spft", "a policy");
         let problem = "queue.policy: found \"spft\", expected a policy";
         assert_eq!(error.to_string(), problem);
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(InputError::message("not TOML").to_string(), "not TOML");
         let missing = InputError::missing("name", "a name").to_string();
         assert_eq!(missing, "name: found nothing, expected a name");
-        // Not even a key of several lines breaks the line.
+        // Even a key with a line break stays on one line.
         let error = InputError::new("gstf.a\nb", "1 c=2", "one value");
         let expected = "gstf.a\\nb: found \"1 c=2\", expected one value";
         assert_eq!(error.to_string(), expected);

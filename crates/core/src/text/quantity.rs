@@ -1,6 +1,6 @@
 //! The parser of all quantities: a plain decimal number and its unit, `"0.89 ms"`.
 //!
-//! Exponents and digit groups are accepted in whole numbers only, special values nowhere.
+//! Exponents and digit groups are accepted only in whole numbers, and special values nowhere.
 
 use crate::units::{Bytes, SectorCount, Span};
 
@@ -32,7 +32,7 @@ pub fn count(text: &str) -> Option<u64> {
 }
 
 /// Parses a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that is a whole number of sectors of
-/// `sector` bytes; `None` for anything else. `4k` is 4 KiB, as to fio.
+/// `sector` bytes; `None` for anything else. `4k` is 4 KiB, as in fio.
 pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     let (number, unit) = split(text)?;
     let number = count(number)?;
@@ -59,7 +59,7 @@ pub fn period_ns(text: &str) -> Option<f64> {
 }
 
 /// Parses a rate in events per second, minute or hour, `"32/s"`, `"10/min"` or `"1/h"`, as events
-/// per second; `None` for anything else. Any number is accepted, without a unit as per second.
+/// per second; `None` for anything else. Any number is accepted; without a unit, it is per second.
 pub fn per_s(text: &str) -> Option<f64> {
     let (number, unit) = split(text).unwrap_or((text, "/s"));
     let seconds = match unit {
@@ -86,15 +86,15 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a percentage, also without its sign where that can mean nothing else: `67` is 67 % and
-/// `0` is 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
+/// Parses a percentage; the sign may be missing where that is unambiguous: `67` is 67 % and `0` is
+/// 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
 pub fn typed_fraction(text: &str) -> Option<f64> {
     let is_percent = |number: &f64| *number == 0.0 || *number > 1.0 && number.is_finite();
     let bare = || text.parse::<f64>().ok().filter(is_percent);
     fraction(text).or_else(|| bare().map(|percent| percent / 100.0))
 }
 
-/// Suggests a size in binary units for one in decimal units, such as `4KB`; `None` for other texts.
+/// Suggests a size in binary units for one in decimal units, such as `4KB`; `None` for others.
 pub fn binary_size(text: &str) -> Option<String> {
     let (number, unit) = split(text)?;
     let unit = match unit {

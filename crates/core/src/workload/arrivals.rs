@@ -79,7 +79,7 @@ impl Arrivals {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 
-    /// Returns the mean pause or think time: the least that a request adds to a run.
+    /// Returns the mean pause or think time: the minimum that a request adds to a run.
     pub fn mean_pause(&self) -> Span {
         match self {
             Self::Open(pauses) => pauses.mean(),
@@ -295,9 +295,9 @@ impl Pause for Poisson {
 /// Pauses uniform between two times, inclusive, in whole nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {
-    /// The shortest; not negative.
+    /// The shortest pause; not negative.
     pub from: Span,
-    /// The longest; not below the shortest.
+    /// The longest pause; not below the shortest.
     pub to: Span,
 }
 
@@ -307,11 +307,11 @@ impl Pause for Uniform {
         summary: "pauses uniform between two times",
         parameters: &[
             ("to=22ms", "the longest pause"),
-            ("from=0ms", "the shortest; 0 by default"),
+            ("from=0ms", "the shortest pause; 0 by default"),
         ],
-        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: as their traces \
-                 show, the pause after each completion, closed(clients=1, \
-                 think=uniform(to=22ms))",
+        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: their traces \
+             show that it is the pause after each completion, closed(clients=1, \
+             think=uniform(to=22ms))",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {

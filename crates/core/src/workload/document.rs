@@ -6,10 +6,10 @@ use toml::de::{DeTable, DeValue};
 use super::arrivals::Arrivals;
 use super::places::PlaceMix;
 use super::sizes::Sizes;
-use super::{Disk, Stream, Workload, check_streams, read_reads};
+use super::{Disk, Stream, Workload, check_streams, parse_read_share};
 use crate::text::{InputError, line_of, words};
 
-/// Reads the text of such a file; errors have the file's name and the line.
+/// Parses the contents of such a file; errors include the file's name and the line.
 pub(super) fn read(text: &str, file: &str, disk: Disk) -> Result<Workload, InputError> {
     let document = Document { text, file, disk };
     let tree = match DeTable::parse(text) {
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, file: &str, disk: Disk) -> Result<Workload, Input
         Some(listed) => {
             if let Some(key) = tree.keys().find(|key| key.get_ref() != "stream") {
                 let field: &str = key.get_ref();
-                let expected = "[[stream]] alone, or the keys of one stream alone";
+                let expected = "only [[stream]] tables, or only the keys of one stream";
                 let error = InputError::new(field, field, expected);
                 return Err(document.error_at(key.span().start, error));
             }
@@ -49,7 +49,7 @@ impl Document<'_> {
     fn streams(&self, listed: &Spanned<DeValue<'_>>) -> Result<Vec<Stream>, InputError> {
         let tables = listed.get_ref().as_array();
         let Some(tables) = tables.filter(|tables| !tables.is_empty()) else {
-            let error = InputError::missing("stream".to_owned(), "tables, each [[stream]]");
+            let error = InputError::missing("stream".to_owned(), "[[stream]] tables");
             return Err(self.error_at(listed.span().start, error));
         };
         check_streams(tables.len()).map_err(|error| self.error_at(listed.span().start, error))?;
@@ -86,7 +86,7 @@ impl Document<'_> {
         if let Some(sizes) = self.value(table, path, "size", size)? {
             stream.sizes = sizes;
         }
-        if let Some(share) = self.value(table, path, "reads", read_reads)? {
+        if let Some(share) = self.value(table, path, "reads", parse_read_share)? {
             stream.read_share = share;
         }
         stream
@@ -110,11 +110,11 @@ impl Document<'_> {
             Some(text) => read(text.trim(), &field),
             None => {
                 let found = self.text.get(value.span()).unwrap_or_default();
-                Err(InputError::new(&field, found, "text in quotes"))
+                Err(InputError::new(&field, found, "a string in quotes"))
             }
         };
-        let in_line = |error| self.error_at(value.span().start, error);
-        parsed.map(Some).map_err(in_line)
+        let with_line = |error| self.error_at(value.span().start, error);
+        parsed.map(Some).map_err(with_line)
     }
 
     fn error_at(&self, offset: usize, error: InputError) -> InputError {

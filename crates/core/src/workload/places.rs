@@ -30,7 +30,7 @@ pub(super) trait Placement: Sized {
         None
     }
 
-    fn ready(&self, room: Room) -> Self::Draw;
+    fn sampler(&self, room: Room) -> Self::Draw;
 }
 
 /// A sampler of places.
@@ -64,7 +64,7 @@ impl Room {
 pub(super) struct Unplaced {
     /// Its size in units.
     pub(super) size: u64,
-    /// Its direction, which a place that continues another request may change.
+    /// Its direction, which a rule that continues another request may change.
     pub(super) op: Op,
     /// The stream's previous request.
     pub(super) last: Option<PlacedRequest>,
@@ -107,12 +107,12 @@ impl PlaceMix {
         Self {
             parts: vec![Share {
                 share: 1.0,
-                of: places,
+                value: places,
             }],
         }
     }
 
-    /// Parses calls, each a rule; all but one must have a share. Errors about names are of `field`.
+    /// Parses calls, each a rule; all but one must have a share. Errors about names report `field`.
     pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
         let mut rules: Vec<(Option<f64>, Places)> = Vec::new();
         for word in words {
@@ -127,19 +127,19 @@ impl PlaceMix {
             rules.push((share, places));
         }
         let given = rules.iter().filter_map(|(share, _)| *share).sum::<f64>();
-        let without = rules.iter().filter(|(share, _)| share.is_none()).count();
-        if without > 1 {
+        let unshared = rules.iter().filter(|(share, _)| share.is_none()).count();
+        if unshared > 1 {
             let expected = "a share for every place except one, such as sequential(share=30%)";
             return Err(InputError::new(field, &words.join(" "), expected));
         }
-        if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {
-            let expected = "shares of 100 % in all, or a last place without";
+        if given > 1.0 + ROUNDING || (unshared == 0 && given < 1.0 - ROUNDING) {
+            let expected = "shares that add up to 100 %, or a last place without a share";
             return Err(InputError::new(field, &percent(given), expected));
         }
-        let rest = (1.0 - given).max(0.0);
-        let parts = rules.into_iter().map(|(share, of)| Share {
-            share: share.unwrap_or(rest),
-            of,
+        let remaining = (1.0 - given).max(0.0);
+        let parts = rules.into_iter().map(|(share, value)| Share {
+            share: share.unwrap_or(remaining),
+            value,
         });
         Ok(Self {
             parts: parts.collect(),
@@ -148,13 +148,13 @@ impl PlaceMix {
 
     /// Returns the unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        self.parts.iter().find_map(|part| part.of.error(room))
+        self.parts.iter().find_map(|part| part.value.error(room))
     }
 
-    pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
+    pub(super) fn sampler(&self, room: Room) -> WeightedChoice<PlaceDraw> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            of: part.of.ready(room),
+            value: part.value.sampler(room),
         });
         let choice = WeightedChoice::new(parts.collect());
         choice.unwrap_or_else(|| panic!("no places: {self:?}"))
@@ -182,7 +182,7 @@ impl Placement for Uniform {
         Ok(Self)
     }
 
-    fn ready(&self, room: Room) -> UniformDraw {
+    fn sampler(&self, room: Room) -> UniformDraw {
         UniformDraw { units: room.units }
     }
 }

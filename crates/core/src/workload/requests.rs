@@ -36,26 +36,26 @@ struct StreamRequests {
 }
 
 impl Requests {
-    pub(super) fn new(stream: &Stream, disk: Disk, seed: u64, number: usize, of: usize) -> Self {
+    pub(super) fn new(stream: &Stream, disk: Disk, seed: u64, number: usize, count: usize) -> Self {
         let bounds = stream.sizes.bounds();
         let room = Room::new(disk, bounds);
-        let none = Request {
+        let empty = Request {
             stream: number as u16,
             ..Request::new(0, Op::Read, Lbn(0), SectorCount(0))
         };
         Self {
-            batch: [none; BATCH],
+            batch: [empty; BATCH],
             next: BATCH,
             stream: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
                 reads: Chance::new(stream.read_share),
-                size: stream.sizes.ready(bounds),
-                places: stream.places.ready(room),
+                size: stream.sizes.sampler(bounds),
+                places: stream.places.sampler(room),
                 last: None,
                 unit: room.unit,
                 units: room.units,
                 next_id: number as u64,
-                id_step: of as u64,
+                id_step: count as u64,
             },
         }
     }

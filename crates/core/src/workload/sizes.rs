@@ -22,7 +22,7 @@ pub(super) trait Size: Sized {
     fn bounds(&self) -> Bounds;
 
     /// Creates its sampler, which generates sizes in units of its bounds.
-    fn ready(&self, bounds: Bounds) -> Self::Draw;
+    fn sampler(&self, bounds: Bounds) -> Self::Draw;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Size for Fixed {
         Bounds { unit, max }
     }
 
-    fn ready(&self, _: Bounds) -> Self {
+    fn sampler(&self, _: Bounds) -> Self {
         *self
     }
 }

@@ -2,20 +2,19 @@
 //!
 //! # What it does
 //! Each request goes to the wrapped device at once, and completes a fixed time after the wrapped
-//! device has completed it. Any number of requests may be late at the same time: the delay does not
-//! occupy the device, so the throughput of many outstanding requests hardly changes. Writes and
+//! device has completed it. Any number of requests may be delayed at the same time: the delay does
+//! not occupy the device, so the throughput of many outstanding requests hardly changes. Writes and
 //! flushes may have a latency of their own. The latency counts as command overhead. Aborted
 //! requests are not delayed.
 //!
 //! # Origin
 //! The target `delay` of Linux's device mapper (Documentation/admin-guide/device-mapper/delay.rst),
 //! which has separate latencies for reads and writes. It holds requests before it submits them;
-//! here they are held after they are served, so that the order of service does not depend on the
-//! latency.
+//! here they are held after service, so that its order does not depend on the latency.
 //!
 //! # Cost
-//! Logarithmic in the number of late requests if reads and writes differ, otherwise constant; one
-//! event more for each request.
+//! Logarithmic in the number of delayed requests if reads and writes differ, otherwise constant;
+//! one extra event per request.
 //!
 //! # When it is bad
 //! Blocks have reached the media before the write that put them there completes.
@@ -77,7 +76,7 @@ impl<D: Device> Delay<D> {
         }
     }
 
-    /// Holds a completion of the device back, or returns it if it is not delayed.
+    /// Holds back a completion of the device, or returns it if it is not delayed.
     fn hold(&mut self, mut completion: Completion) -> Option<Completion> {
         let span = if completion.request.op.is_read() {
             self.latency.reads
@@ -89,7 +88,7 @@ impl<D: Device> Delay<D> {
         }
         completion.at += span;
         completion.breakdown.overhead += span;
-        // After those that are due at the same instant.
+        // It goes after those that are due at the same instant.
         let index = self.late.partition_point(|late| late.at <= completion.at);
         self.late.insert(index, completion);
         self.delayed += 1;

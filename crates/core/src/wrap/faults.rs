@@ -9,9 +9,9 @@
 //! * Spikes: a request takes longer.
 //! * Recalibration: at regular times the device serves nothing for a while. It finishes the request
 //!   under way first; requests that arrive meanwhile wait.
-//! * Outages: during a period the device cannot be reached. Requests inside at its start fail with
-//!   [`Status::NotReady`], and requests that arrive during it fail immediately. The device keeps
-//!   its state, as if a cable was pulled.
+//! * Outages: during a period the device cannot be reached. Requests in the device at its start
+//!   fail with [`Status::NotReady`], and requests that arrive during it fail immediately. The
+//!   device keeps its state, as if a cable was pulled.
 //!
 //! The extra time keeps the device busy: its clock pauses, and with it everything that waits or is
 //! under way inside. Retries count as rotation and the delay of a spike as `owed` time of their own
@@ -24,11 +24,11 @@
 //! # When it is bad
 //! * The platter pauses with the clock. Retries are whole revolutions, so this does not matter for
 //!   them; after a spike or a recalibration the platter has the same angle as before.
-//! * Whether the buffer holds a bad block plays no part. A write that the write cache absorbed
+//! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
 //!   fails at once, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
 //! * Requests to a lost device fail at once. Clients that issue the next request without a pause
-//!   spend all of them at one instant.
+//!   use up all of theirs at one instant.
 //!
 //! # Example
 //! ```
@@ -101,7 +101,7 @@ struct Child {
 }
 
 impl<D: Device> Faults<D> {
-    /// `device` with the faults of `plan`; a retry takes one `revolution`.
+    /// Wraps `device` to inject the faults of `plan`; a retry takes one `revolution`.
     ///
     /// # Panics
     /// If the plan is inconsistent; see [`FaultPlan::check`].
@@ -127,8 +127,8 @@ impl<D: Device> Faults<D> {
         }
     }
 
-    /// Pauses the device at `at`, between two requests, if a recalibration is due. An idle device
-    /// started it on time.
+    /// Pauses the device at `at`, between two requests, if a recalibration is due. In an idle
+    /// device it started on time.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -143,9 +143,9 @@ impl<D: Device> Faults<D> {
         self.clock.stop(at, left.or_zero());
     }
 
-    /// Starts and ends outages by `now`.
+    /// Starts and ends the outages due by `now`.
     #[inline]
-    fn lose_and_return(&mut self, now: Instant) {
+    fn update_outages(&mut self, now: Instant) {
         while let Some(&Outage { from, until }) = self.outages.front()
             && from <= now
         {
@@ -235,7 +235,7 @@ impl<D: Device> Device for Faults<D> {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
-        self.lose_and_return(now);
+        self.update_outages(now);
         if self.is_lost {
             let not_ready = Completion::unserved(request, now, now, Status::NotReady);
             self.due.push_back(not_ready);
@@ -251,8 +251,8 @@ impl<D: Device> Device for Faults<D> {
             is_live: true,
         });
         let inside = self.clock.inside(now);
-        let taken = self.device.submit(inside, Request { id, ..request });
-        match taken {
+        let result = self.device.submit(inside, Request { id, ..request });
+        match result {
             Ok(()) => {
                 self.submitted += 1;
                 self.live += 1;
@@ -261,7 +261,7 @@ impl<D: Device> Device for Faults<D> {
                 self.children.remove(id);
             }
         }
-        taken
+        result
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -270,7 +270,7 @@ impl<D: Device> Device for Faults<D> {
         let inside = self.device.next_event().map(|at| self.clock.outside(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                // Also with nothing inside: from then on the device may have no room.
+                // Even without live requests: from then on the device may have no room.
                 Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
@@ -296,14 +296,14 @@ impl<D: Device> Device for Faults<D> {
                     return Some(completion);
                 }
             } else {
-                self.lose_and_return(at);
+                self.update_outages(at);
             }
         }
         None
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.lose_and_return(now);
+        self.update_outages(now);
         let child = self
             .children
             .find(|child| child.is_live && child.request.id == id);
@@ -471,7 +471,7 @@ impl Judge {
         }
     }
 
-    /// Returns the gravest of several errors, preferring a listed one to a random one. Random
+    /// Returns the most severe of several errors, preferring a listed one to a random one. Random
     /// numbers are always consumed, so they do not depend on the list.
     fn errors(&mut self, request: &Request, status: Status) -> (Status, u16) {
         let random_medium = self.random_medium(request);
@@ -480,7 +480,7 @@ impl Judge {
             .plan
             .medium_errors
             .iter()
-            .filter_map(|blocks| Some((blocks.met_by(request)?, blocks.retries)))
+            .filter_map(|blocks| Some((blocks.first_in(request)?, blocks.retries)))
             .min()
             .map(|(bad, retries)| {
                 let offset = (bad - request.start).0 as u16;
@@ -492,7 +492,7 @@ impl Judge {
                 .plan
                 .recovered_errors
                 .iter()
-                .filter(|blocks| blocks.met_by(request).is_some());
+                .filter(|blocks| blocks.first_in(request).is_some());
             let retries = listed.map(|blocks| blocks.retries).max();
             match (retries.or(random_recovered), status) {
                 (None, _) => (status, 0),
@@ -524,7 +524,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopped_clock_shows_no_time_twice_and_leaves_none_out() {
+    fn a_paused_clock_resumes_where_it_stopped() {
         let at = Instant::from_ns;
         let mut clock = Clock::default();
         clock.stop(at(100), Span::from_ns(50));
@@ -532,7 +532,7 @@ mod tests {
             assert_eq!(clock.inside(at(outside)), at(inside));
         }
         assert_eq!(clock.outside(at(101)), at(151));
-        // During a stop another begins: it follows.
+        // A pause that begins during another follows it.
         clock.stop(at(130), Span::from_ns(20));
         assert_eq!(clock.inside(at(169)), at(100));
         assert_eq!(clock.outside(at(100)), at(170));

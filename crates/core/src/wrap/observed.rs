@@ -2,15 +2,15 @@
 //!
 //! # What it does
 //! Calls an [`Observer`] for every request that the wrapped device accepts and for every
-//! completion, and changes nothing. The recorder keeps each request, in order of arrival, with its
-//! completion.
+//! completion, and changes nothing. The recorder keeps each request and its completion, in order of
+//! arrival.
 //!
 //! # Cost
-//! The observer's own. The recorder takes memory for each request, and a search in a tree of those
-//! outstanding: in long runs, an observer of your own can write each completion as it comes.
+//! That of the observer. The recorder takes memory for each request, and a search in a tree of
+//! those outstanding: in long runs, an observer of your own can write each completion as it comes.
 //!
 //! # When it is bad
-//! Ids belong to its level: a wrapper around it that submits child requests, such as a host
+//! Ids are those of its level: a wrapper around it that submits child requests, such as a host
 //! queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
 //! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
@@ -123,8 +123,8 @@ pub type Recorder<D> = ObservedDevice<D, Recording>;
 /// The requests that a [`Recorder`] has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    passed: Vec<RecordedRequest>,
-    /// Indices in `passed` of outstanding requests, by id.
+    requests: Vec<RecordedRequest>,
+    /// Indices in `requests` of outstanding requests, by id.
     outstanding: BTreeMap<u64, usize>,
 }
 
@@ -141,15 +141,15 @@ pub struct RecordedRequest {
 
 impl Recording {
     /// Returns all requests, in order of arrival.
-    pub fn passed(&self) -> &[RecordedRequest] {
-        &self.passed
+    pub fn requests(&self) -> &[RecordedRequest] {
+        &self.requests
     }
 }
 
 impl Observer for Recording {
     fn arrived(&mut self, now: Instant, request: &Request) {
-        self.outstanding.insert(request.id, self.passed.len());
-        self.passed.push(RecordedRequest {
+        self.outstanding.insert(request.id, self.requests.len());
+        self.requests.push(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,
@@ -158,8 +158,8 @@ impl Observer for Recording {
 
     /// A request that arrived before the recording began is not in it.
     fn completed(&mut self, completion: &Completion) {
-        if let Some(place) = self.outstanding.remove(&completion.request.id) {
-            self.passed[place].completion = Some(*completion);
+        if let Some(index) = self.outstanding.remove(&completion.request.id) {
+            self.requests[index].completion = Some(*completion);
         }
     }
 }

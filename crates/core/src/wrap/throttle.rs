@@ -2,14 +2,14 @@
 //!
 //! # What it does
 //! Passes requests on in order of arrival, each once the limits allow it: a token bucket for
-//! requests and one for bytes. A bucket fills at its rate up to what flows in the time
-//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, with
-//! debt where there are too few, so the size of the next request does not matter to when it may
-//! pass. The wait counts as queue time.
+//! requests and one for bytes. A bucket fills at its rate up to the amount that flows in
+//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, going
+//! into debt where there are too few, so when the next request may pass does not depend on its
+//! size. The wait counts as queue time.
 //!
 //! While the next request would have to wait, [`Device::has_room`] is false. A queue in front holds
-//! its requests until then, so the choice stays with its policy. A caller that submits nevertheless
-//! is not refused: the request is held.
+//! its requests until then, so the choice stays with its policy. A caller that submits anyway is
+//! not refused: the request is held.
 //!
 //! # Cost
 //! Constant time for each request, one event when the limits allow the next request.
@@ -60,7 +60,7 @@ impl Limits {
     /// # Errors
     /// If they allow less than a request in ten years or 100 bytes a second, or a negative burst.
     pub fn check(&self) -> Result<(), InputError> {
-        // Slower ones would leave the range of instants; the largest request of the largest
+        // Lower rates would exceed the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
         for (field, rate, min, expected) in [
             (
@@ -76,18 +76,18 @@ impl Limits {
                 "at least 100 a second",
             ),
         ] {
-            let is_sound = |rate: f64| rate.is_finite() && rate >= min;
-            if let Some(rate) = rate.filter(|rate| !is_sound(*rate)) {
+            let is_valid = |rate: f64| rate.is_finite() && rate >= min;
+            if let Some(rate) = rate.filter(|rate| !is_valid(*rate)) {
                 return Err(InputError::shown(field, rate, expected));
             }
         }
         if self.burst < Span::ZERO {
-            return Err(InputError::shown("burst", self.burst, "a time, or none"));
+            return Err(InputError::shown("burst", self.burst, "0 s or more"));
         }
         Ok(())
     }
 
-    /// Returns the time that `count` things take at `rate`.
+    /// Returns the time that `count` requests or bytes take at `rate`.
     fn time(rate: Option<f64>, count: u64) -> Span {
         rate.map_or(Span::ZERO, |rate| Span::from_s(count as f64 / rate))
     }
@@ -113,10 +113,10 @@ struct Parent {
 }
 
 impl<D: Device> Throttle<D> {
-    /// Wraps `device`, which then stays within `limits`.
+    /// Wraps `device` to keep it within `limits`.
     ///
     /// # Panics
-    /// If the limits are not sound; see [`Limits::check`].
+    /// If the limits are invalid; see [`Limits::check`].
     pub fn new(device: D, limits: Limits) -> Self {
         if let Err(error) = limits.check() {
             panic!("{error}");
@@ -143,8 +143,8 @@ impl<D: Device> Throttle<D> {
             && self.is_open(&request)
         {
             self.held.pop_front();
-            let passed = self.pass(now, request, arrived);
-            assert_eq!(passed, Ok(()), "a device that accepts refused {request:?}");
+            let result = self.pass(now, request, arrived);
+            assert_eq!(result, Ok(()), "the device refused {request:?}");
         }
     }
 
@@ -160,10 +160,10 @@ impl<D: Device> Throttle<D> {
             id: request.id,
             arrived,
         });
-        let taken = self.device.submit(now, Request { id, ..request });
-        if taken.is_err() {
+        let result = self.device.submit(now, Request { id, ..request });
+        if result.is_err() {
             self.children.remove(id);
-            return taken;
+            return result;
         }
         let bytes = request.sectors.0 * self.device.sector_size().0;
         let costs = [
@@ -206,7 +206,7 @@ impl<D: Device> Device for Throttle<D> {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        // Also with nothing held: a queue in front waits for room.
+        // Even with nothing held: a queue in front waits for room.
         let events = [due, self.opens, self.device.next_event()];
         events.into_iter().flatten().min()
     }
@@ -234,7 +234,7 @@ impl<D: Device> Device for Throttle<D> {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         let held = self.held.iter().position(|held| held.request.id == id);
-        let Some(Pending { request, arrived }) = held.and_then(|place| self.held.remove(place))
+        let Some(Pending { request, arrived }) = held.and_then(|index| self.held.remove(index))
         else {
             let child = self.children.find(|parent| parent.id == id);
             return child.is_some_and(|child| self.device.abort(now, child));

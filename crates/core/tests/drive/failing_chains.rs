@@ -88,8 +88,8 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         }
         let mut array = array(&[(2, 0.0)], Some(share));
         run(&mut array, &[(0.0, Request::flush(7))]);
-        let progress = array.rebuilt().expect("a rebuild");
-        assert_eq!((progress.steps, progress.of), (20, 20));
+        let progress = array.rebuild_progress().expect("a rebuild");
+        assert_eq!((progress.steps, progress.total), (20, 20));
         assert_eq!((progress.ended, progress.stopped), (Some(ended), None));
         assert_eq!(redundancy(&array).rebuilt_fraction, Some(1.0));
         // Disk 2 has done nothing.

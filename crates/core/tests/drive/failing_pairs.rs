@@ -176,8 +176,8 @@ fn a_rebuild_reads_the_other_and_writes_the_spare() {
         let mut pair = pair(&rebuilding(&[(0, 0.0)], share, 60));
         // It begins with the first request, which takes no time.
         run(&mut pair, &[(0.0, Request::flush(7))]);
-        let progress = pair.rebuilt().expect("a rebuild");
-        assert_eq!((progress.steps, progress.of), (4, 4));
+        let progress = pair.rebuild_progress().expect("a rebuild");
+        assert_eq!((progress.steps, progress.total), (4, 4));
         assert_eq!((progress.ended, progress.stopped), (Some(ended), None));
         let work = redundancy(&pair);
         assert_eq!(work.rebuild_time, Some(ended - Instant::START));
@@ -196,7 +196,7 @@ fn a_spare_that_has_everything_takes_the_place() {
         (5_000.0, request(2, R, 0, 1)),
     ];
     let done = run(&mut pair, &requests);
-    let ended = pair.rebuilt().and_then(|progress| progress.ended);
+    let ended = pair.rebuild_progress().and_then(|progress| progress.ended);
     assert!(ended.is_some_and(|at| at < at_ms(3_000.0)), "{ended:?}");
     assert!(done.iter().all(|done| done.status == Status::Good));
     // After the second failure only the spare is left.
@@ -228,7 +228,7 @@ fn a_second_failure_before_the_end_of_the_rebuild_loses_the_rest() {
     steps
         .submit(Instant::START, Request::flush(0))
         .expect("a flush");
-    while steps.rebuilt().expect("a rebuild").steps == 0 {
+    while steps.rebuild_progress().expect("a rebuild").steps == 0 {
         let event = steps.next_event().expect("a rebuild continues");
         steps.advance(event);
     }
@@ -281,7 +281,7 @@ fn a_rebuild_of_a_pair_stops_at_a_block_that_it_cannot_read() {
     // No other member has it.
     assert_eq!(done[1].status, Status::MediumError { offset: 1 });
     assert_eq!(done[2].status, Status::Good);
-    let progress = pair.rebuilt().expect("a rebuild");
+    let progress = pair.rebuild_progress().expect("a rebuild");
     assert_eq!((progress.steps, progress.stopped), (1, Some(Lbn(70))));
     assert_eq!(redundancy(&pair).rebuilt_fraction, Some(0.25));
 }

@@ -241,9 +241,9 @@ fn a_rebuild_reads_all_others_and_writes_the_spare() {
         // It begins with the first request, which takes no time.
         let done = run(&mut array, &[(0.0, Request::flush(7))]);
         assert_eq!(times(&done), [(7, Instant::START)]);
-        let progress = array.rebuilt().expect("a rebuild");
+        let progress = array.rebuild_progress().expect("a rebuild");
         assert_eq!(
-            (progress.steps, progress.of, progress.stopped),
+            (progress.steps, progress.total, progress.stopped),
             (4, 4, None)
         );
         assert_eq!(progress.ended, Some(ended));
@@ -323,7 +323,7 @@ fn the_spare_takes_the_place_of_the_failed_member() {
     // Later than the rebuild.
     let requests = [(0.0, Request::flush(7)), (5_000.0, request(0, R, 60, 2))];
     let done = &run(&mut array, &requests)[1..];
-    let ended = array.rebuilt().and_then(|progress| progress.ended);
+    let ended = array.rebuild_progress().and_then(|progress| progress.ended);
     assert!(ended.is_some_and(|at| at < at_ms(5_000.0)));
     // One access, which takes less than the longest of four would.
     let parts = done[0].breakdown;
@@ -341,7 +341,7 @@ fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
     let mut array = spoilt_and_rebuilt(&[(2, 13)]);
     let done = run(&mut array, &[(0.0, request(0, R, 0, 1))]);
     assert_eq!(done[0].status, Status::Good);
-    let progress = array.rebuilt().expect("a rebuild");
+    let progress = array.rebuild_progress().expect("a rebuild");
     // Row 1 is 5 6 7 P 4: place 13 of disk 2 is in unit 7.
     assert_eq!((progress.steps, progress.stopped), (1, Some(Lbn(73))));
     assert!(progress.ended.is_some());
@@ -568,7 +568,7 @@ fn a_rebuild_under_load_is_projected() {
     let late = (at - Instant::START).as_ms() + 0.1;
     let requests = [(0.0, Request::flush(6)), (late, request(7, R, 0, 1))];
     run(&mut array, &requests);
-    let progress = array.rebuilt().expect("a rebuild");
+    let progress = array.rebuild_progress().expect("a rebuild");
     let (rows, last) = progress.under_load;
     assert!(
         (2..7).contains(&rows) && progress.steps == 7,

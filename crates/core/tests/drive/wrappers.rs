@@ -311,12 +311,12 @@ fn recorders_and_observers_see_what_passes_at_their_level() {
     let mut outside = Recorder::new(host("fcfs", inside), Recording::default());
     let mut requests = vec![(0.0, request(7, R, 23, 1)), (1.0, request(8, W, 24, 1))];
     assert_eq!(outside.submit(at_ms(0.0), requests[0].1), Ok(()));
-    let passed = outside.observer().passed();
+    let passed = outside.observer().requests();
     assert_eq!((passed.len(), passed[0].completion), (1, None));
     requests.remove(0);
     let done = run(&mut outside, &requests);
     let recorded = outside.into_observer();
-    let passed = recorded.passed();
+    let passed = recorded.requests();
     for ((passed, done), (id, arrived)) in passed.iter().zip(&done).zip([(7, 0.0), (8, 1.0)]) {
         assert_eq!((passed.request.id, passed.arrived), (id, at_ms(arrived)));
         assert_eq!(passed.completion, Some(*done));

@@ -64,7 +64,7 @@ fn split_physical_sectors() {
     assert_refused("geometry.physical_sector: found 65536 sectors", of(1 << 16));
     assert_refused(
         "geometry.zones[0].sectors_per_track: found 10, expected whole physical sectors: a \
-         multiple of 4, as geometry.physical_sector says",
+         multiple of 4 (geometry.physical_sector)",
         of(4),
     );
     assert_refused("geometry.zones[1].reserved_sectors: found 3", |g| {
@@ -177,7 +177,7 @@ fn slips_out_of_range_or_duplicated() {
         },
     );
     assert_refused(
-        "geometry.zones[0].slips[2]: found 7, expected each slip once",
+        "geometry.zones[0].slips[2]: found 7, expected each slip only once",
         |g| {
             g.zones[0].slips = vec![7, 40, 7];
         },
@@ -218,7 +218,7 @@ fn invalid_defects() {
         pair((0, 39), (19, 38)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1]: found (0, 19), expected each defective place once",
+        "geometry.zones[0].defects[1]: found (0, 19), expected each defective place only once",
         pair((0, 39), (0, 19)),
     );
     assert_refused(

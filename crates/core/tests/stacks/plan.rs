@@ -1,6 +1,6 @@
 //! Random stacks of wrappers, queues, arrays and drives.
 
-use diskarm_core::array::SideBySide;
+use diskarm_core::array::IndependentDisks;
 use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
 use diskarm_core::device::Failure;
 use diskarm_core::drive::Drive;
@@ -478,7 +478,7 @@ impl Stack {
             self.disk()
         } else {
             let stack = self.clone();
-            BoxedDevice::opaque(SideBySide::new(self.disks, move || stack.disk()))
+            BoxedDevice::opaque(IndependentDisks::new(self.disks, move || stack.disk()))
         };
         behind(device, &self.above)
     }

@@ -39,7 +39,7 @@ fn expressions_have_their_documented_meaning() {
         (0.3, Places::Local(Local { deviation })),
         (0.4, Places::Uniform(Uniform)),
     ];
-    let expected = rules.map(|(share, of)| Share { share, of });
+    let expected = rules.map(|(share, value)| Share { share, value });
     assert_eq!(read.places.parts, expected);
     let (mean, unit) = (SectorCount(16), SectorCount(1));
     assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));
@@ -241,7 +241,7 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) size=mixed(4KiB=96%, 24KiB=5%)",
-            "mixed: found \"101 %\", expected shares of 100 % in all",
+            "mixed: found \"101 %\", expected shares that add up to 100 %",
         ),
         (
             "poisson(rate=1/s) sequential uniform",
@@ -250,7 +250,8 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) sequential(share=30%)",
-            "places: found \"30 %\", expected shares of 100 % in all, or a last place without",
+            "places: found \"30 %\", expected shares that add up to 100 %, or a last place \
+             without a share",
         ),
         (
             "poisson(rate=1/s) hot(at=99.5%)",
@@ -258,17 +259,19 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) hot(at=0%, width=0%)",
-            "hot.width: found \"0 %\", expected a zone as wide as the largest request, 16 sectors",
+            "hot.width: found \"0 %\", expected a zone at least as wide as the largest request, \
+             16 sectors",
         ),
         (
             "poisson(rate=1/s) hot(at=0%, width=0.0001%)",
-            "hot.width: found \"0.0001 %\", expected a zone as wide as the largest request, 16 \
+            "hot.width: found \"0.0001 %\", expected a zone at least as wide as the largest \
+             request, 16 \
              sectors",
         ),
         (
             "poisson(rate=1/s) zipf(exponent=1, extent=4KiB)",
-            "zipf.extent: found \"8 sectors\", expected an extent of the largest request at least, \
-             16 sectors",
+            "zipf.extent: found \"8 sectors\", expected an extent of at least 16 sectors, the \
+             largest request",
         ),
     ]);
 }
@@ -282,7 +285,7 @@ fn errors_in_files_have_their_line() {
         ),
         (
             "arrivals = 3\n",
-            "1: arrivals: found \"3\", expected text in quotes",
+            "1: arrivals: found \"3\", expected a string in quotes",
         ),
         (
             "# x\narrivals = \"poisson(rate=1/x)\"\n",
@@ -302,11 +305,11 @@ fn errors_in_files_have_their_line() {
         ),
         (
             "stream = 3\n",
-            "1: stream: found nothing, expected tables, each [[stream]]",
+            "1: stream: found nothing, expected [[stream]] tables",
         ),
         (
             "size = \"4 KiB\"\n[[stream]]\n",
-            "1: size: found \"size\", expected [[stream]] alone",
+            "1: size: found \"size\", expected only [[stream]] tables",
         ),
         ("arrivals = \n", "1: syntax: found nothing, expected TOML ("),
     ] {

@@ -1,8 +1,8 @@
 //! READ DEFECT DATA and REASSIGN BLOCKS (SBC-3), and the geometry of a drive after blocks are
 //! reassigned or the drive is formatted.
 //!
-//! The primary list has the defects of the specification, slipped or reallocated; the grown list
-//! has the blocks reallocated since.
+//! The primary list contains the defects in the specification, slipped or reallocated; the grown
+//! list contains the blocks reallocated since.
 
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, Spec};
@@ -23,17 +23,17 @@ pub(super) fn read_defect_data(
 ) -> Result<Start, Sense> {
     fields!(command => ReadDefectData { size, primary, grown, format, index, length });
     let byte = if size == Size::Ten { 2 } else { 1 };
-    let Some(each) = Address::length(format) else {
+    let Some(address_length) = Address::length(format) else {
         return Err(invalid_field(byte, Some(2)));
     };
     let (layout, _) = context.layout_and_spec()?;
-    let Some(spec) = &context.state.given else {
+    let Some(spec) = &context.state.original_spec else {
         return Err(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION));
     };
     let list = defect_addresses(context, layout, spec, (primary, grown), format);
-    let mut content = vec![0; each * list.len()];
-    for (address, room) in list.iter().zip(content.chunks_exact_mut(each)) {
-        address.emit(room);
+    let mut content = vec![0; address_length * list.len()];
+    for (address, bytes) in list.iter().zip(content.chunks_exact_mut(address_length)) {
+        address.emit(bytes);
     }
     let format = format as u8;
     let mut data = if size == Size::Ten {
@@ -46,7 +46,9 @@ pub(super) fn read_defect_data(
         };
         header.emit().to_vec()
     } else {
-        let skipped = (index as usize).saturating_mul(each).min(content.len());
+        let skipped = (index as usize)
+            .saturating_mul(address_length)
+            .min(content.len());
         content.drain(..skipped);
         let length = content.len() as u32;
         let header = Header12 {
@@ -62,14 +64,14 @@ pub(super) fn read_defect_data(
     Ok(Start::data(data, length as usize))
 }
 
-/// SBC-3: the list does not fit the length field of READ DEFECT DATA(10).
+/// Returns sense data for a list too long for the length field of READ DEFECT DATA(10) (SBC-3).
 fn too_long() -> Sense {
     Sense::new(Key::IllegalRequest, Code::INVALID_FIELD)
 }
 
-/// Returns the defective units in the order of their positions, primary ones first.
+/// Returns the defective units in order of position, primary ones first.
 fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
-    let listed = |unit: &Unit| {
+    let is_primary = |unit: &Unit| {
         let zone = &spec.geometry.zones[unit.zone];
         let slipped = zone.slips.contains(&unit.number);
         slipped || zone.defects.iter().any(|(from, _)| *from == unit.number)
@@ -77,7 +79,7 @@ fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool))
     let mut all: Vec<Unit> = layout.slipped().collect();
     all.extend(layout.reallocated().map(|(from, _)| from));
     all.sort_unstable();
-    let (mut list, others): (Vec<Unit>, Vec<Unit>) = all.into_iter().partition(listed);
+    let (mut list, others): (Vec<Unit>, Vec<Unit>) = all.into_iter().partition(is_primary);
     if !primary {
         list.clear();
     }
@@ -98,7 +100,7 @@ fn defect_addresses(
     let mut list = Vec::new();
     for unit in defective_units(layout, spec, which) {
         let at = layout.address(unit);
-        let numbered = layout.numbered(unit).filter(|_| is_block);
+        let numbered = layout.original_block(unit).filter(|_| is_block);
         let block = numbered.map(|Lbn(block)| block);
         let address = diagnostic::address(layout, context.state.block, at, block, format);
         let is_track = !is_block && spec.geometry.sparing == Sparing::TracksPerZone;
@@ -113,7 +115,7 @@ fn defect_addresses(
     list
 }
 
-/// SBC-3: all ones in place of the sector or byte stand for the whole track.
+/// Replaces the sector or byte by all ones, which stand for the whole track (SBC-3).
 fn whole_track(mut address: Address) -> Address {
     match &mut address {
         Address::PhysicalSector(place) | Address::BytesFromIndex(place) => place.offset = u32::MAX,
@@ -125,23 +127,23 @@ fn whole_track(mut address: Address) -> Address {
     address
 }
 
-/// Moves blocks to spares; they keep their data.
+/// Moves blocks to spares; the blocks keep their data.
 pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => ReassignBlocks { long_addresses, long_list });
-    context.writable()?;
+    context.check_writable()?;
     let blocks = listed_blocks(context, long_addresses, long_list)?;
     if blocks.iter().any(|block| *block >= context.state.blocks) {
         return Err(Sense::new(Key::IllegalRequest, Code::OUT_OF_RANGE));
     }
     for block in blocks {
-        let none = Sense {
+        let no_spare = Sense {
             information: Some(block),
             ..Sense::new(Key::HardwareError, Code::NO_SPARE)
         };
-        let (layout, spec) = context.layout_and_spec().map_err(|_| none)?;
-        let geometry = reassigned(&spec.geometry, layout, Lbn(block)).ok_or(none)?;
+        let (layout, spec) = context.layout_and_spec().map_err(|_| no_spare)?;
+        let geometry = reassigned_geometry(&spec.geometry, layout, Lbn(block)).ok_or(no_spare)?;
         let changed = context.device.set_geometry(context.now, &geometry);
-        changed.map_err(|_| none)?;
+        changed.map_err(|_| no_spare)?;
         context.state.generation = context.state.generation.wrapping_add(1);
     }
     Ok(Start::Done(Vec::new()))
@@ -159,12 +161,12 @@ fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<V
     let list = data
         .get(ReassignHeader::LENGTH..end)
         .ok_or(too_few_data())?;
-    let (format, each) = if long {
+    let (format, address_length) = if long {
         (AddressFormat::LongBlock, 8)
     } else {
         (AddressFormat::ShortBlock, 4)
     };
-    if !list.len().is_multiple_of(each) {
+    if !list.len().is_multiple_of(address_length) {
         return Err(list_length());
     }
     let blocks = addresses(format, list).filter_map(|address| match address {
@@ -178,7 +180,7 @@ fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<V
 /// A defective unit and its spare; a spare that is defective itself is paired with itself.
 type Pair = (Unit, Unit);
 
-/// Returns all pairs of a geometry, including those at random positions.
+/// Returns all pairs of a geometry, including those placed at random.
 fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
     let defective_spares = defective_spares(geometry)
         .into_iter()
@@ -195,7 +197,7 @@ fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
         .collect()
 }
 
-/// Returns the number of a spare as the geometry counts it, in its zone or on the whole disk.
+/// Returns the number of a spare as used in the geometry, counted in its zone or on the whole disk.
 fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
     if geometry.sparing != Sparing::SectorsPerDisk {
         return spare.number;
@@ -225,7 +227,7 @@ fn with_pairs(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
 }
 
 /// Returns the geometry after a block is moved to a spare; `None` if its region has no free spare.
-fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geometry> {
+fn reassigned_geometry(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geometry> {
     let here = layout.unit_at(layout.pba(block))?;
     let mut pairs = pairs(geometry, layout);
     let defective_spares = defective_spares(geometry);
@@ -241,9 +243,9 @@ fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geomet
     Some(with_pairs(geometry, &pairs))
 }
 
-/// Returns the geometry after formatting: reallocated blocks and `more` are slipped while spares
-/// suffice; the rest stay reallocated.
-pub(super) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
+/// Returns the geometry after formatting: reallocated blocks and `more` are slipped as long as
+/// spares suffice; the others stay reallocated.
+pub(super) fn formatted_geometry(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs.iter().map(|(from, _)| *from);
     let mut units: Vec<Unit> = defective.chain(more.iter().copied()).collect();
@@ -254,7 +256,7 @@ pub(super) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> 
     if Layout::new(&all).is_ok() {
         return all;
     }
-    // Otherwise slip them one by one.
+    // Otherwise slip as many as possible, one by one.
     let mut geometry = with_pairs(geometry, &pairs);
     for unit in units {
         let mut next = geometry.clone();

@@ -1,6 +1,6 @@
 //! SEND DIAGNOSTIC and RECEIVE DIAGNOSTIC RESULTS (SPC-4) with the page that translates addresses
 //! (SBC-3; worthington96 section 4.1.2), and the translation itself. In physical addresses, sectors
-//! and bytes count from the index mark.
+//! and bytes are counted from the index mark.
 
 use diskarm_core::geometry::{Layout, Pba};
 use diskarm_core::spec::Sparing;
@@ -17,7 +17,7 @@ use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length
 
 pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => SendDiagnostic { self_test_code, page_format, self_test, length, .. });
-    // Self-tests take no parameters and find nothing, since faults belong to the device.
+    // Self-tests take no parameters and always pass: faults are modelled in the device below.
     if length == 0 {
         return Ok(Start::Done(Vec::new()));
     }
@@ -31,12 +31,12 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
     let query = Translate::parse(page).map_err(|malformed| match malformed {
         Malformed::Short(_) => list_length(),
         Malformed::Code(_) => invalid_parameter(0, None),
-        // Addresses of vendor-specific formats and of unknown ones cannot be translated.
+        // Addresses in vendor-specific or unknown formats cannot be translated.
         Malformed::Format(_) if page[4] > 5 => invalid_parameter(4, Some(2)),
         Malformed::Format(_) => invalid_parameter(5, Some(2)),
     })?;
     // An address that cannot be translated is refused immediately.
-    translated(context, &query)?;
+    translate(context, &query)?;
     context.state.nexuses[context.nexus].query = Some(query);
     Ok(Start::Done(Vec::new()))
 }
@@ -44,11 +44,11 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
 pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => ReceiveDiagnosticResults { page, length });
     let data = match page {
-        Some(SUPPORTED_PAGES) => supported(context),
+        Some(SUPPORTED_PAGES) => supported_pages(context),
         Some(TRANSLATE) | None => {
             let query = context.state.nexuses[context.nexus].query;
-            let sequence = Sense::new(Key::IllegalRequest, Code::COMMAND_SEQUENCE);
-            translated(context, &query.ok_or(sequence)?)?
+            let out_of_sequence = Sense::new(Key::IllegalRequest, Code::COMMAND_SEQUENCE);
+            translate(context, &query.ok_or(out_of_sequence)?)?
                 .emit()
                 .to_vec()
         }
@@ -57,7 +57,7 @@ pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<St
     Ok(Start::data(data, length.into()))
 }
 
-fn supported(context: &Context<'_>) -> Vec<u8> {
+fn supported_pages(context: &Context<'_>) -> Vec<u8> {
     match translatable_layout(context) {
         Ok(_) => vec![SUPPORTED_PAGES, 0, 0, 2, SUPPORTED_PAGES, TRANSLATE],
         Err(_) => vec![SUPPORTED_PAGES, 0, 0, 1, SUPPORTED_PAGES],
@@ -88,7 +88,7 @@ pub(super) fn locate(context: &Context<'_>, layout: &Layout, address: Address) -
     }
 }
 
-fn translated(context: &Context<'_>, query: &Translate) -> Result<Translated, Sense> {
+fn translate(context: &Context<'_>, query: &Translate) -> Result<Translated, Sense> {
     let refused = |byte| invalid_parameter(byte, None);
     let layout = translatable_layout(context).map_err(|_| refused(0))?;
     let at = locate(context, layout, query.address).ok_or(refused(6))?;

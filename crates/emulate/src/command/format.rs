@@ -1,8 +1,8 @@
-//! FORMAT UNIT (SBC-3): all blocks become zeros, and reallocated sectors are slipped (worthington96
-//! section 4.1.1).
+//! FORMAT UNIT (SBC-3): zeroes all blocks, and slips reallocated sectors (worthington96 section
+//! 4.1.1).
 //!
-//! Its duration is an assumption, since no parameter set measures it: one revolution per track to
-//! write it and, unless the initiator disables certification, another to read it.
+//! Its duration is assumed, since no parameter set includes it: one revolution per track to write
+//! it and, unless the initiator disables certification, another to read it.
 
 use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::units::{Instant, Span};
@@ -15,8 +15,8 @@ use crate::state::{
     Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
 };
 
-/// Maximum number of defects in a list, more than any drive has when it leaves the factory. Where
-/// spares are scarce, each defect takes a new layout to find out whether it can be slipped.
+/// Maximum number of defects in a list, more than any new drive has. When spares are scarce, a new
+/// layout must be built for each defect to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 
 #[derive(Clone, Debug, Default)]
@@ -28,29 +28,32 @@ struct List {
 
 struct Format {
     list: List,
-    begun: bool,
+    has_begun: bool,
 }
 
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => FormatUnit { defects, long_list, complete, interleave });
-    context.writable()?;
+    context.check_writable()?;
     if interleave > 1 {
         return Err(invalid_field(3, None));
     }
-    // The grown list cannot be replaced: the drive keeps what it knows.
+    // The grown list cannot be replaced: the drive keeps its known defects.
     if complete {
         return Err(invalid_field(1, Some(3)));
     }
     let list = match defects {
-        Some(format) => list(context, format, long_list)?,
+        Some(format) => parse_list(context, format, long_list)?,
         None => List::default(),
     };
     let immediate = list.immediate;
-    let work = Format { list, begun: false };
+    let work = Format {
+        list,
+        has_begun: false,
+    };
     Ok(Start::immediate(work, immediate))
 }
 
-fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List, Sense> {
+fn parse_list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List, Sense> {
     let data = &context.data_out;
     // Both headers have their flags in the same byte.
     let short = FormatHeader::parse(data).map_err(|_| too_few_data())?;
@@ -66,7 +69,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     if data[1] & 0x01 != 0 {
         return Err(invalid_parameter(1, Some(0)));
     }
-    // SBC-3: without FOV the options are zero.
+    // SBC-3: without FOV the options must be zero.
     let options = [
         (short.disable_primary, 6),
         (short.disable_certification, 5),
@@ -77,11 +80,11 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     let wrong = options
         .into_iter()
         .find(|(set, _)| *set && !short.options_valid);
-    // The primary list is always used, and blocks are always zeros.
-    let unknown = options
+    // The primary list is always used, and blocks are always set to zeros.
+    let unsupported = options
         .into_iter()
         .find(|(set, bit)| *set && matches!(bit, 6 | 3));
-    if let Some((_, bit)) = wrong.or(unknown) {
+    if let Some((_, bit)) = wrong.or(unsupported) {
         return Err(invalid_parameter(1, Some(bit)));
     }
     let list = data
@@ -102,17 +105,17 @@ fn defective_units(
     list: &[u8],
     before: usize,
 ) -> Result<Vec<Unit>, Sense> {
-    let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
-    if !list.len().is_multiple_of(each) || list.len() / each > MAX_DEFECTS {
+    let address_length = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
+    if !list.len().is_multiple_of(address_length) || list.len() / address_length > MAX_DEFECTS {
         return Err(list_length());
     }
     let mut units: Vec<Unit> = Vec::new();
     let mut run_start = None;
     let mut end = before;
-    for bytes in list.chunks_exact(each) {
+    for bytes in list.chunks_exact(address_length) {
         let at = end;
-        end += each;
-        // The formats that have flags have them in byte 4, three of them reserved.
+        end += address_length;
+        // Formats with flags have them in byte 4, where three bits are reserved.
         let address = Address::parse(format, bytes).ok_or(invalid_parameter(at + 4, None))?;
         let (layout, _) = context
             .layout_and_spec()
@@ -134,11 +137,11 @@ fn defective_units(
     }
     match run_start {
         None => Ok(units),
-        Some(_) => Err(invalid_parameter(end - each + 4, Some(7))),
+        Some(_) => Err(invalid_parameter(end - address_length + 4, Some(7))),
     }
 }
 
-/// Returns true if an address is the first of two that represent a whole range (MADS).
+/// Returns true if an address is the first of two that denote a range (MADS).
 fn begins_run(address: Address) -> bool {
     match address {
         Address::ExtendedBytesFromIndex(at) | Address::ExtendedPhysicalSector(at) => at.begins_run,
@@ -146,34 +149,34 @@ fn begins_run(address: Address) -> bool {
     }
 }
 
-/// Returns the units between two positions on a track, in the order in which they pass from the
-/// index mark; `None` if the positions are in the opposite order or on two tracks.
+/// Returns the units between two positions on a track, in rotational order from the index mark;
+/// `None` if the positions are in reverse order or on different tracks.
 fn units_between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
     let [first, last] = [from, to].map(|at| diagnostic::physical(layout, at));
     let (first, last) = (first?, last?);
-    let is_one_track = (first.cylinder, first.head) == (last.cylinder, last.head);
-    if !is_one_track || first.offset > last.offset {
+    let is_same_track = (first.cylinder, first.head) == (last.cylinder, last.head);
+    if !is_same_track || first.offset > last.offset {
         return None;
     }
     let positions = (first.offset..=last.offset).map(|offset| Physical { offset, ..first });
     let units = positions.map(|at| layout.unit_at(diagnostic::sector(layout, at)?));
     let mut units = units.collect::<Option<Vec<_>>>()?;
-    // Where spares are tracks, all of them are one.
+    // If spares are tracks, all of these are the same unit.
     units.dedup();
     Some(units)
 }
 
 impl Work for Format {
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
-        if self.begun {
+        if self.has_begun {
             context.state.formatting = None;
             return Ok(Action::Done(Vec::new()));
         }
-        self.begun = true;
+        self.has_begun = true;
         context.state.store.clear()?;
         if let Ok((layout, spec)) = context.layout_and_spec() {
-            let geometry = defects::formatted(&spec.geometry, layout, &self.list.defects);
-            // A layout that could not be built has been left out above.
+            let geometry = defects::formatted_geometry(&spec.geometry, layout, &self.list.defects);
+            // Layouts that cannot be built were rejected above.
             if context.device.set_geometry(context.now, &geometry).is_ok() {
                 context.state.generation = context.state.generation.wrapping_add(1);
             }

@@ -1,4 +1,4 @@
-//! INQUIRY (SPC-4): standard data, and vital product data.
+//! INQUIRY (SPC-4): standard data and vital product data.
 
 use diskarm_wire::report::{
     BlockLimits, Characteristics, Designator, Inquiry, VERSIONS, VitalPage, padded, page_code,
@@ -13,7 +13,7 @@ use crate::state::{Context, Start, invalid_field};
 pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => Inquiry { page, length });
     let Some(page) = page else {
-        return Ok(Start::data(standard(context), length.into()));
+        return Ok(Start::data(standard_data(context), length.into()));
     };
     let entry = PAGES.iter().find(|(code, _)| *code == page);
     let (_, content) = entry.ok_or(invalid_field(2, None))?;
@@ -27,13 +27,13 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     Ok(Start::data(page.emit(), length.into()))
 }
 
-fn standard(context: &Context<'_>) -> Vec<u8> {
+fn standard_data(context: &Context<'_>) -> Vec<u8> {
     let identity = &context.state.identity;
     let inquiry = Inquiry {
         // SPC-4.
         version: 6,
         response_format: 2,
-        additional_length: STANDARD as u8 - 5,
+        additional_length: STANDARD_LENGTH as u8 - 5,
         command_queueing: true,
         vendor: padded(&identity.vendor),
         product: padded(&identity.product),
@@ -41,7 +41,7 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
         ..Inquiry::default()
     };
     let mut data = inquiry.emit().to_vec();
-    data.resize(STANDARD, 0);
+    data.resize(STANDARD_LENGTH, 0);
     let versions = [version::SAM_5, version::SPC_4, version::SBC_3];
     let fields = data[VERSIONS.0..].chunks_exact_mut(2);
     for (field, version) in fields.zip(versions) {
@@ -50,25 +50,24 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
     data
 }
 
-/// Length of the standard data, in bytes.
-const STANDARD: usize = VERSIONS.0 + 2 * VERSIONS.1;
+const STANDARD_LENGTH: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
 type Content = fn(&Context<'_>) -> Vec<u8>;
 
 /// The pages of vital product data, in the order of their codes.
 static PAGES: &[(u8, Content)] = &[
-    (page_code::SUPPORTED_PAGES, supported),
+    (page_code::SUPPORTED_PAGES, supported_pages),
     (page_code::SERIAL_NUMBER, serial),
     (page_code::IDENTIFICATION, identification),
     (page_code::BLOCK_LIMITS, limits),
     (page_code::CHARACTERISTICS, characteristics),
 ];
 
-fn supported(_: &Context<'_>) -> Vec<u8> {
+fn supported_pages(_: &Context<'_>) -> Vec<u8> {
     PAGES.iter().map(|(code, _)| *code).collect()
 }
 
-/// Graphic ASCII of the serial number.
+/// Returns the serial number in graphic ASCII.
 fn serial(context: &Context<'_>) -> Vec<u8> {
     let text: [u8; 32] = padded(&context.state.identity.serial);
     text.trim_ascii_end().to_vec()

@@ -27,9 +27,9 @@ pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result
     };
     let (write_protected, dpo_fua) = (context.state.is_write_protected(), true);
     let header = if size == Size::Six {
-        let rest = Header6::LENGTH - 1 + descriptor.len() + pages.len();
+        let length_after = Header6::LENGTH - 1 + descriptor.len() + pages.len();
         let header = Header6 {
-            data_length: u8::try_from(rest).map_err(|_| invalid_field(2, Some(5)))?,
+            data_length: u8::try_from(length_after).map_err(|_| invalid_field(2, Some(5)))?,
             medium_type: 0,
             write_protected,
             dpo_fua,
@@ -37,9 +37,9 @@ pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result
         };
         header.emit().to_vec()
     } else {
-        let rest = Header10::LENGTH - 2 + descriptor.len() + pages.len();
+        let length_after = Header10::LENGTH - 2 + descriptor.len() + pages.len();
         let header = Header10 {
-            data_length: rest as u16,
+            data_length: length_after as u16,
             medium_type: 0,
             write_protected,
             dpo_fua,
@@ -119,27 +119,27 @@ fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<u
         fields.long_addresses,
     );
     let end = header + length;
-    let each = if long {
+    let expected_length = if long {
         LongDescriptor::LENGTH
     } else {
         ShortDescriptor::LENGTH
     };
-    if length != 0 && length != each {
+    if length != 0 && length != expected_length {
         return Err(invalid_parameter(length_byte, None));
     }
     let descriptor = list.get(header..end).ok_or(list_length())?;
     if length == 0 {
         return Ok(end);
     }
-    let (blocks, all, block_bytes) = if long {
+    let (blocks, all_blocks, block_bytes) = if long {
         let descriptor = LongDescriptor::parse(descriptor).map_err(|_| list_length())?;
         (descriptor.blocks, u64::MAX, descriptor.block_bytes)
     } else {
         let descriptor = ShortDescriptor::parse(descriptor).map_err(|_| list_length())?;
-        let all = u32::MAX.into();
-        (descriptor.blocks.into(), all, descriptor.block_bytes)
+        let all_blocks = u32::MAX.into();
+        (descriptor.blocks.into(), all_blocks, descriptor.block_bytes)
     };
-    if blocks != 0 && blocks != all && blocks != context.state.blocks {
+    if blocks != 0 && blocks != all_blocks && blocks != context.state.blocks {
         return Err(invalid_parameter(header, None));
     }
     if block_bytes as usize != context.state.block {
@@ -159,7 +159,7 @@ fn parse_pages(
     while !rest.is_empty() {
         let (page, after) = Page::parse(rest).map_err(|_| list_length())?;
         if page.saveable {
-            // PS is reserved here.
+            // PS is reserved in MODE SELECT.
             return Err(invalid_parameter(at, Some(7)));
         }
         mode::check(context, at, &page)?;

@@ -17,7 +17,7 @@ pub(super) fn test_unit_ready(_: &Command, context: &mut Context<'_>) -> Result<
     }
 }
 
-/// Errors are reported with their commands, so this reports only unit attentions and readiness.
+/// Reports only unit attentions and readiness, since errors are reported with their commands.
 pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => RequestSense { descriptor, length });
     let sense = match context.state.nexuses[context.nexus].take_attention() {
@@ -31,7 +31,7 @@ pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Res
     Ok(Start::data(encode(&sense, descriptor), length.into()))
 }
 
-/// No parameter set has a spin-up time, so the medium reaches its speed immediately.
+/// Starts or stops the medium, immediately: no parameter set has a spin-up time.
 pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => StartStopUnit {
         immediate, power_condition, power_condition_modifier, no_flush, load_eject, start
@@ -54,18 +54,18 @@ pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result
     if !context.state.reservations.admit(context.nexus, access) {
         return Ok(Start::Conflict);
     }
-    if start || no_flush || context.state.stopped {
-        context.state.stopped = !start;
+    if start || no_flush || context.state.is_stopped {
+        context.state.is_stopped = !start;
         return Ok(Start::Done(Vec::new()));
     }
     Ok(Start::immediate(flush(true), immediate))
 }
 
-/// Flushes the write cache, and then may stop the medium.
+/// Flushes the write cache, and then stops the medium if `stops`.
 fn flush(stops: bool) -> impl Work + 'static {
     let first = Action::request(Op::Flush, Lbn(0), 0, false);
     Steps::new(first, Vec::new(), move |context, _| {
-        context.state.stopped |= stops;
+        context.state.is_stopped |= stops;
         Ok(Action::Done(Vec::new()))
     })
 }

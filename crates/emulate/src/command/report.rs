@@ -1,5 +1,5 @@
 //! REPORT LUNS, REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS
-//! (SPC-4), and READ CAPACITY (SBC-3; PMI as in SCSI-2: the last block of a cylinder).
+//! (SPC-4), and READ CAPACITY (SBC-3; with PMI, as in SCSI-2, the last block of a cylinder).
 
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::OperationQuery;
@@ -19,7 +19,7 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
     fields!(command => ReportLuns { select, length });
     let units: &[u16] = match select {
         0 | 2 => &[0],
-        // Well known ones only.
+        // Well-known logical units only.
         1 => &[],
         _ => return Err(invalid_field(2, None)),
     };
@@ -40,16 +40,16 @@ pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start
         OperationQuery::Action(code, action) => (code, Some(action), 2),
         OperationQuery::CodeOrAction(code, action) => (code, Some(action), 3),
     };
-    let same = || OPERATIONS.iter().filter(|operation| operation.code == code);
-    let has_actions = same().any(|operation| operation.service_action.is_some());
-    let known = same().next().is_some();
-    // SPC-4: these forms are for operations without and with service actions.
-    if known && (form == 1 && has_actions || form == 2 && !has_actions) {
+    let candidates = || OPERATIONS.iter().filter(|operation| operation.code == code);
+    let has_actions = candidates().any(|operation| operation.service_action.is_some());
+    let is_known = candidates().next().is_some();
+    // SPC-4: form 1 is for operations without service actions, form 2 for those with them.
+    if is_known && (form == 1 && has_actions || form == 2 && !has_actions) {
         return Err(invalid_field(2, Some(2)));
     }
-    let operation = same().find(|operation| match operation.service_action {
+    let operation = candidates().find(|operation| match operation.service_action {
         None => true,
-        Some(of) => action == Some(of.into()),
+        Some(expected) => action == Some(expected.into()),
     });
     let data = emit_operation(operation, timeouts);
     Ok(Start::data(data, length as usize))
@@ -73,8 +73,8 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
     Ok(Start::data(data, length as usize))
 }
 
-/// Returns the last block for READ CAPACITY. Without a layout that is the last block of the unit,
-/// since no delay before it is known.
+/// Returns the last block for READ CAPACITY. Without a layout this is the last block of the unit,
+/// since no earlier delay is known.
 fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
     let last = context.state.blocks - 1;
     if !partial {

@@ -1,6 +1,6 @@
 //! RESERVE and RELEASE of the whole unit (SCSI-2), and PERSISTENT RESERVE IN and OUT (SPC-4).
 //!
-//! Registrations end at power-off. REGISTER AND MOVE, which registers others, is not supported.
+//! Registrations end at power-off. REGISTER AND MOVE is not supported.
 
 use diskarm_wire::command::{ReserveIn, ReserveOut};
 use diskarm_wire::reservation::{
@@ -13,7 +13,7 @@ use diskarm_wire::{Command, Sense};
 use crate::reservation::{ReservationType, Reservations};
 use crate::state::{Context, Start, invalid_field, invalid_parameter, list_length};
 
-/// Conflicts with any registration, and with a reservation by another initiator (SPC-4).
+/// Reserves the unit; fails if any initiator is registered or another has reserved it (SPC-4).
 pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
     let is_other = |holder| holder != context.nexus;
@@ -115,13 +115,13 @@ pub(super) fn persistent_out(command: &Command, context: &mut Context<'_>) -> Re
     }
     let nexus = context.nexus;
     let registered = context.state.reservations.key(nexus);
-    let ignores = action == ReserveOut::RegisterAndIgnore;
+    let ignores_key = action == ReserveOut::RegisterAndIgnore;
     let expected = match action {
         ReserveOut::Register => Some(registered.unwrap_or(0)),
         _ => registered,
     };
-    let reserved = context.state.reservations.reserved.is_some();
-    if reserved || !ignores && expected != Some(parameters.key) {
+    let is_reserved = context.state.reservations.reserved.is_some();
+    if is_reserved || !ignores_key && expected != Some(parameters.key) {
         return Ok(Start::Conflict);
     }
     let takes_type = matches!(

@@ -11,12 +11,12 @@ use crate::state::{Action, Answer, Context, Operation, Start, Steps, Work, inval
 /// Maximum number of blocks in a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
 
-/// The position of the address in a command block.
+/// Returns the offset of the address in a command block.
 pub(super) fn address_byte(size: Size) -> u16 {
     if size == Size::Six { 1 } else { 2 }
 }
 
-/// The position of the number of blocks in a command block.
+/// Returns the offset of the number of blocks in a command block.
 pub(super) fn count_byte(size: Size) -> u16 {
     match size {
         Size::Six => 4,
@@ -27,46 +27,44 @@ pub(super) fn count_byte(size: Size) -> u16 {
 }
 
 /// Returns the first block of a transfer if it is within the capacity and the block limits.
-pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Result<Lbn, Sense> {
+pub(super) fn check_range(context: &Context<'_>, size: Size, blocks: Blocks) -> Result<Lbn, Sense> {
     if blocks.count > MAX_BLOCKS {
         return Err(invalid_field(count_byte(size), None));
     }
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))
 }
 
-/// Returns the length of `count` blocks, in bytes.
-pub(super) fn whole(context: &Context<'_>, count: u32) -> usize {
+pub(super) fn byte_length(context: &Context<'_>, count: u32) -> usize {
     count as usize * context.state.block
 }
 
-/// Reads blocks from the store.
-pub(super) fn stored(context: &mut Context<'_>, at: Lbn, count: u32) -> Result<Vec<u8>, Sense> {
-    let mut data = vec![0; whole(context, count)];
+pub(super) fn read_store(context: &mut Context<'_>, at: Lbn, count: u32) -> Result<Vec<u8>, Sense> {
+    let mut data = vec![0; byte_length(context, count)];
     context.state.store.read(at, &mut data)?;
     Ok(data)
 }
 
 pub(super) fn read(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => Read { size, blocks, caching });
-    let at = checked(context, size, blocks)?;
+    let at = check_range(context, size, blocks)?;
     if blocks.count == 0 {
         return Ok(Start::Done(Vec::new()));
     }
-    let fresh = caching.force_unit_access || context.state.read_cache_disabled;
-    let first = Action::request(Op::Read, at, blocks.count.into(), fresh);
+    let bypasses_buffer = caching.force_unit_access || context.state.read_cache_disabled;
+    let first = Action::request(Op::Read, at, blocks.count.into(), bypasses_buffer);
     Ok(Start::steps(first, Vec::new(), move |context, _| {
-        stored(context, at, blocks.count).map(Action::Done)
+        read_store(context, at, blocks.count).map(Action::Done)
     }))
 }
 
 pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => Write { size, blocks, caching });
-    context.writable()?;
-    let at = checked(context, size, blocks)?;
+    context.check_writable()?;
+    let at = check_range(context, size, blocks)?;
     if blocks.count == 0 {
         return Ok(Start::Done(Vec::new()));
     }
-    let data = context.take(whole(context, blocks.count))?;
+    let data = context.take(byte_length(context, blocks.count))?;
     let fua = caching.force_unit_access;
     let first = Action::request(Op::Write, at, blocks.count.into(), fua);
     Ok(Start::steps(first, data, move |context, data| {
@@ -79,18 +77,18 @@ struct WriteSame {
     at: Lbn,
     count: u64,
     block: Vec<u8>,
-    served: bool,
+    is_written: bool,
 }
 
 pub(super) fn write_same(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => WriteSame { size, blocks, no_data });
-    context.writable()?;
+    context.check_writable()?;
     let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
     let count = match blocks.count {
         0 => context.state.blocks - at.0,
         count => count.into(),
     };
-    // The most that the block limits page allows.
+    // The maximum in the block limits page.
     if count > MAX_BLOCKS.into() {
         return Err(invalid_field(count_byte(size), None));
     }
@@ -104,14 +102,14 @@ pub(super) fn write_same(command: &Command, context: &mut Context<'_>) -> Result
         at,
         count,
         block,
-        served: false,
+        is_written: false,
     }))
 }
 
 impl Work for WriteSame {
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
-        if !self.served {
-            self.served = true;
+        if !self.is_written {
+            self.is_written = true;
             return Ok(Action::request(Op::Write, self.at, self.count, false));
         }
         context.state.store.write(self.at, &self.data())?;
@@ -123,8 +121,8 @@ impl Work for WriteSame {
     }
 }
 
-/// A read that goes no further than the buffer; blocks that do not fit are left out. It takes as
-/// long as a read, since the model cannot read from the media without using the bus.
+/// Reads blocks into the buffer; blocks that do not fit are left out. It takes as long as a read,
+/// since the model cannot read from the media without using the bus.
 pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => PreFetch { size, blocks, immediate, .. });
     let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
@@ -151,7 +149,7 @@ pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<S
     })
 }
 
-/// Moves the arm and ends once it has settled. The unit waits for all other commands first.
+/// Moves the arm and completes once it has settled. The unit waits for all other commands first.
 pub(super) fn seek(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => Seek { size, at });
     let at = context.in_range(at, 1, address_byte(size))?;

@@ -19,10 +19,10 @@ impl<D: Backing> Unit<D> {
             return device;
         }
         let timer = self.timers.iter().map(|(at, _)| *at).min();
-        // Operations for which the device has room but no time.
+        // Operations that the device will accept later.
         let free = self.disturbance.free_at;
-        let waits = !self.stalled.is_empty() && free > self.now;
-        let stalled = waits.then_some(free);
+        let is_delayed = !self.stalled.is_empty() && free > self.now;
+        let stalled = is_delayed.then_some(free);
         [timer, device, stalled].into_iter().flatten().min()
     }
 
@@ -44,7 +44,7 @@ impl<D: Backing> Unit<D> {
         let mut completed = std::mem::take(&mut self.completed);
         completed.extend(std::iter::from_fn(|| self.device.advance(at)));
         self.in_device -= completed.len();
-        if self.store_follows {
+        if self.store_wants_events {
             self.collect_persisted();
         }
         for completion in completed.drain(..) {
@@ -70,7 +70,7 @@ impl<D: Backing> Unit<D> {
     /// Processes all events due at `now`, and reports to the store what has reached the media.
     pub fn follow(&mut self, now: Instant) {
         self.catch_up(now);
-        if self.store_follows {
+        if self.store_wants_events {
             self.collect_persisted();
         }
     }
@@ -82,8 +82,8 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Returns the location of a write that is in the store before the device has received it.
-    fn early(&self, (slot, operation): &(usize, Operation)) -> Option<Lbn> {
+    /// Returns the location of a write whose data were stored before the device received it.
+    fn early_write(&self, (slot, operation): &(usize, Operation)) -> Option<Lbn> {
         let work = self.slots[*slot].work.as_ref()?;
         match operation {
             Operation::Transfer(transfer) if transfer.op == Op::Write => {
@@ -94,18 +94,20 @@ impl<D: Backing> Unit<D> {
     }
 
     pub(super) fn withdraw_stalled(&mut self, index: usize) {
-        if self.store_follows
-            && let Some(at) = self.early(&self.stalled[index])
+        if self.store_wants_events
+            && let Some(at) = self.early_write(&self.stalled[index])
         {
             let ahead = self.stalled.iter().take(index);
-            let before = ahead.filter(|other| self.early(other) == Some(at)).count();
-            self.state.store.left_over(at, before);
+            let before = ahead
+                .filter(|other| self.early_write(other) == Some(at))
+                .count();
+            self.state.store.withdrawn(at, before);
         }
     }
 
     fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
-        if self.store_follows && !request.op.is_read() {
+        if self.store_wants_events && !request.op.is_read() {
             let is_wanted = !self.slots[request.id as usize].aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
@@ -192,7 +194,7 @@ impl<D: Backing> Unit<D> {
         };
         let accepted = self.device.submit(self.now, request).is_ok();
         self.in_device += usize::from(accepted);
-        if accepted && self.store_follows && !op.is_read() {
+        if accepted && self.store_wants_events && !op.is_read() {
             let work = self.slots[slot].work.as_ref();
             let data = work.map_or_else(Vec::new, |work| work.data());
             self.state.store.submitted(&request, data);
@@ -201,9 +203,9 @@ impl<D: Backing> Unit<D> {
     }
 }
 
-/// Sets the watermark of a read at `at` such that it is sent when it can continue to its end
-/// without a pause, if the drive may choose it (adaptive buffer ratios). With several requests in
-/// the device it applies to those that start next.
+/// Sets the watermark so that the read at `at` is sent as soon as it can finish without a pause, if
+/// the drive may choose it (adaptive buffer ratios). If the device has several requests, the
+/// watermark applies to those that start next.
 fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
     let ratios = state.modes.page(Disconnect::CODE, Disconnect::parse);
     if ratios.is_some_and(|page| page.buffer_full_ratio != 0) {
@@ -226,7 +228,7 @@ fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lb
     device.set_buffer(now, &spec);
 }
 
-/// Returns the fraction of a read to buffer so that a faster bus finishes with the media.
+/// Returns the fraction of a read to buffer first so that a faster bus finishes with the media.
 fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

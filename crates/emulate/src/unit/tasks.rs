@@ -22,22 +22,24 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Returns true if a task without a predecessor may start. Tasks of a single request are
-    /// ordered by the device, all others here.
+    /// Returns true if the first waiting task may start. Tasks with a single request are ordered by
+    /// the device, all others here.
     fn may_start(&self, slot: usize) -> bool {
         let slot = &self.slots[slot];
         if self.is_exclusive {
-            // During formatting, a task is refused or is one that may always run.
+            // During formatting, a task is either refused or may always run.
             return self.state.formatting.is_some();
         }
-        let ordered = slot.attribute == Attribute::Ordered;
-        let first = slot.attribute == Attribute::HeadOfQueue;
-        let room = self.stalled.is_empty() && self.device.has_room();
+        let is_ordered = slot.attribute == Attribute::Ordered;
+        let is_first = slot.attribute == Attribute::HeadOfQueue;
+        let has_room = self.stalled.is_empty() && self.device.has_room();
         match slot.entry.concurrency {
             Concurrency::Alone => self.started == 0,
-            Concurrency::Immediate => first || self.started == 0 || !ordered && self.ordered == 0,
-            Concurrency::Chain => room && (!ordered || self.started == 0),
-            Concurrency::Transfer => room && (!ordered || self.chains == 0),
+            Concurrency::Immediate => {
+                is_first || self.started == 0 || !is_ordered && self.ordered == 0
+            }
+            Concurrency::Chain => has_room && (!is_ordered || self.started == 0),
+            Concurrency::Transfer => has_room && (!is_ordered || self.chains == 0),
         }
     }
 
@@ -59,8 +61,8 @@ impl<D: Backing> Unit<D> {
             let sense = Sense::new(Key::UnitAttention, code);
             return self.finish(slot, Err(sense.into()));
         }
-        if let Err(ended) = admitted {
-            return self.finish(slot, Err(ended));
+        if let Err(failure) = admitted {
+            return self.finish(slot, Err(failure));
         }
         let data_out = std::mem::take(&mut self.slots[slot].data_out);
         match (entry.run)(&command, &mut self.context(nexus, data_out)) {
@@ -89,12 +91,12 @@ impl<D: Backing> Unit<D> {
     }
 
     fn add_started(&mut self, concurrency: Concurrency, attribute: Attribute) {
-        let ordered = attribute == Attribute::Ordered;
+        let is_ordered = attribute == Attribute::Ordered;
         self.started += 1;
         self.chains += usize::from(concurrency == Concurrency::Chain);
-        self.ordered += usize::from(ordered);
+        self.ordered += usize::from(is_ordered);
         self.is_exclusive =
-            concurrency == Concurrency::Alone || concurrency == Concurrency::Chain && ordered;
+            concurrency == Concurrency::Alone || concurrency == Concurrency::Chain && is_ordered;
     }
 
     pub(super) fn end(&mut self, slot: usize, result: Result<Vec<u8>, CommandFailure>) {
@@ -155,7 +157,7 @@ impl<D: Backing> Unit<D> {
     ///
     /// Operations that the device has started continue and delay other commands. Whether an aborted
     /// write reaches the media is undefined; in this model it does not. ORWRITE and COMPARE AND
-    /// WRITE change their blocks when they have read them, and a later abort does not undo that.
+    /// WRITE change their blocks once they have read them, and a later abort does not undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
         self.catch_up(now);
         self.abort_matching(|slot| slot.initiator == initiator && slot.id == id) > 0
@@ -197,8 +199,8 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Records that an initiator uses iSCSI: its name (up to 223 bytes, RFC 7143) and its part of
-    /// the session name, which READ FULL STATUS reports.
-    pub fn comes_over_iscsi(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
+    /// the session identifier, which READ FULL STATUS reports.
+    pub fn set_iscsi_port(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
         let nexus = self.state.nexus(initiator);
         self.state.nexuses[nexus].port = Some(IscsiPort {
             name: name.to_owned(),
@@ -226,18 +228,18 @@ impl<D: Backing> Unit<D> {
     /// Switches the unit on after a power failure, with `device` in the state after power-on,
     /// except for grown defects. All tasks are dropped without responses, and all state of
     /// initiators is lost: each is notified of the power-on. Saved mode parameters and data stay.
-    /// Interrupted formatting has ended.
+    /// Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
-        if self.store_follows {
+        if self.store_wants_events {
             device.persisted(now);
         }
         let geometry = self.device.spec().map(|spec| &spec.geometry);
         if let Some(geometry) = geometry
             && device.spec().is_some_and(|new| new.geometry != *geometry)
         {
-            let taken = device.set_geometry(now, geometry);
-            assert_eq!(taken, Ok(()), "the device had this geometry before");
+            let result = device.set_geometry(now, geometry);
+            assert_eq!(result, Ok(()), "the device had this geometry before");
         }
         self.device = device;
         (self.started, self.chains, self.ordered) = (0, 0, 0);

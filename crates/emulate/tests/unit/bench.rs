@@ -9,7 +9,7 @@ use diskarm_wire::mode::Page;
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-pub fn catalogued(name: &str) -> Spec {
+pub fn catalogue_spec(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
@@ -23,15 +23,15 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(spec: &Spec) -> Self {
-        Self::realistic(spec, Realism::default())
+        Self::with_realism(spec, Realism::default())
     }
 
-    pub fn realistic(spec: &Spec, realism: Realism) -> Self {
+    pub fn with_realism(spec: &Spec, realism: Realism) -> Self {
         let single = Single::new(spec, Angle::ZERO, 0).unwrap();
-        Self::over(Unit::new(single).realistic(realism))
+        Self::with_unit(Unit::new(single).with_realism(realism))
     }
 
-    pub fn over(unit: Unit<Single>) -> Self {
+    pub fn with_unit(unit: Unit<Single>) -> Self {
         let mut bench = Self {
             unit,
             now: Instant::START,
@@ -55,7 +55,7 @@ impl Bench {
         };
         self.unit.submit(self.now, task);
         loop {
-            let next = self.unit.next_event().expect("a response");
+            let next = self.unit.next_event().expect("a task is outstanding");
             if let Some(response) = self.unit.advance(next) {
                 assert_eq!(response.id, self.id);
                 self.now = next;

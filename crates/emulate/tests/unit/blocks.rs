@@ -12,7 +12,7 @@ use diskarm_wire::{Command, Sense};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A command block of a known operation whose other bytes are small, random or zero.
+/// Returns a command block of a known operation whose other bytes are small, random or zero.
 fn block(random: &mut Pcg64Mcg) -> Vec<u8> {
     let operation = &OPERATIONS[random.next_u64() as usize % OPERATIONS.len()];
     let bits = random.next_u64();
@@ -36,9 +36,9 @@ fn block(random: &mut Pcg64Mcg) -> Vec<u8> {
     block
 }
 
-/// Returns a command with its parameter list: valid, or nearly so.
-fn listed(random: &mut Pcg64Mcg, blocks: u64) -> (Vec<u8>, Vec<u8>) {
-    // The first two take a new layout each.
+/// Returns a command with a parameter list, both valid or nearly so.
+fn command_with_list(random: &mut Pcg64Mcg, blocks: u64) -> (Vec<u8>, Vec<u8>) {
+    // The first two each build a new layout, so they are rare.
     let (command, mut list) = match random.next_u64() % 16 {
         0 => format(random, blocks),
         1 => reassign(random, blocks),
@@ -64,7 +64,7 @@ fn below(random: &mut Pcg64Mcg, end: u64) -> u64 {
     random.next_u64() % end
 }
 
-/// A changeable page, most of it zeros, or the values of a drive.
+/// Returns MODE SELECT with a page whose content is mostly zeros.
 fn mode_select(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
     let pages: [(u8, usize); 6] = [
         (1, 10),
@@ -122,7 +122,7 @@ fn reserve_out(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
     (command, keys.emit().to_vec())
 }
 
-/// Returns an address on the medium in a format.
+/// Returns an address on the medium in the given format.
 fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address {
     let place = Physical {
         cylinder: below(random, 3000) as u32,
@@ -144,7 +144,7 @@ fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address
     }
 }
 
-/// The formats of addresses of a disk.
+/// The address formats of a disk.
 pub const FORMATS: [AddressFormat; 6] = [
     AddressFormat::ShortBlock,
     AddressFormat::LongBlock,
@@ -154,7 +154,7 @@ pub const FORMATS: [AddressFormat; 6] = [
     AddressFormat::ExtendedPhysicalSector,
 ];
 
-/// A list of addresses.
+/// Returns a list of addresses.
 fn addresses(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Vec<u8> {
     let mut list = Vec::new();
     for _ in 0..below(random, 4) {
@@ -200,7 +200,7 @@ fn reassign(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     (command, list)
 }
 
-/// SEND DIAGNOSTIC with the page of an address to translate.
+/// SEND DIAGNOSTIC with the page that translates an address.
 pub const TRANSLATE_ADDRESS: Command = Command::SendDiagnostic {
     self_test_code: 0,
     page_format: true,
@@ -210,7 +210,7 @@ pub const TRANSLATE_ADDRESS: Command = Command::SendDiagnostic {
     length: TRANSLATE_LENGTH as u16,
 };
 
-/// An address to translate.
+/// Returns a request to translate an address.
 fn translate(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     let from = FORMATS[below(random, 6) as usize];
     let page = Translate {
@@ -220,7 +220,7 @@ fn translate(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     (TRANSLATE_ADDRESS, page.emit().to_vec())
 }
 
-/// All delays and disturbances.
+/// Returns a realism with all delays and disturbances.
 pub fn realism() -> Realism {
     Realism {
         noise: Span::from_ms(0.1),
@@ -231,7 +231,7 @@ pub fn realism() -> Realism {
         warm_up: Some(WarmUp {
             idle: Span::from_ms(50.0),
             commands: 2,
-            longer: Span::from_ms(1.0),
+            extra: Span::from_ms(1.0),
         }),
         adaptive_ratios: true,
         ..Realism::default()
@@ -241,21 +241,21 @@ pub fn realism() -> Realism {
 /// The status of aborted tasks, which get no response (SAM-5).
 const TASK_ABORTED: usize = 0x40;
 
-/// Longer than the formatting of any drive.
+/// Longer than any drive takes to format.
 const HOURS: Span = Span::from_ns(10 * 3600 * 1_000_000_000);
 
-/// Sends commands, up to `deep` at a time; returns the number that ended in each status. Commands
-/// aborted by others count as [`TASK_ABORTED`].
-pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u64; 256] {
+/// Sends random commands, up to `depth` at a time; returns the number of commands that ended with
+/// each status. Commands aborted by other commands count as [`TASK_ABORTED`].
+pub fn count_statuses(unit: &mut Unit<Single>, count: u64, depth: usize, seed: u64) -> [u64; 256] {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut statuses = [0; 256];
-    let (mut now, mut under_way) = (Instant::START, Vec::new());
+    let (mut now, mut outstanding) = (Instant::START, Vec::new());
     let blocks = unit.device().capacity().0;
     let data: Vec<u8> = (0..1 << 17).map(|n: u32| (n % 251) as u8).collect();
     for id in 0..count {
         let bits = random.next_u64();
         let (command, list) = match bits >> 56 {
-            0..16 => listed(&mut random, blocks),
+            0..16 => command_with_list(&mut random, blocks),
             _ => (block(&mut random), Vec::new()),
         };
         let length = match bits >> 8 & 3 {
@@ -281,16 +281,16 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
                 },
             },
         );
-        under_way.push((bits & 3, id));
+        outstanding.push((bits & 3, id));
         let drains = id % 50 == 0 || id + 1 == count;
-        while !under_way.is_empty() && (under_way.len() >= deep || drains) {
+        while !outstanding.is_empty() && (outstanding.len() >= depth || drains) {
             let next = unit.next_event().expect("a task is outstanding");
             assert!(next >= now);
             now = next;
             while let Some(response) = unit.advance(now) {
                 let task = (response.initiator, response.id);
-                let at = under_way.iter().position(|one| *one == task);
-                under_way.swap_remove(at.expect("a task that was sent, answered once"));
+                let at = outstanding.iter().position(|sent| *sent == task);
+                outstanding.swap_remove(at.expect("the response is for an outstanding task"));
                 statuses[response.status as usize] += 1;
                 let refused = response.status == Status::CheckCondition;
                 assert_eq!(refused, !response.sense.is_empty());
@@ -300,12 +300,12 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
                 }
             }
             // Commands aborted by PREEMPT AND ABORT get no response.
-            let before = under_way.len();
-            under_way.retain(|(initiator, id)| unit.is_outstanding(*initiator, *id));
-            statuses[TASK_ABORTED] += (before - under_way.len()) as u64;
+            let before = outstanding.len();
+            outstanding.retain(|(initiator, id)| unit.is_outstanding(*initiator, *id));
+            statuses[TASK_ABORTED] += (before - outstanding.len()) as u64;
         }
         if drains {
-            // Otherwise a reservation would exclude all others forever.
+            // Otherwise a reservation would exclude all other initiators forever.
             unit.reset(now);
             // So would formatting, which continues after a reset.
             now += HOURS;

@@ -14,14 +14,14 @@ use diskarm_wire::report::Capacity10;
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 use crate::blocks::TRANSLATE_ADDRESS;
 
-/// The unit adds nothing to the response times of its drive, and returns the written data.
+/// The unit adds nothing to the response times of its drive.
 #[test]
-fn reads_and_writes_take_as_long_as_those_of_the_drive() {
+fn the_unit_adds_no_time_to_reads_and_writes() {
     for name in ["hp-c2247", "seagate-cheetah-st34501n", "quantum-atlas-10k"] {
-        let spec = catalogued(name);
+        let spec = catalogue_spec(name);
         let mut bench = Bench::new(&spec);
         let mut drive = Drive::new(&spec, Angle::ZERO).unwrap();
         let block = spec.geometry.sector_bytes as usize;
@@ -41,8 +41,8 @@ fn reads_and_writes_take_as_long_as_those_of_the_drive() {
 }
 
 #[test]
-fn data_come_back_and_unwritten_blocks_are_zeros() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+fn written_data_are_read_back_and_other_blocks_are_zeros() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     let data: Vec<u8> = (0..3 * 512).map(|n| (n / 7) as u8 | 1).collect();
     bench.data(&transfer(Op::Write, 62, 3), &data);
     let read = bench.data(&transfer(Op::Read, 60, 8), &[]);
@@ -52,7 +52,7 @@ fn data_come_back_and_unwritten_blocks_are_zeros() {
 
 #[test]
 fn blocks_beyond_the_capacity_are_refused() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let sectors = spec.geometry.sectors.0;
     for (at, count) in [(sectors, 0), (sectors, 1), (sectors - 1, 2)] {
@@ -74,7 +74,7 @@ fn blocks_beyond_the_capacity_are_refused() {
 /// A SEEK takes as long as the arm movement of a read, and leaves the arm there.
 #[test]
 fn a_seek_moves_the_arm() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut bench = Bench::new(&spec);
     let seek = |at| Command::Seek {
@@ -96,13 +96,13 @@ fn a_seek_moves_the_arm() {
         Angle::ZERO,
     );
     let (from, to) = (layout.extent(Lbn(0)), layout.extent(Lbn(far)));
-    let heads = from.head != to.head;
+    let switches_heads = from.head != to.head;
     let inward = mechanism
         .seek
-        .total(Op::Read, (from.cylinder, to.cylinder), heads);
+        .total(Op::Read, (from.cylinder, to.cylinder), switches_heads);
     let outward = mechanism
         .seek
-        .total(Op::Read, (to.cylinder, from.cylinder), heads);
+        .total(Op::Read, (to.cylinder, from.cylinder), switches_heads);
     let none = mechanism
         .seek
         .total(Op::Read, (to.cylinder, to.cylinder), false);
@@ -124,14 +124,14 @@ pub fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> 
 }
 
 #[test]
-fn addresses_are_translated_there_and_back() {
+fn address_translation_round_trips() {
     for name in [
         "hp-c2247",
         "dec-rz26",
         "seagate-st41601n",
         "quantum-atlas-10k",
     ] {
-        let spec = catalogued(name);
+        let spec = catalogue_spec(name);
         let mut bench = Bench::new(&spec);
         let layout = Layout::new(&spec.geometry).unwrap();
         for n in 0..200 {
@@ -151,7 +151,7 @@ fn addresses_are_translated_there_and_back() {
 
 #[test]
 fn capacity_with_pmi_ends_with_the_cylinder() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut bench = Bench::new(&spec);
     let mut capacity = |at, partial| {
@@ -174,7 +174,7 @@ fn capacity_with_pmi_ends_with_the_cylinder() {
 #[test]
 fn all_listed_defects_are_reported() {
     for name in ["hp-c2247", "seagate-st41601n"] {
-        let spec = catalogued(name);
+        let spec = catalogue_spec(name);
         let zones = &spec.geometry.zones;
         let listed = zones
             .iter()
@@ -199,7 +199,7 @@ fn all_listed_defects_are_reported() {
         let mut places: Vec<_> = list.collect();
         places.dedup();
         assert_eq!(places.len(), listed + grown);
-        // No block is at any of them.
+        // No block is at any of these positions.
         let blocks = (0..spec.geometry.sectors.0).step_by(97);
         for block in blocks.map(Address::LongBlock).take(500) {
             let place = translate(&mut bench, block, AddressFormat::PhysicalSector);
@@ -211,7 +211,7 @@ fn all_listed_defects_are_reported() {
 
 #[test]
 fn notches_describe_their_zones() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let page = Notch::parse(&bench.page(Notch::CODE, Values::Current)).unwrap();
     assert_eq!(page.maximum as usize, spec.geometry.zones.len());
@@ -246,7 +246,7 @@ fn notches_describe_their_zones() {
 
 #[test]
 fn the_caching_page_changes_the_model_immediately() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let page = mode::Caching::parse(&bench.page(0x08, Values::Current)).unwrap();
     let sequential = |bench: &mut Bench| {
@@ -278,8 +278,8 @@ fn the_caching_page_changes_the_model_immediately() {
 }
 
 #[test]
-fn a_drive_with_room_for_dirty_data_chooses_when_it_writes_them() {
-    let mut spec = catalogued("hp-c2247");
+fn a_drive_with_room_for_dirty_data_writes_them_later() {
+    let mut spec = catalogue_spec("hp-c2247");
     spec.buffer.dirty_max = SectorCount(100);
     let mut bench = Bench::new(&spec);
     let page = bench.page(0x08, Values::Current);
@@ -307,9 +307,9 @@ fn a_drive_with_room_for_dirty_data_chooses_when_it_writes_them() {
 }
 
 #[test]
-fn a_stopped_unit_reports_it() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
-    let started = |start| Command::StartStopUnit {
+fn a_stopped_unit_reports_not_ready() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
+    let start_stop = |start| Command::StartStopUnit {
         immediate: false,
         power_condition: 0,
         power_condition_modifier: 0,
@@ -317,29 +317,29 @@ fn a_stopped_unit_reports_it() {
         load_eject: false,
         start,
     };
-    let ask = Command::RequestSense {
+    let request_sense = Command::RequestSense {
         descriptor: false,
         length: 18,
     };
     let key_and_code = |data: &[u8]| Sense::parse(data).map(|sense| (sense.key, sense.code));
     let not_ready = Ok((Key::NotReady, Code::START_REQUIRED));
-    bench.data(&started(false), &[]);
+    bench.data(&start_stop(false), &[]);
     for command in [Command::TestUnitReady, transfer(Op::Read, 0, 1)] {
         assert_eq!(key_and_code(&bench.run(&command, &[]).sense), not_ready);
     }
-    assert_eq!(key_and_code(&bench.data(&ask, &[])), not_ready);
-    bench.data(&started(true), &[]);
+    assert_eq!(key_and_code(&bench.data(&request_sense, &[])), not_ready);
+    bench.data(&start_stop(true), &[]);
     bench.data(&Command::TestUnitReady, &[]);
     assert_eq!(
-        key_and_code(&bench.data(&ask, &[])),
+        key_and_code(&bench.data(&request_sense, &[])),
         Ok((Key::NoSense, Code::NONE))
     );
 }
 
-/// SBC-3, ORWRITE reads and writes its blocks, so it takes a revolution more than a write.
+/// SBC-3: ORWRITE reads and writes its blocks, so it takes a revolution more than a write.
 #[test]
-fn bits_are_set_in_blocks() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+fn orwrite_sets_bits_in_blocks() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     bench.data(&transfer(Op::Write, 10, 2), &[0b1100; 1024]);
     let blocks = Blocks { at: 10, count: 2 };
     let caching = Caching {
@@ -350,7 +350,7 @@ fn bits_are_set_in_blocks() {
     bench.data(&Command::OrWrite { blocks, caching }, &[0b1010; 1024]);
     let took = bench.now - before;
     assert!(
-        took > Span::from_ns(catalogued("hp-c2247").mechanics.period_ns as i64),
+        took > Span::from_ns(catalogue_spec("hp-c2247").mechanics.period_ns as i64),
         "{took:?}"
     );
     let data = bench.data(&transfer(Op::Read, 10, 2), &[]);
@@ -358,9 +358,9 @@ fn bits_are_set_in_blocks() {
 }
 
 #[test]
-fn a_read_only_unit_refuses_writes_and_reports_it() {
-    let single = Single::new(&catalogued("hp-c2247"), Angle::ZERO, 0).unwrap();
-    let mut bench = Bench::over(Unit::new(single).read_only(true));
+fn a_read_only_unit_refuses_writes_and_reports_write_protection() {
+    let single = Single::new(&catalogue_spec("hp-c2247"), Angle::ZERO, 0).unwrap();
+    let mut bench = Bench::with_unit(Unit::new(single).read_only(true));
     let response = bench.run(&transfer(Op::Write, 10, 1), &[1; 512]);
     let protected = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
     assert_eq!(Sense::parse(&response.sense), Ok(protected));

@@ -10,7 +10,7 @@ use diskarm_wire::defect::{Address, Header12, addresses};
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 use crate::blocks::FORMATS;
 
 fn grown(bench: &mut Bench, format: AddressFormat) -> Vec<Address> {
@@ -51,7 +51,7 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
         "dec-rz26",
         "quantum-atlas-10k",
     ] {
-        let mut bench = Bench::new(&catalogued(name));
+        let mut bench = Bench::new(&catalogue_spec(name));
         let (block, before) = (123_456, layout(&bench).pba(Lbn(123_456)));
         bench.data(&transfer(Op::Write, block, 1), &[7; 512]);
         assert_eq!(reassign(&mut bench, block as u32), Status::Good, "{name}");
@@ -66,7 +66,7 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
         for format in FORMATS {
             assert_eq!(grown(&mut bench, format).len(), 1);
         }
-        // A spare that fails too; a track of the RZ26 has only one.
+        // The spare fails, too; a track of the RZ26 has only one.
         if name == "dec-rz26" {
             assert_eq!(reassign(&mut bench, block as u32), Status::CheckCondition);
             continue;
@@ -80,8 +80,8 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
 }
 
 #[test]
-fn defects_that_have_grown_stay_after_a_power_cycle() {
-    let spec = catalogued("hp-c2247");
+fn grown_defects_survive_a_power_cycle() {
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let before = layout(&bench).pba(Lbn(123_456));
     assert_eq!(reassign(&mut bench, 123_456), Status::Good);
@@ -101,7 +101,7 @@ fn defects_that_have_grown_stay_after_a_power_cycle() {
 
 #[test]
 fn spares_run_out() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let ended: Vec<Status> = (0..500).map(|n| reassign(&mut bench, 1000 + n)).collect();
     let good = ended
@@ -131,7 +131,7 @@ fn formatting_slips_reallocated_sectors() {
         "dec-rz26",
         "quantum-atlas-10k",
     ] {
-        let spec = catalogued(name);
+        let spec = catalogue_spec(name);
         let mut bench = Bench::new(&spec);
         let slips = layout(&bench).slipped().count();
         let reallocated = layout(&bench).reallocated().count();
@@ -155,16 +155,16 @@ fn formatting_slips_reallocated_sectors() {
         assert_eq!(layout(&bench).lbn(place), None);
         assert_eq!(layout(&bench).sectors(), bench.unit.device().capacity());
         assert_eq!(bench.data(&transfer(Op::Read, 5, 1), &[]), [0; 512]);
-        // Commands continue as on any drive.
+        // The drive still serves commands.
         bench.data(&transfer(Op::Read, 123_000, 1000), &[]);
     }
 }
 
-/// If spares are scarce, each defect in a list takes a new layout, and a command with a full list
-/// would block all others for long.
+/// If spares are scarce, a new layout is built for each defect in a list, so a command with a full
+/// list would block all others for a long time.
 #[test]
 fn lists_of_too_many_defects_are_refused() {
-    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
+    let mut bench = Bench::new(&catalogue_spec("seagate-st41601n"));
     let blocks: Vec<u8> = (0..2049_u32).flat_map(|n| (97 * n).to_be_bytes()).collect();
     let length = (blocks.len() as u32).to_be_bytes();
     let list = [&[0; 4][..], &length, &blocks].concat();
@@ -193,7 +193,7 @@ fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
 /// SBC-3, extended physical sector addresses: MADS begins a run; its last position follows.
 #[test]
 fn a_run_of_defects_covers_its_first_to_its_last_position() {
-    let spec = catalogued("seagate-st41601n");
+    let spec = catalogue_spec("seagate-st41601n");
     let format = |flags: [u8; 2], last: [u8; 4]| {
         let mut bench = Bench::new(&spec);
         let slips = layout(&bench).slipped().count();
@@ -216,7 +216,7 @@ fn a_run_of_defects_covers_its_first_to_its_last_position() {
     assert_eq!(format([0, 0], [1, 0, 0, 5]), Ok(2));
     assert_eq!(format([0x80, 0], [1, 0, 0, 5]), Ok(4));
     assert_eq!(format([0x80, 0], [1, 0, 0, 2]), Ok(1));
-    // Backwards, to another track, a run in a run, one without an end, and reserved bits.
+    // A reversed run, one to another track, a run in a run, one without an end, and reserved bits.
     let (second, flags) = (Err(Some((12, None))), |at| Err(Some((at, Some(7)))));
     assert_eq!(format([0x80, 0], [1, 0, 0, 1]), second);
     assert_eq!(format([0x80, 0], [1, 1, 0, 5]), second);
@@ -227,8 +227,8 @@ fn a_run_of_defects_covers_its_first_to_its_last_position() {
 
 /// SPC-4, mode parameter header(6) and header(10): the length of the block descriptors.
 #[test]
-fn a_wrong_length_of_descriptors_is_pointed_at() {
-    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
+fn a_wrong_descriptor_length_is_reported_with_its_field() {
+    let mut bench = Bench::new(&catalogue_spec("seagate-st41601n"));
     for (size, list, field) in [
         (Size::Six, vec![0, 0, 0, 5, 0, 0, 0, 0, 0], 3),
         (Size::Ten, vec![0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0], 6),

@@ -1,4 +1,4 @@
-//! Units over devices that only serve requests, and over devices that fail.
+//! Units over devices that only serve requests, and over failing devices.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -10,10 +10,10 @@ use diskarm_wire::command::{Blocks, Caching, Size, Values};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::catalogued;
+use crate::bench::catalogue_spec;
 
 fn unit() -> Unit<Box<dyn Device>> {
-    let drive = Drive::new(&catalogued("hp-c2247"), Angle::ZERO).unwrap();
+    let drive = Drive::new(&catalogue_spec("hp-c2247"), Angle::ZERO).unwrap();
     let bad = |first, affected| BadBlocks {
         first: Lbn(first),
         end: Lbn(first + 1),
@@ -108,7 +108,7 @@ fn faults_of_the_device_become_sense_data() {
 
 /// Only the pages and commands that describe a single drive are missing.
 #[test]
-fn a_device_without_layout_has_no_places() {
+fn a_device_without_a_layout_reports_no_locations() {
     let mut unit = unit();
     let mut at = Instant::START;
     let mut status = |command: &Command| {
@@ -125,14 +125,18 @@ fn a_device_without_layout_has_no_places() {
         long_addresses: false,
         length: 1000,
     };
-    for (code, has) in [
+    for (code, is_supported) in [
         (0x03, false),
         (0x04, false),
         (0x0c, false),
         (0x08, true),
         (0x3f, true),
     ] {
-        assert_eq!(status(&page(code)) == Status::Good, has, "{code:#x}");
+        assert_eq!(
+            status(&page(code)) == Status::Good,
+            is_supported,
+            "{code:#x}"
+        );
     }
     let defects = Command::ReadDefectData {
         size: Size::Ten,

@@ -1,5 +1,5 @@
-//! Random commands: reads and writes compared with a shadow of the data, and command blocks from
-//! several initiators, each of which gets one response without a panic.
+//! Random commands: reads and writes compared with a shadow copy of the data, and command blocks
+//! from several initiators, each of which gets one response without a panic.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use diskarm_wire::command::{Blocks, Caching, Check, Size};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::bench::{Bench, catalogued};
-use crate::blocks::{ended, realism};
+use crate::bench::{Bench, catalogue_spec};
+use crate::blocks::{count_statuses, realism};
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 200;
@@ -19,14 +19,14 @@ const MAX: u64 = 12;
 
 /// The effect of an outstanding command when it ends.
 enum Effect {
-    /// It returns the blocks from this one on.
+    /// It returns blocks: the first one, and how many.
     Reads(u64, u64),
     /// It writes these blocks.
     Writes(u64, Vec<u8>),
     /// It writes the second half if the blocks contain the first.
     Compares(u64, Vec<u8>),
     /// It compares the blocks with these.
-    Finds(u64, Vec<u8>),
+    Verifies(u64, Vec<u8>),
 }
 
 fn random_command(random: &mut Pcg64Mcg, shadow: &[u8]) -> (Command, Vec<u8>, Effect) {
@@ -119,16 +119,16 @@ fn command_of(
                 check,
             };
             let data = here.to_vec();
-            (command, data.clone(), Effect::Finds(at, data))
+            (command, data.clone(), Effect::Verifies(at, data))
         }
     }
 }
 
-/// Commands take effect in the order in which they end. COMPARE AND WRITE takes effect before it
-/// has written, so the test runs it alone.
+/// Commands take effect in the order in which they end. COMPARE AND WRITE takes effect before its
+/// write, so the test runs it alone.
 #[test]
-fn data_match_a_shadow() {
-    let mut bench = Bench::new(&catalogued("quantum-atlas-10k"));
+fn data_match_a_shadow_copy() {
+    let mut bench = Bench::new(&catalogue_spec("quantum-atlas-10k"));
     let mut random = Pcg64Mcg::seed_from_u64(5);
     let mut shadow = vec![0; BLOCKS as usize * BLOCK];
     let mut outstanding: BTreeMap<u64, Effect> = BTreeMap::new();
@@ -137,13 +137,13 @@ fn data_match_a_shadow() {
         let (command, data, effect) = random_command(&mut random, &shadow);
         let mut block = [0; 16];
         let length = command.emit(&mut block);
-        let alone = matches!(effect, Effect::Compares(..));
+        let is_alone = matches!(effect, Effect::Compares(..));
         bench.unit.submit(
             bench.now,
             Task {
                 id: 1_000 + id,
                 initiator: 7,
-                attribute: if alone {
+                attribute: if is_alone {
                     Attribute::Ordered
                 } else {
                     Attribute::Simple
@@ -153,15 +153,18 @@ fn data_match_a_shadow() {
             },
         );
         outstanding.insert(1_000 + id, effect);
-        let keeps = random.next_u64() as usize % 40;
-        while outstanding.len() > keeps {
+        let max_outstanding = random.next_u64() as usize % 40;
+        while outstanding.len() > max_outstanding {
             let next = bench.unit.next_event().expect("a task is outstanding");
             bench.now = next.max(bench.now);
             let Some(response) = bench.unit.advance(next) else {
                 continue;
             };
             let part = |at: u64, length: usize| at as usize * BLOCK..at as usize * BLOCK + length;
-            match outstanding.remove(&response.id).expect("a task of its own") {
+            match outstanding
+                .remove(&response.id)
+                .expect("the response is for an outstanding task")
+            {
                 Effect::Reads(at, count) => {
                     let here = part(at, count as usize * BLOCK);
                     assert!(response.data_in == shadow[here], "{at} {count}");
@@ -170,17 +173,17 @@ fn data_match_a_shadow() {
                 Effect::Compares(at, data) => {
                     let (expected, new) = data.split_at(data.len() / 2);
                     let here = part(at, new.len());
-                    let same = shadow[here.clone()] == *expected;
-                    assert_eq!(response.status == Status::Good, same);
-                    compared += u64::from(same);
-                    if same {
+                    let is_equal = shadow[here.clone()] == *expected;
+                    assert_eq!(response.status == Status::Good, is_equal);
+                    compared += u64::from(is_equal);
+                    if is_equal {
                         shadow[here].copy_from_slice(new);
                     }
                 }
-                Effect::Finds(at, data) => {
-                    let same = shadow[part(at, data.len())] == data;
-                    assert_eq!(response.status == Status::Good, same);
-                    misses += u64::from(!same);
+                Effect::Verifies(at, data) => {
+                    let is_equal = shadow[part(at, data.len())] == data;
+                    assert_eq!(response.status == Status::Good, is_equal);
+                    misses += u64::from(!is_equal);
                 }
             }
         }
@@ -189,9 +192,9 @@ fn data_match_a_shadow() {
     assert!(bench.now > Instant::START);
 }
 
-/// 10 million run with `cargo run --release -p diskarm-emulate --example commands`.
+/// `cargo run --release -p diskarm-emulate --example commands` runs 10 million of them.
 #[test]
-fn random_commands_end_in_one_status_each() {
+fn each_random_command_ends_with_one_status() {
     let mut seen = [0; 256];
     for (name, realism) in [
         ("hp-c2247", Realism::default()),
@@ -199,13 +202,13 @@ fn random_commands_end_in_one_status_each() {
         ("quantum-atlas-10k", Realism::default()),
         ("dec-rz26", realism()),
     ] {
-        for deep in [1, 20] {
-            let single = Single::new(&catalogued(name), Angle::ZERO, 0).unwrap();
-            let mut unit = Unit::new(single).realistic(realism);
-            let statuses = ended(&mut unit, 10_000, deep, 1);
+        for depth in [1, 20] {
+            let single = Single::new(&catalogue_spec(name), Angle::ZERO, 0).unwrap();
+            let mut unit = Unit::new(single).with_realism(realism);
+            let statuses = count_statuses(&mut unit, 10_000, depth, 1);
             seen.iter_mut()
                 .zip(statuses)
-                .for_each(|(all, one)| *all += one);
+                .for_each(|(sum, count)| *sum += count);
         }
     }
     for status in [

@@ -1,4 +1,4 @@
-//! A drive whose physical blocks are larger than its logical ones, and one with large blocks.
+//! A drive whose physical blocks are larger than its logical blocks, and one with large blocks.
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::{self, Spec};
@@ -12,12 +12,12 @@ use diskarm_wire::report::Capacity16;
 
 use crate::bench::{Bench, transfer};
 
-/// Eight physical sectors of 4 KiB on each of 40 tracks, two of them spares.
+/// Returns a drive with 40 tracks of eight physical 4-KiB sectors each; two sectors are spares.
 fn emulated() -> Spec {
     spec::parse(
         r#"
 name = "emulated"
-summary = "sectors of 512 bytes on physical ones of 4 KiB"
+summary = "logical sectors of 512 bytes on physical sectors of 4 KiB"
 [source]
 origin = "invented"
 [geometry]
@@ -44,7 +44,7 @@ full = "3 ms"
     .unwrap()
 }
 
-/// The drive of [`emulated`] with logical sectors of 4 KiB.
+/// Returns the drive of [`emulated`] with logical sectors of 4 KiB.
 fn native() -> Spec {
     let mut spec = emulated();
     let geometry = &mut spec.geometry;
@@ -115,7 +115,7 @@ fn a_physical_block_is_reassigned_as_a_whole() {
     assert_eq!(bench.run(&reassign, &list).status, Status::Good);
     let after = places(&bench);
     assert_eq!((before[0], before[4]), (after[0], after[4]));
-    // The first spare sector: the last track except for two of its sectors.
+    // The first spare sector: the second to last physical sector of the last track.
     let spare = (19, 1, 64 - 16);
     let moved = |at: usize| {
         let at = after[at];

@@ -9,17 +9,17 @@ use diskarm_wire::mode::{Disconnect, FormatDevice, Notch};
 use diskarm_wire::report::Capacity10;
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 use crate::blocks::TRANSLATE_ADDRESS;
 
-/// Returns true for each of TRANSLATE ADDRESS, notches and READ CAPACITY per cylinder that works.
-fn reported_by(places: Places) -> [bool; 3] {
-    let spec = catalogued("hp-c2247");
+/// Returns whether address translation, notches and READ CAPACITY per cylinder work.
+fn supported_methods(places: Places) -> [bool; 3] {
+    let spec = catalogue_spec("hp-c2247");
     let realism = Realism {
         places,
         ..Realism::default()
     };
-    let mut bench = Bench::realistic(&spec, realism);
+    let mut bench = Bench::with_realism(&spec, realism);
     let query = Translate {
         address: Address::ShortBlock(5),
         wanted: AddressFormat::PhysicalSector,
@@ -45,30 +45,30 @@ fn reported_by(places: Places) -> [bool; 3] {
 }
 
 #[test]
-fn places_are_reported_in_three_ways() {
-    assert_eq!(reported_by(Places::Translated), [true; 3]);
-    assert_eq!(reported_by(Places::Notches), [false, true, true]);
-    assert_eq!(reported_by(Places::Hidden), [false; 3]);
+fn locations_are_reported_in_three_ways() {
+    assert_eq!(supported_methods(Places::Translated), [true; 3]);
+    assert_eq!(supported_methods(Places::Notches), [false, true, true]);
+    assert_eq!(supported_methods(Places::Hidden), [false; 3]);
 }
 
 #[test]
 fn nominal_pages_hide_zones() {
-    let spec = catalogued("hp-c2247");
+    let spec = catalogue_spec("hp-c2247");
     let realism = Realism {
         nominal: true,
         ..Realism::default()
     };
-    let mut bench = Bench::realistic(&spec, realism);
+    let mut bench = Bench::with_realism(&spec, realism);
     let page = FormatDevice::parse(&bench.page(FormatDevice::CODE, Values::Current)).unwrap();
     let tracks = spec.geometry.surfaces * spec.geometry.cylinders;
     let mean = spec.geometry.sectors.0 / u64::from(tracks);
     assert_eq!(u64::from(page.sectors_per_track), mean);
 }
 
-/// Reads of single blocks far apart, each sent `pause` after the previous one.
+/// Reads single blocks far apart, each `pause` after the previous one has ended.
 fn reads(realism: Realism, pause: Span, count: u64) -> Vec<(Instant, Response)> {
-    let spec = catalogued("hp-c2247");
-    let mut bench = Bench::realistic(&spec, realism);
+    let spec = catalogue_spec("hp-c2247");
+    let mut bench = Bench::with_realism(&spec, realism);
     let far = |n: u64| n * 700_001 % spec.geometry.sectors.0;
     let read = |n| {
         bench.now += pause;
@@ -80,7 +80,7 @@ fn reads(realism: Realism, pause: Span, count: u64) -> Vec<(Instant, Response)> 
 
 /// Mean and standard deviation, by their definitions.
 #[test]
-fn noise_is_normal_and_does_not_touch_the_drive() {
+fn noise_is_normal_and_does_not_affect_the_drive() {
     let quiet = reads(Realism::default(), Span::ZERO, 2_000);
     let noise = Realism {
         noise: Span::from_us(100.0),
@@ -104,23 +104,23 @@ fn noise_is_normal_and_does_not_touch_the_drive() {
 }
 
 #[test]
-fn the_arm_is_away_every_so_often() {
+fn recalibrations_take_their_time() {
     let every = Span::from_s(1.0);
     let lasts = Span::from_ms(300.0);
-    let away = Realism {
+    let recalibrating = Realism {
         recalibration: Some(Recalibration { every, lasts }),
         ..Realism::default()
     };
     let (now, usual) = (
-        reads(away, Span::ZERO, 400),
+        reads(recalibrating, Span::ZERO, 400),
         reads(Realism::default(), Span::ZERO, 400),
     );
     let seconds = now.last().unwrap().0.as_s().floor();
-    // Each costs its time, to within a revolution and a seek.
-    let longer = (now.last().unwrap().0 - usual.last().unwrap().0).as_s();
+    // Each adds its duration, to within a revolution and a seek.
+    let extra = (now.last().unwrap().0 - usual.last().unwrap().0).as_s();
     assert!(
-        (longer - 0.3 * seconds).abs() < 0.03 * seconds,
-        "{longer} {seconds}"
+        (extra - 0.3 * seconds).abs() < 0.03 * seconds,
+        "{extra} {seconds}"
     );
 }
 
@@ -129,7 +129,7 @@ fn commands_after_an_idle_time_take_longer() {
     let warm_up = WarmUp {
         idle: Span::from_s(1.0),
         commands: 1,
-        longer: Span::from_ms(25.0),
+        extra: Span::from_ms(25.0),
     };
     let cold = Realism {
         warm_up: Some(warm_up),
@@ -141,20 +141,20 @@ fn commands_after_an_idle_time_take_longer() {
     };
     let (short, long) = (Span::from_ms(10.0), Span::from_ms(1_500.0));
     assert_eq!(time(cold, short), time(Realism::default(), short));
-    // Within half a revolution, since it starts at another angle.
-    let longer = time(cold, long) - time(Realism::default(), long);
-    assert!((longer / 50.0 - 25.0).abs() < 2.0, "{longer}");
+    // Within half a revolution, since the read starts at another angle.
+    let extra = time(cold, long) - time(Realism::default(), long);
+    assert!((extra / 50.0 - 25.0).abs() < 2.0, "{extra}");
 }
 
 /// The transfer of a whole track starts when the bus will not have to wait.
 #[test]
 fn adaptive_ratios_send_when_the_bus_need_not_wait() {
-    let spec = catalogued("dec-rz26");
+    let spec = catalogue_spec("dec-rz26");
     let adaptive = Realism {
         adaptive_ratios: true,
         ..Realism::default()
     };
-    let mut bench = Bench::realistic(&spec, adaptive);
+    let mut bench = Bench::with_realism(&spec, adaptive);
     let page = Disconnect::parse(&bench.page(Disconnect::CODE, Values::Current)).unwrap();
     assert_eq!(page.buffer_full_ratio, 0);
     bench.data(&transfer(Op::Read, 100_000, 8), &[]);
@@ -169,7 +169,7 @@ fn adaptive_ratios_send_when_the_bus_need_not_wait() {
     let media = spec.mechanics.period_ns / track;
     let bus = spec.bus.read_sector.as_ns() as f64;
     assert!((chosen - (1.0 - bus / media)).abs() < 1e-12);
-    // A ratio of its own is kept.
+    // A nonzero ratio is kept.
     let fixed = Disconnect {
         buffer_full_ratio: 64,
         ..page

@@ -1,4 +1,4 @@
-//! Reservations: the commands that they admit for each initiator (SPC-4 and SBC-3, tables of
+//! Reservations: the commands that they admit from each initiator (SPC-4 and SBC-3, tables of
 //! commands allowed in the presence of reservations), and their release and preemption.
 
 use diskarm_core::request::Op;
@@ -8,13 +8,13 @@ use diskarm_wire::reservation::{self, Parameters, TransportId};
 use diskarm_wire::sense::Code;
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 
 const CONFLICT: Status = Status::ReservationConflict;
 
-/// Initiators 0 to 3, which have received the unit attention for the power-on.
+/// Returns a bench on which initiators 0 to 3 have received the unit attention for the power-on.
 fn bench() -> Bench {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     for initiator in 0..4 {
         bench.initiator = initiator;
         bench.run(&Command::TestUnitReady, &[]);
@@ -22,8 +22,14 @@ fn bench() -> Bench {
     bench
 }
 
-fn out(bench: &mut Bench, of: u64, action: ReserveOut, kind: u8, keys: (u64, u64)) -> Response {
-    bench.initiator = of;
+fn out(
+    bench: &mut Bench,
+    initiator: u64,
+    action: ReserveOut,
+    kind: u8,
+    keys: (u64, u64),
+) -> Response {
+    bench.initiator = initiator;
     let parameters = Parameters {
         key: keys.0,
         action_key: keys.1,
@@ -40,14 +46,14 @@ fn out(bench: &mut Bench, of: u64, action: ReserveOut, kind: u8, keys: (u64, u64
     bench.run(&command, &parameters.emit())
 }
 
-fn done(bench: &mut Bench, of: u64, action: ReserveOut, kind: u8, keys: (u64, u64)) {
-    let response = out(bench, of, action, kind, keys);
+fn done(bench: &mut Bench, initiator: u64, action: ReserveOut, kind: u8, keys: (u64, u64)) {
+    let response = out(bench, initiator, action, kind, keys);
     assert_eq!(response.status, Status::Good, "{action:?}");
 }
 
 /// Returns the pending unit attention of an initiator.
-fn attention(bench: &mut Bench, of: u64) -> Option<Code> {
-    bench.initiator = of;
+fn attention(bench: &mut Bench, initiator: u64) -> Option<Code> {
+    bench.initiator = initiator;
     let response = bench.run(&Command::TestUnitReady, &[]);
     Sense::parse(&response.sense).ok().map(|sense| sense.code)
 }
@@ -66,7 +72,7 @@ const fn start_stop(start: bool) -> Command {
     }
 }
 
-/// Commands that only report.
+/// Returns commands that only report.
 fn reporting() -> Vec<Command> {
     let keys = Command::PersistentReserveIn {
         action: ReserveIn::ReadKeys,
@@ -135,7 +141,7 @@ fn writing() -> Vec<Command> {
     vec![write, same, synchronize, sense, start_stop(false)]
 }
 
-/// Commands, with true if they are admitted with write exclusive and with exclusive access.
+/// Returns commands, and whether they are admitted with write exclusive and with exclusive access.
 fn commands() -> Vec<(Command, [bool; 2])> {
     let row = |passes| move |command| (command, passes);
     let all = reporting().into_iter().map(row([true, true]));
@@ -144,7 +150,7 @@ fn commands() -> Vec<(Command, [bool; 2])> {
         .collect()
 }
 
-/// Initiator 0 holds, 1 is registered, 2 is not.
+/// Initiator 0 holds the reservation, 1 is registered, 2 is not.
 #[test]
 fn reservations_admit_the_commands_in_the_tables() {
     for kind in [1, 3, 5, 6, 7, 8] {
@@ -159,7 +165,7 @@ fn reservations_admit_the_commands_in_the_tables() {
                 let response = bench.run(&command, &[1; 1024]);
                 let own = initiator == 0 || initiator == 1 && kind >= 5;
                 let passes = own || passes[usize::from(exclusive)];
-                let case = format!("{command:?} of {initiator} under {kind}");
+                let case = format!("{command:?} from {initiator} with type {kind}");
                 assert_eq!(response.status != CONFLICT, passes, "{case}");
                 // Restart a stopped unit.
                 bench.initiator = 0;
@@ -170,7 +176,7 @@ fn reservations_admit_the_commands_in_the_tables() {
 }
 
 #[test]
-fn the_unit_is_reserved_as_in_scsi_2() {
+fn scsi_2_reservations_exclude_other_initiators() {
     let mut bench = bench();
     bench.initiator = 0;
     bench.data(&Command::Reserve { size: Size::Six }, &[]);
@@ -212,7 +218,7 @@ fn status(bench: &mut Bench) -> Vec<(u64, u64, bool)> {
 }
 
 #[test]
-fn keys_must_be_those_that_were_registered() {
+fn keys_must_match_the_registered_keys() {
     let mut bench = bench();
     let conflict = |bench: &mut Bench, action, keys| {
         assert_eq!(
@@ -236,11 +242,17 @@ fn keys_must_be_those_that_were_registered() {
 #[test]
 fn reservations_are_preempted_released_and_cleared() {
     let mut bench = bench();
-    for of in 0..3 {
-        done(&mut bench, of, ReserveOut::Register, 0, (0, 10 + of));
+    for initiator in 0..3 {
+        done(
+            &mut bench,
+            initiator,
+            ReserveOut::Register,
+            0,
+            (0, 10 + initiator),
+        );
     }
     done(&mut bench, 0, ReserveOut::Reserve, 5, (10, 0));
-    // An unregistered key, and a release of another type.
+    // An unregistered key, and a release with another type.
     assert_eq!(
         out(&mut bench, 1, ReserveOut::Preempt, 5, (11, 99)).status,
         CONFLICT

@@ -8,7 +8,7 @@ use diskarm_core::request::Op;
 use diskarm_wire::Command;
 use diskarm_wire::command::{LogValues, Values};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 
 /// Returns the output of a program that reads `data` in hexadecimal from a file.
 fn read_by(program: &str, option: &str, data: &[u8], more: &[&str]) -> Option<String> {
@@ -19,16 +19,16 @@ fn read_by(program: &str, option: &str, data: &[u8], more: &[&str]) -> Option<St
         let _ = write!(text, "{byte:02x} ");
         text
     });
-    std::fs::write(&file, digits).expect("a file for hexadecimal digits");
+    std::fs::write(&file, digits).expect("the temporary directory is writable");
     let input = format!("{option}={}", file.display());
     let output = Program::new(program).arg(&input).args(more).output();
-    std::fs::remove_file(&file).expect("the file written above");
+    std::fs::remove_file(&file).expect("the file was written above");
     let Ok(output) = output else {
         eprintln!("skipped: {program} is not installed (sg3-utils, sdparm)");
         return None;
     };
     let text = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8(text).expect("text"))
+    Some(String::from_utf8(text).expect("the output is UTF-8"))
 }
 
 fn assert_lines(text: Option<String>, expected: &[&str]) {
@@ -43,8 +43,8 @@ fn inquiry(bench: &mut Bench, page: Option<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn inquiry_data_and_vital_product_data_are_understood() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+fn sg3_utils_decode_inquiry_and_vital_product_data() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     let standard = inquiry(&mut bench, None);
     let expected = [
         "version=0x06  [SPC-4]",
@@ -71,8 +71,8 @@ fn inquiry_data_and_vital_product_data_are_understood() {
 }
 
 #[test]
-fn sense_data_are_understood() {
-    let spec = catalogued("hp-c2247");
+fn sg3_utils_decode_sense_data() {
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = Bench::new(&spec);
     let mut decoded = |block: &[u8], expected: &[&str]| {
         let sense = bench.run_block(block, &[]).sense;
@@ -94,8 +94,8 @@ fn sense_data_are_understood() {
 }
 
 #[test]
-fn log_pages_are_understood() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+fn sg3_utils_decode_log_pages() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     bench.data(&transfer(Op::Read, 1000, 8), &[]);
     let mut page = |page| {
         let command = Command::LogSense {
@@ -128,11 +128,10 @@ fn log_pages_are_understood() {
 /// Fields of a page with their values, as sdparm names them.
 type Fields = &'static [(&'static str, i64)];
 
-/// `sdparm` decodes the pages that MODE SENSE(10) returns. Their values
-/// match the specification of the drive.
+/// The values in the pages of MODE SENSE(10) match the specification of the drive.
 #[test]
-fn mode_pages_are_understood() {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+fn sdparm_decodes_mode_pages() {
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     let pages: [(u8, &str, Fields); 9] = [
         (0x01, "rw", &[("AWRE", 0), ("RRC", 0)]),
         // 75 % of a request: 192 of 256.

@@ -1,4 +1,4 @@
-//! Several tasks at a time: their order, and how they are aborted.
+//! Several tasks at a time: their order, and aborts.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Angle, Instant};
@@ -8,7 +8,7 @@ use diskarm_wire::mode::Caching;
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use crate::bench::{Bench, catalogued, transfer};
+use crate::bench::{Bench, catalogue_spec, transfer};
 
 fn send(bench: &mut Bench, id: u64, initiator: u64, attribute: Attribute, command: &Command) {
     let mut block = [0; 16];
@@ -37,7 +37,7 @@ fn ids(responses: &[Response]) -> Vec<u64> {
 }
 
 fn bench() -> Bench {
-    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    let mut bench = Bench::new(&catalogue_spec("hp-c2247"));
     for initiator in [1, 2] {
         bench.initiator = initiator;
         bench.run(&Command::TestUnitReady, &[]);
@@ -73,8 +73,8 @@ fn aborted_tasks_get_no_response() {
 }
 
 #[test]
-fn a_power_cycle_forgets_tasks_initiators_and_unsaved_modes() {
-    let spec = catalogued("hp-c2247");
+fn a_power_cycle_drops_tasks_initiators_and_unsaved_modes() {
+    let spec = catalogue_spec("hp-c2247");
     let mut bench = bench();
     let before = bench.data(&transfer(Op::Read, 0, 1), &[]);
     let page = bench.page(0x08, Values::Current);
@@ -98,7 +98,7 @@ fn a_power_cycle_forgets_tasks_initiators_and_unsaved_modes() {
 }
 
 #[test]
-fn a_reset_aborts_all_and_notifies() {
+fn a_reset_aborts_all_tasks_and_notifies_initiators() {
     let mut bench = bench();
     for id in 1..=6 {
         send(
@@ -132,7 +132,7 @@ fn a_reset_aborts_all_and_notifies() {
 }
 
 #[test]
-fn a_tag_in_use_ends_all_tasks_of_the_initiator() {
+fn reusing_an_outstanding_tag_aborts_all_tasks_of_the_initiator() {
     let mut bench = bench();
     send(
         &mut bench,
@@ -240,7 +240,7 @@ fn lost_initiators_are_forgotten_unless_registered() {
     assert_eq!(bench.run(&register, &list).status, Status::Good);
     bench.unit.disconnect(bench.now, 2);
     assert!(bench.unit.knows(2));
-    // The slot of the first is free again; the slot of the second is not.
+    // The slot of the first initiator is free again; that of the second is not.
     bench.initiator = 3;
     bench.run(&Command::TestUnitReady, &[]);
     bench.initiator = 2;

@@ -125,8 +125,8 @@ impl Transport for Reticent {
         })
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {

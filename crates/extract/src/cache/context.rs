@@ -264,9 +264,9 @@ impl<'a, 'd> Context<'a, 'd> {
 
     fn wait(&mut self, command: &TestCommand) {
         match command.delay {
-            Delay::For(rest) => self.pairs.rest(rest),
+            Delay::For(pause) => self.pairs.sleep(pause),
             Delay::Opposite(min) => {
-                self.pairs.rest(min);
+                self.pairs.sleep(min);
                 let half = self.period() / 2.0;
                 let extent = self.pairs.layout.extent(command.at);
                 let turns = (extent.start + extent.sector_angle).as_revolutions();
@@ -277,7 +277,7 @@ impl<'a, 'd> Context<'a, 'd> {
                 let pass = self.pairs.clock.pass(turns, hit);
                 let early = pass - hit;
                 let turn = if early > half { -half } else { half };
-                self.pairs.rest(span(early + turn));
+                self.pairs.sleep(span(early + turn));
             }
         }
     }

@@ -96,16 +96,16 @@ fn read_after_read(context: &mut Context<'_, '_>, in_run: bool) -> TestVector {
     if in_run {
         vector = vector.read(Lbn(at.0 - 1), 1);
     }
-    let rest = context.read_ahead_time(at, 8);
-    vector.read(at, 1).probe(at + SectorCount(1), rest)
+    let pause = context.read_ahead_time(at, 8);
+    vector.read(at, 1).probe(at + SectorCount(1), pause)
 }
 
 fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> {
     let cross = |context: &mut Context<'_, '_>, last: bool| {
         let Area { first, tracks } = context.area(0, last);
         let next = tracks[if last { 2 } else { 1 }];
-        let rest = context.read_ahead_time(next, 8);
-        load(context, TestVector::new(first), Lbn(next.0 - 1), 1).probe(next, rest)
+        let pause = context.read_ahead_time(next, 8);
+        load(context, TestVector::new(first), Lbn(next.0 - 1), 1).probe(next, pause)
     };
     if context.majority(|context| cross(context, false))? {
         let crosses_cylinders = context.majority(|context| cross(context, true))?;
@@ -115,8 +115,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     for spans in [false, true] {
         let follows = context.majority(|context| {
             let (vector, next) = read_second_track(context, spans);
-            let rest = context.read_ahead_time(next, 8);
-            vector.probe(next, rest)
+            let pause = context.read_ahead_time(next, 8);
+            vector.probe(next, pause)
         })?;
         if follows {
             return Ok(ReadAhead::OneTrack);
@@ -134,8 +134,8 @@ fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector,
     let vector = if spans {
         load(context, vector, Lbn(second - 1), third - second + 1)
     } else {
-        let rest = context.read_ahead_time(tracks[1], 8);
-        let vector = load(context, vector, Lbn(second - 2), 1).rest(rest);
+        let pause = context.read_ahead_time(tracks[1], 8);
+        let vector = load(context, vector, Lbn(second - 2), 1).pause(pause);
         load(context, vector, Lbn(third - 1), 1)
     };
     (vector, tracks[2])
@@ -147,19 +147,19 @@ fn read_ahead_distance(context: &mut Context<'_, '_>, scheme: ReadAhead) -> Resu
     let plain = context.largest_passing(max, 32, |context, far| {
         let Area { first, tracks } = context.area(0, false);
         // The second block of a track, because a sequential run starts one block earlier.
-        let rest = context.read_ahead_time(tracks[0], far + 8);
+        let pause = context.read_ahead_time(tracks[0], far + 8);
         let at = tracks[0] + SectorCount(1);
-        load(context, TestVector::new(first), at, 1).probe(at + SectorCount(far), rest)
+        load(context, TestVector::new(first), at, 1).probe(at + SectorCount(far), pause)
     })?;
     if scheme != ReadAhead::OneTrack {
         return Ok(plain);
     }
     let further = context.largest_passing(max, plain + 1, |context, far| {
         let Area { first, tracks } = context.area(0, false);
-        let rest = context.read_ahead_time(tracks[0], far + 8);
-        let vector = load(context, TestVector::new(first), Lbn(tracks[1].0 - 2), 1).rest(rest);
+        let pause = context.read_ahead_time(tracks[0], far + 8);
+        let vector = load(context, TestVector::new(first), Lbn(tracks[1].0 - 2), 1).pause(pause);
         let at = tracks[1] + SectorCount(1);
-        load(context, vector, at, 1).probe(at + SectorCount(far), rest)
+        load(context, vector, at, 1).probe(at + SectorCount(far), pause)
     })?;
     Ok(plain.max(further))
 }
@@ -222,7 +222,7 @@ fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
     let mut vector = load(context, TestVector::new(first), at, 1);
     let mut wanted = at;
     if context.best.buffer.delivered == DeliveredBlocks::Dropped {
-        vector = vector.rest(context.read_ahead_time(at, 8));
+        vector = vector.pause(context.read_ahead_time(at, 8));
         wanted = at + SectorCount(1);
     }
     for _ in 0..count {
@@ -244,7 +244,7 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
     for _ in 0..8 {
         let [outer, inner] = [context.area(0, false), context.area(2, false)];
         let vector = TestVector::new(outer.first)
-            .rest(LONG)
+            .pause(LONG)
             .write(inner.tracks[0], 1)
             .write(outer.tracks[0], 1)
             .write(inner.tracks[1], 1);
@@ -264,7 +264,7 @@ pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, 
         }
     }
     // Flush the cache, so that it does not delay later commands.
-    context.pairs.rest(LONG);
+    context.pairs.sleep(LONG);
     Ok(absorbed == DEFERRED_VECTORS)
 }
 
@@ -323,8 +323,8 @@ fn sequential_reads(context: &mut Context<'_, '_>) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let ahead = context.best.buffer.read_ahead_max.0.min(40);
     let at = tracks[0] + SectorCount(1);
-    let rest = context.read_ahead_time(at, ahead + 8);
-    let mut vector = load(context, TestVector::new(first), at, 1).rest(rest);
+    let pause = context.read_ahead_time(at, ahead + 8);
+    let mut vector = load(context, TestVector::new(first), at, 1).pause(pause);
     for k in 1..=ahead {
         vector = vector.read(at + SectorCount(k), 1);
     }

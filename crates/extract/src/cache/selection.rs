@@ -100,10 +100,10 @@ fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     let mut ended = START;
     let mut times = Vec::with_capacity(vector.commands.len());
     for command in &vector.commands {
-        let Delay::For(rest) = command.delay else {
+        let Delay::For(pause) = command.delay else {
             break;
         };
-        let sent = ended + rest.as_ns() as f64 + delay;
+        let sent = ended + pause.as_ns() as f64 + delay;
         ended = replay.serve(command, sent);
         times.push((sent, ended));
     }
@@ -167,11 +167,11 @@ fn extend(
     let vector = match context.below(8) {
         0 | 1 => {
             let share = context.pairs.uniform();
-            vector.rest(Span::from_ns((share * period) as i64))
+            vector.pause(Span::from_ns((share * period) as i64))
         }
         2 => {
             let blocks = generation.ahead.min(600);
-            vector.rest(context.read_ahead_time(generation.area.tracks[0], blocks + 8))
+            vector.pause(context.read_ahead_time(generation.area.tracks[0], blocks + 8))
         }
         _ => vector,
     };
@@ -242,10 +242,10 @@ fn push_chase(
     let Some(last) = generation.touched.last() else {
         return vector;
     };
-    let rest = context.pairs.uniform() * 4e6;
+    let pause = context.pairs.uniform() * 4e6;
     let sector = context.period() / generation.area.length() as f64;
     // Includes an estimate of the command overheads.
-    let passed = (rest + context.pairs.uniform() * 3e6) / sector;
+    let passed = (pause + context.pairs.uniform() * 3e6) / sector;
     let mut at = last.end + passed as u64;
     if context.below(3) == 0 {
         at += generation.area.length();
@@ -253,7 +253,7 @@ fn push_chase(
     let sectors = [1, 1, 2, 4][context.below(4) as usize];
     let at = at.min(context.pairs.layout.sectors().0 - 1 - sectors);
     generation.touched.push(at..at + sectors);
-    let vector = vector.rest(Span::from_ns(rest as i64));
+    let vector = vector.pause(Span::from_ns(pause as i64));
     vector.read(Lbn(at), sectors)
 }
 

@@ -59,8 +59,8 @@ pub(super) fn measure(
     if let Some(found) = times(&mut pairs, steps)?.and_then(|times| from_longer(&times)) {
         return Ok(Some(found));
     }
-    for rest in [Span::ZERO, LONG] {
-        pairs.idle = rest;
+    for pause in [Span::ZERO, LONG] {
+        pairs.idle = pause;
         let moves = tracks[1..].iter().map(|to| (&tracks[0], to));
         if let Some(found) = times(&mut pairs, moves)?.and_then(|times| from_changes(&times)) {
             return Ok(Some(found));

@@ -287,8 +287,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
             } else {
                 let jumps = zone_map::jumps(&runs, sectors);
                 // The first block may be in the middle of a track.
-                let rest = jumps.get(1..).unwrap_or_default();
-                zone_map::period(&jumps).or_else(|| zone_map::period(rest))
+                let later = jumps.get(1..).unwrap_or_default();
+                zone_map::period(&jumps).or_else(|| zone_map::period(later))
             };
             if surfaces.is_some() {
                 break;

@@ -183,8 +183,8 @@ mod tests {
             self.drive.execute(&command, data)
         }
 
-        fn rest(&mut self, span: Span) {
-            self.drive.rest(span);
+        fn sleep(&mut self, span: Span) {
+            self.drive.sleep(span);
         }
 
         fn now(&self) -> Instant {

@@ -56,8 +56,8 @@ impl Transport for Altered {
         }
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {

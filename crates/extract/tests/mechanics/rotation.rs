@@ -62,8 +62,8 @@ impl Transport for Careless {
         self.0.execute(&command, data)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.0.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.0.sleep(span);
     }
 
     fn now(&self) -> Instant {

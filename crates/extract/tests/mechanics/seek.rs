@@ -225,8 +225,8 @@ impl Transport for Immediate {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.0.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.0.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -283,8 +283,8 @@ impl Transport for FailingSeeks<'_> {
         Ok(reply)
     }
 
-    fn rest(&mut self, span: Span) {
-        self.drive.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.drive.sleep(span);
     }
 
     fn now(&self) -> Instant {

@@ -99,7 +99,7 @@ impl RequestClass {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
-            response_ms: Metrics::response(runs.figures()),
+            response_ms: Metrics::response(runs.stats()),
             service_ms: Metrics {
                 table: SERVICE,
                 of: Some(all),

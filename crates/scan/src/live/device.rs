@@ -1,5 +1,4 @@
-//! A device in front of a source, which runs in wall-clock time, and the threads that read the
-//! source.
+//! A device in front of a source, in wall-clock time, and the threads that read the source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,19 +12,18 @@ use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 
 use super::file::PageBuffer;
-use super::inbox::{Inbox, ReadEnd, ReadResult};
+use super::inbox::{Inbox, ReadOutcome, ReadResult};
 
-/// Maximum number of late reads that have not ended: with one more the source counts as lost.
+/// Maximum number of late reads that have not ended; with one more, the source counts as lost.
 const HUNG: usize = 8;
 
-/// A [`Device`] whose reads are served by threads, one for each read under way, and whose instants
-/// are those of its [`Inbox`]. It only accepts reads.
+/// A [`Device`] whose reads are served by threads, one per read in progress, and whose instants are
+/// those of its [`Inbox`]. It only accepts reads.
 ///
-/// A lost connection is opened again, and its read is repeated. A read for which the source does
-/// not answer within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced.
-/// The search for an unreadable block takes several reads of the source, each with this limit. When
-/// the source can no longer be reached, all reads end with [`Status::NotReady`], and
-/// [`Inbox::lost`] has the reason.
+/// A lost connection is reopened, and its read is repeated. A read that the source does not answer
+/// within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced. The search
+/// for an unreadable block takes several reads, each with this limit. When the source can no longer
+/// be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] returns why.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
@@ -34,7 +32,7 @@ pub struct Live {
     inbox: Arc<Inbox>,
     idle: Vec<Worker>,
     under_way: Vec<UnderWay>,
-    /// Ids of reads that took too long.
+    /// Ids of reads that took too long and have not ended.
     hung: Vec<u64>,
     /// The latest instant of a call.
     latest: Instant,
@@ -54,14 +52,13 @@ impl UnderWay {
     }
 }
 
-/// Maximum number of blocks of a source, as a scan keeps sets of one bit for each: 128 TiB in
-/// blocks of 512 bytes.
+/// Maximum number of blocks of a source, for sets with a bit per block: 128 TiB of 512-byte blocks.
 pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
-    /// Opens a source, for at most `depth` reads at the same time. It may take `limit` to answer.
-    /// Results go to `inbox`, which serves one such device at a time, and whose clock starts now.
-    /// Fails if the source cannot be opened, or is larger than 2^38 blocks.
+    /// Opens a source for at most `depth` reads at the same time, each of which it must answer
+    /// within `limit`. Results go to `inbox`, which serves one such device at a time, and whose
+    /// clock starts now. Fails if the source cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,
@@ -112,11 +109,11 @@ impl Live {
         let read = self.under_way.remove(index);
         self.idle.push(read.worker);
         let status = match result.end {
-            ReadEnd::Whole => Status::Good,
-            ReadEnd::Unreadable(index) => Status::MediumError {
+            ReadOutcome::Whole => Status::Good,
+            ReadOutcome::Unreadable(index) => Status::MediumError {
                 offset: index as u16,
             },
-            ReadEnd::Lost(why) => {
+            ReadOutcome::Lost(why) => {
                 self.inbox.lose(why);
                 Status::NotReady
             }
@@ -125,7 +122,7 @@ impl Live {
         Some(completion(read.request, result.sent, result.at, status))
     }
 
-    /// Gives up the read for which the source has not answered for longest.
+    /// Gives up the read that has been waiting longest for an answer.
     fn give_up(&mut self, now: Instant) -> Option<Completion> {
         let oldest = (0..self.under_way.len()).min_by_key(|at| self.under_way[*at].since())?;
         let read = self.under_way.remove(oldest);
@@ -216,14 +213,14 @@ impl Device for Live {
         is_late.then(|| self.give_up(now)).flatten()
     }
 
-    /// Returns false: reads under way cannot be cancelled.
+    /// Returns false: reads in progress cannot be cancelled.
     fn abort(&mut self, _: Instant, _: u64) -> bool {
         false
     }
 }
 
 impl Drop for Live {
-    /// Ends connections properly, except those with a read under way.
+    /// Ends connections properly, except those with a read in progress.
     fn drop(&mut self) {
         for worker in self.idle.drain(..) {
             worker.end();
@@ -231,16 +228,16 @@ impl Drop for Live {
     }
 }
 
-/// Maximum number of connections on which a read is tried.
+/// Maximum number of connections on which a read is attempted.
 const CONNECTIONS: u32 = 3;
 
 /// Maximum number of attempts to open a connection.
 const ATTEMPTS: u32 = 5;
-/// Pause after the first failed attempt; it doubles with each further one.
+/// Pause after the first failed attempt; it doubles with each further attempt.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Maximum number of reads in the search for an unreadable block: twice those of halving the
-/// longest command, and some more.
+/// Maximum number of reads in the search for an unreadable block: somewhat more than twice the
+/// number needed to bisect the longest command.
 const MAX_READS: u32 = 40;
 
 #[derive(Clone, Copy, Debug)]
@@ -250,16 +247,16 @@ struct Job {
     sectors: u64,
 }
 
-/// A reading thread with a connection of its own.
+/// A reading thread with its own connection.
 struct Worker {
     jobs: Sender<Job>,
-    /// The last answer of the source, in ns on the clock of the inbox.
+    /// The time of the source's last answer, in ns on the clock of the inbox.
     answered: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
 impl Worker {
-    /// Starts a thread. It takes over a connection, or opens one for its first read.
+    /// Starts a thread. It takes over `reader`, or opens a connection for its first read.
     fn start(
         source: Arc<dyn Source>,
         size: Size,
@@ -268,14 +265,14 @@ impl Worker {
     ) -> Self {
         let (jobs, receiver) = channel();
         let answered = Arc::default();
-        let line = Line {
+        let connection = Connection {
             source,
             size,
             reader,
             inbox,
             answered: Arc::clone(&answered),
         };
-        let thread = std::thread::spawn(move || work(line, &receiver));
+        let thread = std::thread::spawn(move || work(connection, &receiver));
         Self {
             jobs,
             answered,
@@ -290,35 +287,35 @@ impl Worker {
 
     /// Starts a read. Its result goes to the inbox.
     fn send(&self, job: Job) {
-        // The thread only ends when the sender is gone.
+        // The thread only ends when the sender is dropped.
         let _ = self.jobs.send(job);
     }
 
     fn end(self) {
         drop(self.jobs);
-        // A thread that panicked has ended too.
+        // A thread that panicked has also ended.
         let _ = self.thread.join();
     }
 }
 
-fn work(mut line: Line, jobs: &Receiver<Job>) {
+fn work(mut connection: Connection, jobs: &Receiver<Job>) {
     for job in jobs {
-        let mut data = PageBuffer::new((job.sectors * line.size.sector.0) as usize);
-        let sent = line.inbox.now();
-        let end = line.serve(&job, &mut data);
-        line.inbox.put(ReadResult {
+        let mut data = PageBuffer::new((job.sectors * connection.size.sector.0) as usize);
+        let sent = connection.inbox.now();
+        let end = connection.serve(&job, &mut data);
+        connection.inbox.put(ReadResult {
             id: job.id,
             first: job.first,
             sent,
-            at: line.inbox.now(),
+            at: connection.inbox.now(),
             data,
             end,
         });
     }
 }
 
-/// A connection that is opened again when it is lost.
-struct Line {
+/// A connection that is reopened when it is lost.
+struct Connection {
     source: Arc<dyn Source>,
     size: Size,
     reader: Option<Box<dyn Reader>>,
@@ -326,15 +323,15 @@ struct Line {
     answered: Arc<AtomicU64>,
 }
 
-impl Line {
-    fn serve(&mut self, job: &Job, data: &mut PageBuffer) -> ReadEnd {
+impl Connection {
+    fn serve(&mut self, job: &Job, data: &mut PageBuffer) -> ReadOutcome {
         let sector = self.size.sector.0 as usize;
         let mut search = Search::new(job.sectors);
         let mut losses = 0;
         for _ in 0..MAX_READS {
             let mut reader = match self.reader.take().map_or_else(|| self.reopen(), Ok) {
                 Ok(reader) => reader,
-                Err(why) => return ReadEnd::Lost(why),
+                Err(why) => return ReadOutcome::Lost(why),
             };
             let (begin, end) = (search.good, search.good + search.piece);
             let buffer = &mut data[begin as usize * sector..end as usize * sector];
@@ -343,7 +340,7 @@ impl Line {
             self.answered.store(now, Ordering::Release);
             search.record(match read {
                 Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => {
-                    return ReadEnd::Lost(why);
+                    return ReadOutcome::Lost(why);
                 }
                 Err(Fault::Lost(_)) => {
                     losses += 1;
@@ -361,7 +358,7 @@ impl Line {
             }
         }
         let why = "reads of the same blocks fail intermittently";
-        ReadEnd::Lost(Lost(why.to_owned()))
+        ReadOutcome::Lost(Lost(why.to_owned()))
     }
 
     /// Opens a new connection to a source of the same size.
@@ -384,16 +381,16 @@ impl Line {
     }
 }
 
-/// A search for the first unreadable block, by halves if the source does not report it.
+/// A search for the first unreadable block, by bisection if the source does not report it.
 struct Search {
     all: u64,
-    /// Number of blocks that are read, from the first.
+    /// Number of blocks read so far, from the first.
     good: u64,
-    /// An upper bound on the first unreadable block, unless it equals `all`.
+    /// The end of the blocks that contain an unreadable block; `all` if none is known.
     bound: u64,
     /// Number of blocks to read next.
     piece: u64,
-    end: Option<ReadEnd>,
+    end: Option<ReadOutcome>,
 }
 
 impl Search {
@@ -407,17 +404,16 @@ impl Search {
         }
     }
 
-    /// Records the result of the next read: an error has the index of the first unreadable block,
-    /// if the source reports it.
+    /// Records the result of a read; an error has the index of the unreadable block, if known.
     fn record(&mut self, read: Result<(), Option<u64>>) {
         match read {
             Ok(()) => {
                 self.good += self.piece;
                 if self.good == self.all {
-                    self.end = Some(ReadEnd::Whole);
+                    self.end = Some(ReadOutcome::Whole);
                 }
                 self.piece = match self.bound - self.good {
-                    // Blocks that were unreadable have been read now.
+                    // Blocks that were unreadable before have now been read.
                     0 => 1,
                     _ if self.bound == self.all => self.all - self.good,
                     left => left.div_ceil(2),
@@ -426,7 +422,7 @@ impl Search {
                     self.bound = self.all;
                 }
             }
-            Err(_) if self.piece == 1 => self.end = Some(ReadEnd::Unreadable(self.good)),
+            Err(_) if self.piece == 1 => self.end = Some(ReadOutcome::Unreadable(self.good)),
             Err(index) => {
                 let index = index.filter(|index| *index < self.piece);
                 self.bound = self.good + index.map_or(self.piece, |index| index + 1);

@@ -11,7 +11,7 @@ use diskarm_transport::{Fault, Lost, Reader, Size, Source};
 /// Alignment of memory for direct reads of any disk, in bytes.
 const PAGE: usize = 4096;
 
-/// Bytes that start at a page boundary.
+/// A buffer that starts at a page boundary.
 pub struct PageBuffer {
     bytes: Vec<u8>,
     first: usize,
@@ -49,7 +49,7 @@ impl DerefMut for PageBuffer {
 /// Size of a block of a file, in bytes.
 const SECTOR: u64 = 512;
 
-/// A plain file, or a block device, past the system's page cache where it permits that.
+/// A plain file or a block device, read past the system's page cache where possible.
 #[derive(Clone, Debug)]
 pub struct FileSource {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The inbox in which reading threads leave their results.
+//! The inbox into which reading threads put their results.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -18,10 +18,10 @@ pub struct Inbox {
 
 struct Shared {
     start: HostInstant,
-    /// Number of reads that were sent.
+    /// Number of reads sent so far.
     sent: u64,
     queue: VecDeque<ReadResult>,
-    /// The first block and the data of the completion that was taken last.
+    /// The first block and the data of the last completion.
     last: Option<(Lbn, Arc<PageBuffer>)>,
     lost: Option<Lost>,
     is_stopped: bool,
@@ -56,7 +56,6 @@ impl Inbox {
         self.lock().now()
     }
 
-    /// Returns a unique id for a read.
     pub(super) fn next_id(&self) -> u64 {
         let mut shared = self.lock();
         shared.sent += 1;
@@ -97,7 +96,7 @@ impl Inbox {
         self.lock().lost.clone()
     }
 
-    /// Returns data of the completion that was taken last. Panics if it did not read these blocks.
+    /// Returns data of the last completion. Panics if it did not read these blocks.
     pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let (from, data) = last.expect("nothing was read");
@@ -136,8 +135,8 @@ impl Inbox {
 
 impl Shared {
     fn now(&self) -> Instant {
-        let passed = self.start.elapsed().as_nanos();
-        Instant::from_ns(u64::try_from(passed).unwrap_or(u64::MAX >> 1))
+        let elapsed = self.start.elapsed().as_nanos();
+        Instant::from_ns(u64::try_from(elapsed).unwrap_or(u64::MAX >> 1))
     }
 }
 
@@ -163,15 +162,15 @@ pub struct ReadResult {
     pub sent: Instant,
     pub at: Instant,
     pub data: PageBuffer,
-    pub end: ReadEnd,
+    pub end: ReadOutcome,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadEnd {
+pub enum ReadOutcome {
     /// All blocks were read.
     Whole,
     /// The block with this index is unreadable; those before it were read.
     Unreadable(u64),
-    /// The source does not answer.
+    /// The source no longer answers.
     Lost(Lost),
 }

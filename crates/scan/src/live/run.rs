@@ -1,4 +1,4 @@
-//! Runs in real time: a load, a scan during a foreground, or a sequential pass without one.
+//! Runs in real time: a load, a scan during a foreground, and a sequential pass without one.
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::engine::{Load, Observer, RejectedRequest};
@@ -15,12 +15,12 @@ use crate::external::ExternalScheduler;
 use crate::run::{ForegroundReport, Scan, ScanObserver, ScanReport, SchedulerLocation, lock};
 use crate::watch::Model;
 
-/// Number of initial reads of the same block, from which the lag is learnt.
+/// Number of initial reads of the same block, from which the lag is learned.
 const WARM_UP: u32 = 40;
 
 /// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)
 /// does in virtual time, until the observer ends the run, the source is lost, or [`Inbox::stop`] is
-/// called. It does not wait for outstanding requests. Fails if the device refuses a request.
+/// called, without waiting for outstanding requests. Fails if the device refuses a request.
 pub fn run(
     device: &mut impl Device,
     inbox: &Inbox,
@@ -77,8 +77,8 @@ impl<L: Load> Load for ReadOnly<L> {
 impl Scan<'_> {
     /// Runs the scan in real time, with the scheduler outside a device that [`model`](Self::model)
     /// describes, until it is complete, the device is lost or it is stopped. Writes of the
-    /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored. For the
-    /// foreground without the scan see [`Self::alone_on`]. Fails if the model's geometry is
+    /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored.
+    /// [`Self::alone_on`] runs the foreground without the scan. Fails if the model's geometry is
     /// inconsistent. Panics if the requests or the blocks are those of another device, or the
     /// scheduler is in the firmware.
     pub fn run_on(
@@ -120,23 +120,23 @@ impl Scan<'_> {
         let mut load = ReadOnly(self.requests.load(disk, self.seed));
         let model = Model::new(self.model)?;
         let mut external = ExternalScheduler::new(live, model, self.policy, depth).learning_lag();
-        let refused = |RejectedRequest { request, why }| panic!("{request:?}: {why}");
+        let fail = |RejectedRequest { request, why }| panic!("{request:?}: {why}");
         let mut warm_up = WarmUp {
             left: WARM_UP,
             next: Some(Instant::START),
         };
-        let mut warmed_up = ScanObserver::new(None, WARM_UP.into());
-        run(&mut external, &inbox, &mut warm_up, &mut warmed_up).unwrap_or_else(refused);
+        let mut warm_up_observer = ScanObserver::new(None, WARM_UP.into());
+        run(&mut external, &inbox, &mut warm_up, &mut warm_up_observer).unwrap_or_else(fail);
         if let Some(background) = background {
             external = external.with_background(background);
             external = external.on_prediction(self.on_prediction.clone());
         }
-        run(&mut external, &inbox, &mut load, &mut observer).unwrap_or_else(refused);
+        run(&mut external, &inbox, &mut load, &mut observer).unwrap_or_else(fail);
         Ok((external, observer.foreground()))
     }
 }
 
-/// A load of sequential reads of the same block, most of which the buffer serves.
+/// A load of reads of the same block, one after another, most of which the buffer serves.
 struct WarmUp {
     left: u32,
     next: Option<Instant>,
@@ -158,10 +158,10 @@ impl Load for WarmUp {
     }
 }
 
-/// Number of successive failures, other than of unreadable blocks, after which a pass gives up.
+/// Number of consecutive failures other than unreadable blocks after which a pass gives up.
 const MAX_FAILURES: u32 = 8;
 
-/// Pause after a second successive failure.
+/// Pause after the second and each further consecutive failure.
 const PAUSE: Span = Span::from_ns(1_000_000_000);
 
 /// A pass over the blocks of a device.
@@ -182,7 +182,7 @@ pub struct SequentialPass<D, S> {
 
 impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     /// Creates a pass over the `wanted` blocks with at most `depth` reads at the same time, each of
-    /// at most `max` blocks. Calls `sink` with all deliveries: each block once, as task 0.
+    /// at most `max` blocks. Calls `sink` with every delivery, for each block once, as task 0.
     pub fn new(device: D, wanted: BlockSet, depth: usize, max: SectorCount, sink: S) -> Self {
         Self {
             device,
@@ -198,8 +198,8 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         }
     }
 
-    /// Reads by the clock of `inbox` until everything is delivered, it has given up, the source is
-    /// lost, or it is stopped. It does not wait for reads that are under way then.
+    /// Reads by the clock of `inbox` until everything is delivered, the pass has given up, the
+    /// source is lost, or the inbox is stopped. Does not wait for reads that are then in progress.
     pub fn run(&mut self, inbox: &Inbox) {
         while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
             let (now, event) = (inbox.now(), self.next_event());
@@ -224,7 +224,7 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         self.has_given_up() || self.under_way == 0 && self.wanted.is_empty()
     }
 
-    /// Returns true if the pass has ended because of too many successive failures.
+    /// Returns true if the pass has ended because of too many consecutive failures.
     pub fn has_given_up(&self) -> bool {
         self.failures >= MAX_FAILURES
     }
@@ -240,8 +240,8 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
             self.ids += 1;
             self.under_way += 1;
             let read = Request::new(self.ids, Op::Read, first, sectors);
-            let taken = self.device.submit(now, read);
-            assert_eq!(taken, Ok(()), "a device with room refused {read:?}");
+            let result = self.device.submit(now, read);
+            assert_eq!(result, Ok(()), "a device with room refused {read:?}");
         }
     }
 
@@ -256,14 +256,14 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     fn complete(&mut self, completion: &Completion) {
         self.under_way -= 1;
         let (first, end) = (completion.request.start, completion.request.end());
-        let (read, rest) = match completion.bad_block() {
+        let (readable_end, rest) = match completion.bad_block() {
             Some(bad) => (bad, Lbn(bad.0 + 1)),
             None if completion.status.is_success() => (end, end),
             None => (first, first),
         };
-        self.deliver(first, read, completion.at, true);
+        self.deliver(first, readable_end, completion.at, true);
         if completion.bad_block().is_some() {
-            self.deliver(read, rest, completion.at, false);
+            self.deliver(readable_end, rest, completion.at, false);
         }
         self.wanted.insert(rest, end - rest);
         if rest > first {

@@ -20,8 +20,8 @@ use diskarm_scan::{
 
 use crate::bench::{CLOSED, policy, small};
 
-/// Scans the disks of an array of this many blocks until all is read.
-fn scanned(
+/// Scans the disks of an array of `sectors` blocks until all blocks are read.
+fn scan_array(
     spec: &Spec,
     location: SchedulerLocation,
     sectors: SectorCount,
@@ -29,8 +29,8 @@ fn scanned(
 ) -> ScanReport {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let scan = scan(spec, location, &policy, &workload);
-    let built = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
-    scan.run_array(built).expect("a sound layout")
+    let build_array = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
+    scan.run_array(build_array).expect("a sound layout")
 }
 
 fn load(sectors: SectorCount) -> Workload {
@@ -38,7 +38,7 @@ fn load(sectors: SectorCount) -> Workload {
     Workload::parse(CLOSED, workload::Disk { sectors, sector }).expect("a workload")
 }
 
-/// With no care, as the model is the drive.
+/// Returns a scan without conservatism, since the model is exact.
 fn scan<'a>(
     spec: &'a Spec,
     location: SchedulerLocation,
@@ -67,16 +67,16 @@ fn mechanism(spec: &Spec) -> Mechanism {
     Mechanism::new(spec, layout, Angle::ZERO)
 }
 
-/// An array of one disk, in a unit, is scanned as the disk is.
+/// An array of one disk, with one stripe unit, is scanned like the disk.
 #[test]
-fn an_array_of_one_disk_is_that_disk() {
+fn an_array_of_one_disk_is_scanned_like_the_disk() {
     let spec = small();
     let sectors = spec.geometry.sectors;
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
         let alone = scan(&spec, location, &policy, &workload).run();
         let alone = alone.expect("a sound layout");
-        let array = scanned(&spec, location, sectors, |disk| {
+        let array = scan_array(&spec, location, sectors, |disk| {
             let striping = RaidConfig {
                 level: Level::Zero,
                 unit: sectors,
@@ -97,32 +97,32 @@ fn an_array_of_one_disk_is_that_disk() {
     }
 }
 
-/// What is left of each tenth when a tenth more of the disk has been read, block by block.
+/// Counts the unread blocks of each tenth whenever another tenth of the disk has been read.
 #[test]
-fn a_read_over_the_border_of_two_tenths_is_of_both() {
+fn reads_across_a_boundary_count_for_both_tenths() {
     let spec = small();
     let sectors = spec.geometry.sectors;
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let reads = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&reads);
-    let sink = move |read: &Delivery| kept.lock().expect("nobody panicked").push(*read);
+    let recorder = Arc::clone(&reads);
+    let sink = move |read: &Delivery| recorder.lock().expect("nobody panicked").push(*read);
     let scan = scan(&spec, SchedulerLocation::InFirmware, &policy, &workload);
     let scanned = scan.run_for(BlockSet::all(sectors), sink);
-    let by_part = scanned.expect("a sound layout").by_part;
+    let by_part = scanned.expect("a valid layout").by_part;
     let reads = reads.lock().expect("nobody panicked");
     let tenth = sectors.0 / 10;
     assert_eq!(tenth * 10, sectors.0);
-    let (mut left, mut read, mut expected) = ([tenth; 10], 0, Vec::new());
+    let (mut unread, mut read_blocks, mut expected) = ([tenth; 10], 0, Vec::new());
     let mut crossings = 0;
-    for one in reads.iter() {
-        let blocks = one.first.0..one.first.0 + one.sectors.0;
+    for read in reads.iter() {
+        let blocks = read.first.0..read.first.0 + read.sectors.0;
         crossings += u32::from(blocks.start / tenth != (blocks.end - 1) / tenth);
         for block in blocks {
-            left[(block / tenth) as usize] -= 1;
+            unread[(block / tenth) as usize] -= 1;
         }
-        read += one.sectors.0;
-        while read < sectors.0 && read / tenth > expected.len() as u64 {
-            expected.push(left.map(|blocks| blocks as f64 / tenth as f64));
+        read_blocks += read.sectors.0;
+        while read_blocks < sectors.0 && read_blocks / tenth > expected.len() as u64 {
+            expected.push(unread.map(|blocks| blocks as f64 / tenth as f64));
         }
     }
     assert!(crossings > 0 && expected.len() == 9);
@@ -135,7 +135,7 @@ fn both_disks_of_a_pair_are_scanned() {
     let spec = small();
     let sectors = spec.geometry.sectors;
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
-        let pair = scanned(&spec, location, sectors, |disk| {
+        let pair = scan_array(&spec, location, sectors, |disk| {
             let members = [1, 2].map(|seed| disk(mechanism(&spec), seed));
             let pair = Mirror::new(members, &MirrorConfig::default()).expect("a pair");
             BoxedDevice::opaque(pair)

@@ -1,5 +1,5 @@
-//! A device that gets commands later than they are sent, and whose answers take the longer to come
-//! the more data they bring.
+//! A device behind a connection: commands arrive late, and answers are delayed in proportion to
+//! their data.
 
 use std::collections::VecDeque;
 
@@ -13,86 +13,86 @@ use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
 use crate::bench::{CLOSED, Observations, atlas, new, nothing, policy, scan, without_write_cache};
-use crate::predicted::kept;
+use crate::predicted::record_predictions;
 
-/// A drive at the end of a line.
-struct Away {
+/// A drive behind a connection.
+struct RemoteDrive {
     drive: Drive,
-    /// The most that a command is on the line.
-    of_command: Span,
-    /// Draws how long one is.
+    /// The maximum delay of a command.
+    max_command_delay: Span,
+    /// Generates the delays of commands.
     random: SplitMix64,
-    /// If set, the host is quiet for this many commands and disturbed for as many: then
-    /// commands are late, and answers as much.
-    disturbed: Option<u64>,
-    /// Commands that were sent.
+    /// If set, the host alternates between being idle and being busy for this many commands. While
+    /// it is busy, commands and answers are late.
+    busy_period: Option<u64>,
+    /// Number of commands sent.
     commands: u64,
-    /// A command on its way, and when it arrives.
-    going: Option<(Instant, Request)>,
-    /// When the last one was sent.
+    /// The command in transit, and when it arrives.
+    in_transit: Option<(Instant, Request)>,
+    /// When the last command was sent.
     sent: Instant,
-    /// How long the data of a block are on the line.
-    of_block: Span,
-    /// Answers on their way, the first to come first.
-    coming: VecDeque<Completion>,
+    /// The transfer time of a block of data.
+    per_block: Span,
+    /// Answers in transit, in order of arrival.
+    answers: VecDeque<Completion>,
 }
 
-impl Away {
-    /// Draws by how much a command or an answer is late.
-    fn late(&mut self) -> Span {
-        match self.disturbed {
+impl RemoteDrive {
+    /// Generates the delay of a command or an answer.
+    fn delay(&mut self) -> Span {
+        match self.busy_period {
             Some(every) if (self.commands / every).is_multiple_of(2) => Span::ZERO,
-            _ => Span::from_ns(self.random.below(self.of_command.as_ns() as u64 + 1) as i64),
+            _ => Span::from_ns(self.random.below(self.max_command_delay.as_ns() as u64 + 1) as i64),
         }
     }
 
-    /// Brings what is on the line by `now` to its end.
-    fn carry(&mut self, now: Instant) {
-        if let Some((at, request)) = self.going.take_if(|(at, _)| *at <= now) {
-            let taken = self.drive.submit(at, request);
-            assert_eq!(taken, Ok(()), "{request:?}");
+    /// Delivers everything that arrives by `now`.
+    fn deliver(&mut self, now: Instant) {
+        if let Some((at, request)) = self.in_transit.take_if(|(at, _)| *at <= now) {
+            let result = self.drive.submit(at, request);
+            assert_eq!(result, Ok(()), "{request:?}");
         }
         while let Some(at) = self.drive.next_event().filter(|at| *at <= now) {
             if let Some(mut completion) = self.drive.advance(at) {
                 completion.arrived = self.sent;
                 if completion.request.op.is_read() {
-                    completion.at += self.of_block * completion.request.sectors.0;
+                    completion.at += self.per_block * completion.request.sectors.0;
                 }
-                if self.disturbed.is_some() {
-                    completion.at += self.late();
+                if self.busy_period.is_some() {
+                    completion.at += self.delay();
                 }
-                self.coming.push_back(completion);
+                self.answers.push_back(completion);
             }
         }
     }
 }
 
-impl Device for Away {
+impl Device for RemoteDrive {
     diskarm_core::forward!(drive: capacity sector_size);
 
     fn has_room(&self) -> bool {
-        self.going.is_none() && self.drive.has_room()
+        self.in_transit.is_none() && self.drive.has_room()
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.carry(now);
+        self.deliver(now);
         self.commands += 1;
-        let way = self.late();
-        self.going = Some((now + way, request));
+        let delay = self.delay();
+        self.in_transit = Some((now + delay, request));
         self.sent = now;
         Ok(())
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let answer = self.coming.front().map(|completion| completion.at);
-        let arrival = self.going.map(|(at, _)| at);
+        let answer = self.answers.front().map(|completion| completion.at);
+        let arrival = self.in_transit.map(|(at, _)| at);
         let events = [answer, arrival, self.drive.next_event()];
         events.into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.carry(now);
-        self.coming.pop_front_if(|completion| completion.at <= now)
+        self.deliver(now);
+        self.answers.pop_front_if(|completion| completion.at <= now)
     }
 
     fn abort(&mut self, _: Instant, _: u64) -> bool {
@@ -100,26 +100,28 @@ impl Device for Away {
     }
 }
 
-/// Reads of one block, one after the other, most of which the buffer serves, and then those of a
-/// workload.
+/// A load that reads one block repeatedly, mostly from the buffer, and then runs a workload.
 struct AfterHits {
     left: u64,
     next: Option<Instant>,
-    then: Streams,
-    begun: Option<Instant>,
+    workload: Streams,
+    workload_start: Option<Instant>,
 }
 
 impl Load for AfterHits {
     fn next_arrival(&mut self) -> Option<Instant> {
-        match self.begun {
-            Some(begun) => self.then.next_arrival().map(|at| at.max(begun)),
+        match self.workload_start {
+            Some(workload_start) => self
+                .workload
+                .next_arrival()
+                .map(|at| at.max(workload_start)),
             None => self.next,
         }
     }
 
     fn take(&mut self) -> Request {
-        if self.begun.is_some() {
-            return self.then.take();
+        if self.workload_start.is_some() {
+            return self.workload.take();
         }
         self.next = None;
         self.left -= 1;
@@ -127,40 +129,41 @@ impl Load for AfterHits {
     }
 
     fn completed(&mut self, completion: &Completion) {
-        if self.begun.is_some() {
-            self.then.completed(completion);
+        if self.workload_start.is_some() {
+            self.workload.completed(completion);
         } else if self.left > 0 {
             self.next = Some(completion.at);
         } else {
-            self.begun = Some(completion.at);
+            self.workload_start = Some(completion.at);
         }
     }
 }
 
-/// What is predicted of 4,000 requests of the foreground and of the scan beside it, except for the
+/// Returns the predictions for 4,000 foreground requests and the concurrent scan, except for the
 /// first thousand commands.
 fn predicted(
     workload: &str,
-    (of_command, disturbed): (Span, Option<u64>),
-    of_block: Span,
+    (max_command_delay, busy_period): (Span, Option<u64>),
+    per_block: Span,
 ) -> Vec<Prediction> {
     let spec = without_write_cache(atlas());
     let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
-    let away = Away {
+    let remote_drive = RemoteDrive {
         drive: new(&spec),
-        of_command,
+        max_command_delay,
         random: SplitMix64::new(1),
-        disturbed,
+        busy_period,
         commands: 0,
-        going: None,
+        in_transit: None,
         sent: Instant::START,
-        of_block,
-        coming: VecDeque::new(),
+        per_block,
+        answers: VecDeque::new(),
     };
-    let got = nothing(spec.geometry.sectors);
-    let (on_prediction, predictions) = kept();
-    let external = ExternalScheduler::new(away, model, &policy("sptf-sw(n=40%)"), 1).learning_lag();
-    let external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
+    let gathered = nothing(spec.geometry.sectors);
+    let (on_prediction, predictions) = record_predictions();
+    let external =
+        ExternalScheduler::new(remote_drive, model, &policy("sptf-sw(n=40%)"), 1).learning_lag();
+    let external = external.with_background(scan(&spec, BackgroundSettings::default(), &gathered));
     let mut external = external.on_prediction(on_prediction);
     let disk = Disk {
         sectors: external.capacity(),
@@ -170,75 +173,79 @@ fn predicted(
     let mut load = AfterHits {
         left: 40,
         next: Some(Instant::START),
-        then: Streams::new(&workload, disk, 1, u64::MAX),
-        begun: None,
+        workload: Streams::new(&workload, disk, 1, u64::MAX),
+        workload_start: None,
     };
-    let mut seen = Observations {
-        all: Vec::new(),
+    let mut observations = Observations {
+        completions: Vec::new(),
         max: 4_000,
-        got: None,
+        gathered: None,
     };
-    engine::run(&mut external, &mut load, &mut seen).expect("accepted requests");
+    engine::run(&mut external, &mut load, &mut observations).expect("accepted requests");
     let predictions = predictions.lock().expect("nobody panicked");
     predictions[1_000..].to_vec()
 }
 
-/// How many of these are predicted to within 50 us, and how many come a revolution late.
-fn judged(predictions: &[Prediction]) -> (usize, usize) {
+/// Counts the predictions that are right to within 50 us, and the commands that end a revolution
+/// late.
+fn count_right_and_late(predictions: &[Prediction]) -> (usize, usize) {
     let right = predictions.iter().filter(|one| one.is_right());
     let is_late = |one: &&Prediction| one.error().is_some_and(|error| error.as_ms() > 3.0);
     (right.count(), predictions.iter().filter(is_late).count())
 }
 
-/// 0.5 us a block, as of a local connection, and 5 us, as of a network of 100 MB/s, with sizes that
-/// vary and with small ones among large reads of the scan: the model allows for it.
+/// The model allows for 0.5 us per block, as on a local connection, and 5 us, as on a network with
+/// 100 MB/s, with varying sizes and with small requests among large reads of the scan.
 #[test]
-fn the_time_that_data_take_is_learnt() {
+fn the_transfer_time_of_data_is_learnt() {
     let small = "closed(clients=10) uniform size=4KiB reads=66.7%";
     for workload in [CLOSED, small] {
-        for of_block in [0.0, 0.5, 5.0] {
-            let predictions = predicted(workload, (Span::ZERO, None), Span::from_us(of_block));
-            let (right, late) = judged(&predictions);
-            let all = predictions.len();
-            assert!(all > 3_000 && right * 100 >= all * 98, "{right} of {all}");
-            assert!(late * 500 <= all, "{late} of {all}");
+        for per_block in [0.0, 0.5, 5.0] {
+            let predictions = predicted(workload, (Span::ZERO, None), Span::from_us(per_block));
+            let (right, late) = count_right_and_late(&predictions);
+            let total = predictions.len();
+            assert!(
+                total > 3_000 && right * 100 >= total * 98,
+                "{right} of {total}"
+            );
+            assert!(late * 500 <= total, "{late} of {total}");
         }
     }
 }
 
-/// Commands are on their way for up to 0.1 ms, and only answers show for how long: what the arm
-/// only just reaches is not tried.
+/// Commands are in transit for up to 0.1 ms, which only answers reveal: a request that the arm can
+/// barely reach is not attempted.
 #[test]
-fn commands_on_their_way_lose_no_revolutions() {
+fn delayed_commands_lose_no_revolutions() {
     let predictions = predicted(CLOSED, (Span::from_us(100.0), None), Span::from_us(0.5));
-    let (_, late) = judged(&predictions);
-    let all = predictions.len();
-    assert!(all > 3_000 && late * 1_000 <= all, "{late} of {all}");
+    let (_, late) = count_right_and_late(&predictions);
+    let total = predictions.len();
+    assert!(total > 3_000 && late * 1_000 <= total, "{late} of {total}");
 }
 
-/// The same where the host is quiet for 100 commands and disturbed for 100, in which commands and
-/// answers are late. The buffer serves some ten of them, but all answers tell: a revolution or two
-/// are lost each time that it begins.
+/// The same if the host alternates between being idle for 100 commands and being busy for 100. The
+/// buffer serves about ten of them, but all answers reveal the delay: only one or two revolutions
+/// are lost whenever the host becomes busy.
 #[test]
-fn a_host_that_becomes_busy_is_allowed_for() {
+fn a_busy_host_is_allowed_for() {
     let predictions = predicted(CLOSED, (Span::from_us(100.0), Some(100)), Span::ZERO);
-    let (_, late) = judged(&predictions);
-    let all = predictions.len();
-    assert!(all > 3_000 && late * 100 <= all, "{late} of {all}");
+    let (_, late) = count_right_and_late(&predictions);
+    let total = predictions.len();
+    assert!(total > 3_000 && late * 100 <= total, "{late} of {total}");
 }
 
-/// Answers of every other 500 commands come up to two revolutions late: what they say of the
-/// platter is not relied on until they come in time again.
+/// The answers to every other 500 commands are up to two revolutions late: predictions are not
+/// relied on until answers are on time again.
 #[test]
-fn confidence_comes_back_when_the_host_is_quiet_again() {
+fn confidence_returns_when_the_host_is_idle_again() {
     let predictions = predicted(CLOSED, (Span::from_ms(6.0), Some(500)), Span::ZERO);
     let periods = predictions.chunks_exact(500);
     assert!(periods.len() >= 6, "{}", periods.len());
     for (period, commands) in periods.enumerate() {
-        let relied_on = commands[150..].iter().filter(|one| one.is_confident);
+        let confident = commands[150..].iter().filter(|one| one.is_confident);
         match period % 2 {
-            0 => assert!(relied_on.count() >= 340, "{period}"),
-            _ => assert!(relied_on.count() <= 10, "{period}"),
+            0 => assert!(confident.count() >= 340, "{period}"),
+            _ => assert!(confident.count() <= 10, "{period}"),
         }
     }
 }

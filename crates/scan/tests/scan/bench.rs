@@ -1,4 +1,4 @@
-//! Drives, loads and what is seen of them.
+//! Drives, loads, and observers of their completions.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,9 +14,9 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{Background, BackgroundSettings};
 
-/// A drive of the catalogue.
+/// Returns the specification of a drive in the catalogue.
 pub fn drive_of(name: &str) -> Spec {
-    let entry = diskarm_drives::find(name).expect("a drive of the catalogue");
+    let entry = diskarm_drives::find(name).expect("the drive is in the catalogue");
     spec::parse(entry.text, name).expect("a sound specification")
 }
 
@@ -24,7 +24,7 @@ pub fn small() -> Spec {
     spec::parse(include_str!("small.toml"), "small.toml").expect("a sound specification")
 }
 
-/// The Atlas 10K with a bus of 80 MB/s.
+/// Returns the specification of an Atlas 10K with a bus of 80 MB/s.
 pub fn atlas() -> Spec {
     let mut spec = drive_of("quantum-atlas-10k");
     spec.bus.read_sector = Span::from_us(6.4);
@@ -37,14 +37,15 @@ pub fn without_write_cache(mut spec: Spec) -> Spec {
     spec
 }
 
-/// A drive that takes two commands and begins the second when its media are done with the first.
+/// Returns a drive that accepts two commands and begins the second when the media access of the
+/// first ends.
 pub fn queueing(mut spec: Spec) -> Spec {
     spec.queue.depth = 2;
     spec.queue.preseek = PreSeek::MediaDone;
     spec
 }
 
-/// A drive whose movements scatter by this much.
+/// Returns a drive whose seek times scatter by this much.
 pub fn scattered(mut spec: Spec, by: Span) -> Spec {
     spec.mechanics.seek_scatter = Some(SeekCurve::Table(vec![(1, by)]));
     spec
@@ -58,37 +59,39 @@ pub fn policy(text: &str) -> PolicyConfig {
     text.parse().expect("a policy")
 }
 
-/// The foreground of lumb01 without think time.
+/// The foreground in lumb01, without think time.
 pub const CLOSED: &str =
     "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
-/// Completions, until there are enough of them or nothing is left of a scan.
+/// Collects completions until there are enough of them, or the scan is complete.
 pub struct Observations {
-    pub all: Vec<Completion>,
+    pub completions: Vec<Completion>,
     pub max: usize,
-    pub got: Option<Got>,
+    pub gathered: Option<SharedGathered>,
 }
 
 impl Observer for Observations {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
-        self.all.push(*completion);
+        self.completions.push(*completion);
     }
 
     fn is_over(&self) -> bool {
-        let is_done = |got: &Got| got.lock().expect("nobody panicked").left() == 0;
-        self.all.len() >= self.max || self.got.as_ref().is_some_and(is_done)
+        let is_done =
+            |gathered: &SharedGathered| gathered.lock().expect("nobody panicked").left() == 0;
+        self.completions.len() >= self.max || self.gathered.as_ref().is_some_and(is_done)
     }
 }
 
-/// Serves `workload` until `most` requests have completed, or the scan that tells `got` has ended.
+/// Serves `workload` until `max` requests have completed, or the scan recorded in `gathered` is
+/// complete.
 pub fn serve(
     device: &mut impl Device,
     workload: &str,
     seed: u64,
     max: usize,
-    got: Option<&Got>,
+    gathered: Option<&SharedGathered>,
 ) -> Vec<Completion> {
     let disk = Disk {
         sectors: device.capacity(),
@@ -96,16 +99,16 @@ pub fn serve(
     };
     let workload = Workload::parse(workload, disk).expect("a workload");
     let mut load = Streams::new(&workload, disk, seed, u64::MAX);
-    let mut seen = Observations {
-        all: Vec::new(),
+    let mut observations = Observations {
+        completions: Vec::new(),
         max,
-        got: got.cloned(),
+        gathered: gathered.cloned(),
     };
-    engine::run(device, &mut load, &mut seen).expect("accepted requests");
-    seen.all
+    engine::run(device, &mut load, &mut observations).expect("accepted requests");
+    observations.completions
 }
 
-/// What was delivered to a scan.
+/// The blocks delivered by a scan.
 #[derive(Debug)]
 pub struct Gathered {
     pub read: BlockSet,
@@ -118,11 +121,15 @@ impl Gathered {
     }
 
     /// # Panics
-    /// If a block comes twice.
+    /// If a block is delivered twice.
     pub fn take(&mut self, delivered: &Delivery) {
         let (first, end) = (delivered.first, delivered.first + delivered.sectors);
         for set in [&self.read, &self.unreadable] {
-            assert_eq!(set.count_in(first, end), 0, "twice: {delivered:?}");
+            assert_eq!(
+                set.count_in(first, end),
+                0,
+                "delivered twice: {delivered:?}"
+            );
         }
         let set = match delivered.is_readable {
             true => &mut self.read,
@@ -132,23 +139,23 @@ impl Gathered {
     }
 }
 
-pub type Got = Arc<Mutex<Gathered>>;
+pub type SharedGathered = Arc<Mutex<Gathered>>;
 
-pub fn nothing(sectors: SectorCount) -> Got {
+pub fn nothing(sectors: SectorCount) -> SharedGathered {
     Arc::new(Mutex::new(Gathered {
         read: BlockSet::none(sectors),
         unreadable: BlockSet::none(sectors),
     }))
 }
 
-/// A scan of what `got` has not got yet.
-pub fn scan(spec: &Spec, settings: BackgroundSettings, got: &Got) -> Background {
+/// Returns a scan of the blocks that are not in `gathered` yet.
+pub fn scan(spec: &Spec, settings: BackgroundSettings, gathered: &SharedGathered) -> Background {
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
     let sectors = layout.sectors();
     let mut wanted = BlockSet::all(sectors);
     {
-        let got = got.lock().expect("nobody panicked");
-        for set in [&got.read, &got.unreadable] {
+        let gathered = gathered.lock().expect("nobody panicked");
+        for set in [&gathered.read, &gathered.unreadable] {
             let runs: Vec<_> = set.runs_in(Lbn(0), Lbn(sectors.0)).collect();
             for (first, sectors) in runs {
                 wanted.remove(first, sectors);
@@ -157,8 +164,8 @@ pub fn scan(spec: &Spec, settings: BackgroundSettings, got: &Got) -> Background 
     }
     let mut tasks = Tasks::new(layout);
     tasks.add(wanted, Priority::Normal);
-    let got = Arc::clone(got);
+    let gathered = Arc::clone(gathered);
     Background::new(tasks, spec, settings, move |delivered| {
-        got.lock().expect("nobody panicked").take(delivered);
+        gathered.lock().expect("nobody panicked").take(delivered);
     })
 }

@@ -1,4 +1,4 @@
-//! Without background reads.
+//! Foreground requests without background reads.
 
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;
@@ -14,9 +14,9 @@ use crate::bench::{
     without_write_cache,
 };
 
-/// To the bit, where the model is the drive: also beside a scan that wants nothing.
+/// If the model is exact, completions are identical, even with a scan that wants nothing.
 #[test]
-fn the_foreground_is_that_of_the_plain_scheduler() {
+fn the_foreground_matches_the_plain_scheduler() {
     let open = "poisson(rate=90/s) uniform size=8KiB reads=67%";
     for spec in [
         atlas(),
@@ -42,12 +42,12 @@ fn the_foreground_is_that_of_the_plain_scheduler() {
                 serve(&mut external, workload, 1, 600, None),
                 "{name}"
             );
-            let got = nothing(spec.geometry.sectors);
-            let mut done = got.lock().expect("nobody panicked");
+            let gathered = nothing(spec.geometry.sectors);
+            let mut done = gathered.lock().expect("nobody panicked");
             done.read
                 .insert(diskarm_core::units::Lbn(0), spec.geometry.sectors);
             drop(done);
-            let idle = scan(&spec, BackgroundSettings::default(), &got);
+            let idle = scan(&spec, BackgroundSettings::default(), &gathered);
             let mut external =
                 ExternalScheduler::new(new(&spec), model(), &policy, 1).with_background(idle);
             assert_eq!(
@@ -59,11 +59,11 @@ fn the_foreground_is_that_of_the_plain_scheduler() {
     }
 }
 
-/// All within 50 us if it is known where the platter is. If that must be learnt, reads that begin
-/// wherever the head lands tell it to a sector only, so that now and then a sector is believed to
-/// be caught that is missed.
+/// If the angle of the platter is known, all predictions are right to within 50 us. If it must be
+/// learnt, reads that begin wherever the head lands reveal it only to within a sector, so that
+/// occasionally a sector is missed unexpectedly.
 #[test]
-fn a_drive_that_is_as_the_model_is_followed() {
+fn a_drive_that_matches_its_model_is_predicted() {
     for spec in [
         atlas(),
         without_write_cache(atlas()),
@@ -89,7 +89,8 @@ fn a_drive_that_is_as_the_model_is_followed() {
     }
 }
 
-/// With the drive's own first-come queue two commands keep the order in which they were sent.
+/// Even if the drive's own queue could reorder two commands, they keep the order in which they were
+/// sent.
 #[test]
 fn the_firmware_never_chooses() {
     let mut spec = queueing(atlas());
@@ -100,7 +101,7 @@ fn the_firmware_never_chooses() {
     assert_eq!(external.observations().surprises.reordered, 0);
 }
 
-/// Half a second every three, of which the model knows nothing.
+/// Recalibrations of half a second every three seconds, which the model does not know about.
 #[test]
 fn recalibrations_are_counted_and_survived() {
     let spec = without_write_cache(atlas());
@@ -125,14 +126,14 @@ fn recalibrations_are_counted_and_survived() {
             .abs_diff(recalibrations)
             <= 1
     );
-    // The platter stood still for them: where it is now was learnt again.
+    // The angle of the platter has changed in them and was learnt again.
     let seen = external.observations();
     assert!(seen.right * 100 > seen.predicted * 97, "{seen:?}");
 }
 
-/// After an hour without requests the angle is not known: a batch is begun by block number.
+/// After an hour without requests the angle is unknown, and it is learnt again from a batch.
 #[test]
-fn confidence_is_lost_in_pauses_and_comes_back() {
+fn confidence_is_lost_in_pauses_and_returns() {
     let spec = without_write_cache(atlas());
     let model = Model::new(&spec).expect("a sound layout");
     let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 1);
@@ -161,14 +162,14 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
     assert!(external.is_confident(now));
 }
 
-/// Where the platter turns at another rate than believed, no angle is as expected: almost all
-/// requests are chosen by block number. Seeks that scatter do not have that effect.
+/// If the platter turns at a different rate than in the model, no angle is as expected, and almost
+/// all requests are chosen by block number. Scattered seeks do not have that effect.
 #[test]
 fn a_wrong_model_is_not_relied_on() {
     let spec = without_write_cache(atlas());
-    let by_block_number = |drive: &Spec, period_of_model: f64| {
+    let by_block_number = |drive: &Spec, relative_period: f64| {
         let mut model = spec.clone();
-        model.mechanics.period_ns *= period_of_model;
+        model.mechanics.period_ns *= relative_period;
         let model = Model::new(&model).expect("a sound layout");
         let mut external = ExternalScheduler::new(new(drive), model, &policy("sptf"), 1);
         serve(&mut external, CLOSED, 1, 1_000, None);
@@ -184,14 +185,14 @@ fn a_wrong_model_is_not_relied_on() {
     }
 }
 
-/// A device of four slots that ends commands in any order, after 1 to 10 ms.
+/// A device with four slots that completes commands in any order, after 1 to 10 ms.
 #[derive(Default)]
-struct Disordered {
+struct ReorderingDevice {
     inside: Vec<Completion>,
-    dice: u64,
+    random_state: u64,
 }
 
-impl Device for Disordered {
+impl Device for ReorderingDevice {
     fn capacity(&self) -> SectorCount {
         small().geometry.sectors
     }
@@ -205,17 +206,17 @@ impl Device for Disordered {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-        self.dice = self
-            .dice
+        self.random_state = self
+            .random_state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        let takes = Span::from_ns(1_000_000 + (self.dice >> 33) as i64 % 9_000_000);
+        let duration = Span::from_ns(1_000_000 + (self.random_state >> 33) as i64 % 9_000_000);
         self.inside.push(Completion {
             request,
             arrived: now,
-            at: now + takes,
+            at: now + duration,
             breakdown: Breakdown {
-                transfer: takes,
+                transfer: duration,
                 ..Breakdown::default()
             },
             outcome: Outcome::Miss,
@@ -238,25 +239,25 @@ impl Device for Disordered {
     }
 }
 
-/// Nothing is lost, and nobody relies on positions for long.
+/// Nothing is lost, and positions are not relied on for long.
 #[test]
 fn a_device_that_answers_out_of_order_loses_nothing() {
     let spec = small();
     let model = Model::new(&spec).expect("a sound layout");
-    let got = nothing(spec.geometry.sectors);
+    let gathered = nothing(spec.geometry.sectors);
     let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.01)),
         ..BackgroundSettings::default()
     };
-    let external = ExternalScheduler::new(Disordered::default(), model, &policy("sptf"), 2);
-    let mut external = external.with_background(scan(&spec, settings, &got));
+    let external = ExternalScheduler::new(ReorderingDevice::default(), model, &policy("sptf"), 2);
+    let mut external = external.with_background(scan(&spec, settings, &gathered));
     let workload = "closed(clients=5, think=20ms) uniform size=1KiB";
-    let all = serve(&mut external, workload, 1, 100_000, Some(&got));
+    let all = serve(&mut external, workload, 1, 100_000, Some(&gathered));
     assert!(all.iter().all(|done| done.status == Status::Good));
     assert!(
         external.observations().surprises.reordered > 10,
         "{:?}",
         external.observations()
     );
-    assert_eq!(got.lock().expect("nobody panicked").left(), 0);
+    assert_eq!(gathered.lock().expect("nobody panicked").left(), 0);
 }

@@ -1,4 +1,4 @@
-//! Sources that fail, close, hang and answer out of order, in real time: nothing is lost.
+//! Sources that fail, close, hang or answer out of order, in real time: nothing is lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,33 +10,33 @@ use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_core::workload::{Disk as Size0, Workload};
+use diskarm_core::workload::{Disk as WorkloadDisk, Workload};
 use diskarm_scan::live::{Fault, Inbox, Live, Lost, Reader, SequentialPass, Size, Source};
 use diskarm_scan::{BackgroundSettings, OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
-use crate::predicted::kept as kept_predictions;
+use crate::predicted::record_predictions;
 
 const SIZE: Size = Size {
     sectors: SectorCount(6600),
     sector: Bytes(512),
 };
 
-/// So long that no read of memory takes it, unless it hangs.
+/// Longer than any read from memory takes, unless it hangs.
 const LIMIT: Span = Span::from_ns(10_000_000_000);
 
-/// How long a late read waits for others. Without an end to it the last reads of a scan would
-/// wait for reads that nobody sends.
+/// How long a late read waits for others. Without a limit, the last reads of a scan would wait for
+/// reads that are never sent.
 const LATE: Duration = Duration::from_millis(20);
 
-/// What a source does with its reads, which are numbered.
+/// The behaviour of a source for a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
+enum Behaviour {
     Read,
     Close,
     Hang,
-    /// It answers after the next read, or the next but one; after [`LATE`] if none comes.
+    /// Answers after the next read, or after the one after that; after [`LATE`] if there is none.
     Late,
 }
 
@@ -44,53 +44,53 @@ enum Act {
 struct Memory {
     data: Vec<u8>,
     bad: BlockSet,
-    /// Whether it says which block is bad.
-    tells: bool,
-    act: Box<dyn Fn(u64) -> Act + Send + Sync>,
+    /// True if it reports which block is bad.
+    reports_bad_block: bool,
+    behaviour: Box<dyn Fn(u64) -> Behaviour + Send + Sync>,
     reads: AtomicU64,
     answered: Mutex<u64>,
-    came: Condvar,
+    answer_sent: Condvar,
 }
 
 impl Memory {
-    fn new(seed: u64, act: impl Fn(u64) -> Act + Send + Sync + 'static) -> Self {
+    fn new(seed: u64, behaviour: impl Fn(u64) -> Behaviour + Send + Sync + 'static) -> Self {
         let mut random = SplitMix64::new(seed);
         let bytes = SIZE.sectors.0 * SIZE.sector.0;
         let words = (0..bytes / 8).flat_map(|_| random.below(u64::MAX).to_le_bytes());
         Self {
             data: words.collect(),
             bad: BlockSet::none(SIZE.sectors),
-            tells: true,
-            act: Box::new(act),
+            reports_bad_block: true,
+            behaviour: Box::new(behaviour),
             reads: AtomicU64::new(0),
             answered: Mutex::new(0),
-            came: Condvar::new(),
+            answer_sent: Condvar::new(),
         }
     }
 
     fn good() -> Self {
-        Self::new(1, |_| Act::Read)
+        Self::new(1, |_| Behaviour::Read)
     }
 
-    fn failing(mut self, seed: u64, tells: bool) -> Self {
+    fn failing(mut self, seed: u64, reports_bad_block: bool) -> Self {
         let mut random = SplitMix64::new(seed ^ 1 << 32);
         for _ in 0..12 {
             let first = random.below(SIZE.sectors.0);
             let count = (1 + random.below(4)).min(SIZE.sectors.0 - first);
             self.bad.insert(Lbn(first), SectorCount(count));
         }
-        self.tells = tells;
+        self.reports_bad_block = reports_bad_block;
         self
     }
 }
 
-/// A connection to it.
+/// A connection to a disk in memory.
 struct Connection(Arc<Memory>);
 
-/// The same as a source.
-struct Shared(Arc<Memory>);
+/// A disk in memory as a source.
+struct MemorySource(Arc<Memory>);
 
-impl Source for Shared {
+impl Source for MemorySource {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         Ok(Box::new(Connection(Arc::clone(&self.0))))
     }
@@ -101,119 +101,123 @@ impl Reader for Connection {
         SIZE
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, buffer: &mut [u8]) -> Result<(), Fault> {
         let memory = &self.0;
-        let end = first + SectorCount(room.len() as u64 / 512);
-        let act = (memory.act)(memory.reads.fetch_add(1, Ordering::SeqCst));
+        let end = first + SectorCount(buffer.len() as u64 / 512);
+        let behaviour = (memory.behaviour)(memory.reads.fetch_add(1, Ordering::SeqCst));
         let mut answered = memory.answered.lock().expect("nobody panicked");
         let due = *answered + 1;
-        match act {
-            Act::Close => return Err(Lost("closed".to_owned()).into()),
-            Act::Hang => loop {
-                answered = memory.came.wait(answered).expect("nobody panicked");
+        match behaviour {
+            Behaviour::Close => return Err(Lost("closed".to_owned()).into()),
+            Behaviour::Hang => loop {
+                answered = memory.answer_sent.wait(answered).expect("nobody panicked");
             },
-            Act::Late => {
+            Behaviour::Late => {
                 let waits = |answered: &mut u64| *answered < due;
-                let waited = memory.came.wait_timeout_while(answered, LATE, waits);
+                let waited = memory.answer_sent.wait_timeout_while(answered, LATE, waits);
                 answered = waited.expect("nobody panicked").0;
             }
-            Act::Read => {}
+            Behaviour::Read => {}
         }
         *answered += 1;
-        memory.came.notify_all();
+        memory.answer_sent.notify_all();
         if let Some(bad) = memory.bad.first_in(first, end) {
-            return Err(Fault::Unreadable(memory.tells.then_some(bad)));
+            return Err(Fault::Unreadable(memory.reports_bad_block.then_some(bad)));
         }
         let from = first.0 as usize * 512;
-        room.copy_from_slice(&memory.data[from..from + room.len()]);
+        buffer.copy_from_slice(&memory.data[from..from + buffer.len()]);
         Ok(())
     }
 }
 
-fn opened(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
-    let source = Arc::new(Shared(Arc::clone(memory)));
+fn open_live(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
+    let source = Arc::new(MemorySource(Arc::clone(memory)));
     Live::open(source, depth, limit, Arc::default()).expect("memory")
 }
 
-/// What a scan has brought: an account and an image.
+/// The results of a scan: its record and an image.
 #[derive(Clone)]
 struct ScanState {
-    account: ScanRecord,
+    record: ScanRecord,
     image: Vec<u8>,
 }
 
 impl ScanState {
     fn new() -> Self {
         Self {
-            account: ScanRecord::new(SIZE, true),
+            record: ScanRecord::new(SIZE, true),
             image: vec![0; (SIZE.sectors.0 * SIZE.sector.0) as usize],
         }
     }
 
-    fn take(&mut self, delivered: &Delivery, answers: &Inbox) {
+    fn take(&mut self, delivered: &Delivery, inbox: &Inbox) {
         let (first, sectors) = (delivered.first, delivered.sectors);
         if !delivered.is_readable {
-            return self.account.add_unreadable(first, sectors);
+            return self.record.add_unreadable(first, sectors);
         }
-        let data = answers.data(first, sectors, SIZE.sector);
-        self.account.add_data(first, &data);
+        let data = inbox.data(first, sectors, SIZE.sector);
+        self.record.add_data(first, &data);
         let from = first.0 as usize * 512;
         self.image[from..from + data.len()].copy_from_slice(&data);
     }
 
-    /// All is there, except for the blocks that are bad.
+    /// Checks that all blocks are there except bad ones.
     fn check(&self, memory: &Memory) {
-        assert!(self.account.remaining().is_empty());
+        assert!(self.record.remaining().is_empty());
         let mut expected = memory.data.clone();
         let runs = memory.bad.runs_in(Lbn(0), Lbn(SIZE.sectors.0));
         let runs: Vec<(Lbn, SectorCount)> = runs.collect();
         for (first, sectors) in &runs {
             expected[first.0 as usize * 512..(first.0 + sectors.0) as usize * 512].fill(0);
         }
-        assert!(self.image == expected, "another image");
-        assert_eq!(self.account.unreadable().collect::<Vec<_>>(), runs);
-        let sums = self.account.sums().expect("asked for").all();
-        let whole = expected.chunks(diskarm_scan::CHUNK as usize);
-        assert!(sums.map(|(_, _, sum)| sum).eq(whole.map(crc32fast::hash)));
+        assert!(self.image == expected, "the image differs");
+        assert_eq!(self.record.unreadable().collect::<Vec<_>>(), runs);
+        let sums = self.record.sums().expect("the scan has checksums").all();
+        let chunks = expected.chunks(diskarm_scan::CHUNK as usize);
+        assert!(sums.map(|(_, _, sum)| sum).eq(chunks.map(crc32fast::hash)));
     }
 }
 
-/// Continues a scan until all has been delivered, or this many deliveries.
-fn passed(
+/// Continues a scan until everything has been delivered, or until `stop` deliveries.
+fn continue_pass(
     memory: &Arc<Memory>,
-    kept: ScanState,
+    state: ScanState,
     (depth, max, stop): (usize, u64, u64),
 ) -> ScanState {
-    let live = opened(memory, depth, LIMIT);
-    passed_on(live, kept, (depth, max, stop))
+    let live = open_live(memory, depth, LIMIT);
+    continue_pass_on(live, state, (depth, max, stop))
 }
 
-fn passed_on(live: Live, kept: ScanState, (depth, max, stop): (usize, u64, u64)) -> ScanState {
-    let answers = live.inbox();
-    let left = kept.account.remaining().clone();
-    let mut kept = kept;
+fn continue_pass_on(
+    live: Live,
+    state: ScanState,
+    (depth, max, stop): (usize, u64, u64),
+) -> ScanState {
+    let inbox = live.inbox();
+    let left = state.record.remaining().clone();
+    let mut state = state;
     let mut deliveries = 0;
     let sink = |delivered: &Delivery| {
-        kept.take(delivered, &answers);
+        state.take(delivered, &inbox);
         deliveries += 1;
         if deliveries == stop {
-            answers.stop();
+            inbox.stop();
         }
     };
     let mut pass = SequentialPass::new(live, left, depth, SectorCount(max), sink);
-    pass.run(&answers);
+    pass.run(&inbox);
     assert!(!pass.has_given_up());
     drop(pass);
-    kept
+    state
 }
 
 #[test]
-fn a_pass_finds_all_blocks_and_those_that_are_bad() {
+fn a_pass_finds_all_blocks_and_the_bad_ones() {
     for seed in 0..8 {
-        for (depth, tells) in [(1, true), (2, false), (2, true), (3, false)] {
-            let memory = Arc::new(Memory::good().failing(seed, tells));
+        for (depth, reports_bad_block) in [(1, true), (2, false), (2, true), (3, false)] {
+            let memory = Arc::new(Memory::good().failing(seed, reports_bad_block));
             let max = [1, 7, 64, 700][seed as usize % 4];
-            passed(&memory, ScanState::new(), (depth, max, u64::MAX)).check(&memory);
+            continue_pass(&memory, ScanState::new(), (depth, max, u64::MAX)).check(&memory);
         }
     }
 }
@@ -221,51 +225,55 @@ fn a_pass_finds_all_blocks_and_those_that_are_bad() {
 #[test]
 fn a_connection_that_closes_loses_nothing() {
     for seed in 0..8 {
-        let act = move |read| {
+        let behaviour = move |read| {
             let mut random = SplitMix64::new(seed ^ read << 16);
-            // Three in a row are more than a read takes.
+            // A read does not survive three in a row.
             let closes = random.below(3) == 0 && read % 3 > 0;
-            if closes { Act::Close } else { Act::Read }
+            if closes {
+                Behaviour::Close
+            } else {
+                Behaviour::Read
+            }
         };
-        let memory = Arc::new(Memory::new(seed, act).failing(seed, seed % 2 == 0));
-        passed(&memory, ScanState::new(), (1, 32, u64::MAX)).check(&memory);
+        let memory = Arc::new(Memory::new(seed, behaviour).failing(seed, seed % 2 == 0));
+        continue_pass(&memory, ScanState::new(), (1, 32, u64::MAX)).check(&memory);
     }
 }
 
 #[test]
-fn what_hangs_or_comes_late_loses_nothing() {
-    let act = |read| match read % 8 {
-        _ if read == 9 => Act::Hang,
-        3 | 6 => Act::Late,
-        _ => Act::Read,
+fn reads_that_hang_or_are_late_lose_nothing() {
+    let behaviour = |read| match read % 8 {
+        _ if read == 9 => Behaviour::Hang,
+        3 | 6 => Behaviour::Late,
+        _ => Behaviour::Read,
     };
-    let memory = Arc::new(Memory::new(3, act).failing(5, false));
-    let live = opened(&memory, 3, Span::from_ns(1_000_000_000));
-    passed_on(live, ScanState::new(), (3, 50, u64::MAX)).check(&memory);
+    let memory = Arc::new(Memory::new(3, behaviour).failing(5, false));
+    let live = open_live(&memory, 3, Span::from_ns(1_000_000_000));
+    continue_pass_on(live, ScanState::new(), (3, 50, u64::MAX)).check(&memory);
 }
 
-/// A source each of whose reads waits until it is let go; its first block is bad.
+/// A source whose reads each wait until they are released; its first block is bad.
 #[derive(Clone)]
-struct Gated {
-    begun: Sender<()>,
-    go: Arc<Mutex<Receiver<()>>>,
+struct GatedSource {
+    started: Sender<()>,
+    released: Arc<Mutex<Receiver<()>>>,
 }
 
-impl Source for Gated {
+impl Source for GatedSource {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Reader for Gated {
+impl Reader for GatedSource {
     fn size(&self) -> Size {
         SIZE
     }
 
     fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), Fault> {
-        self.begun.send(()).expect("the test waits");
-        let go = self.go.lock().expect("nobody panicked");
-        go.recv().expect("the test lets it go");
+        self.started.send(()).expect("the test waits");
+        let released = self.released.lock().expect("nobody panicked");
+        released.recv().expect("the test releases the read");
         match first {
             Lbn(0) => Err(Fault::Unreadable(None)),
             _ => Ok(()),
@@ -273,25 +281,25 @@ impl Reader for Gated {
     }
 }
 
-/// Each read of a search for a bad block has the whole limit, so that slow ones do not end it.
+/// Each read in the search for a bad block has the full limit, so that slow reads do not end the
+/// search.
 #[test]
 fn a_slow_bad_block_is_found() {
-    let (begun, begins) = channel();
-    let (lets_go, go) = channel();
-    let go = Arc::new(Mutex::new(go));
-    let source = Arc::new(Gated { begun, go });
+    let (started, starts) = channel();
+    let (release, released) = channel();
+    let released = Arc::new(Mutex::new(released));
+    let source = Arc::new(GatedSource { started, released });
     let mut live = Live::open(source, 1, LIMIT, Arc::default()).expect("memory");
     let read = Request::new(1, Op::Read, Lbn(0), SectorCount(512));
     assert_eq!(live.submit(Instant::START, read), Ok(()));
-    // The limit of the first read has passed when any other is under way.
+    // The limit of the first read has passed by the time that any other is in progress.
     let late = Instant::START + LIMIT;
-    begins.recv().expect("a read");
-    lets_go.send(()).expect("it waits");
-    // 512 blocks are halved to one in nine reads more.
+    starts.recv().expect("a read starts");
+    release.send(()).expect("the read waits"); // Nine more reads bisect 512 blocks down to one.
     for read in 1..10 {
-        begins.recv().expect("a read");
+        starts.recv().expect("a read");
         assert_eq!(live.advance(late), None, "read {read}");
-        lets_go.send(()).expect("it waits");
+        release.send(()).expect("it waits");
     }
     live.inbox().wait(Some(late));
     let found = live.advance(late).expect("a completion");
@@ -324,22 +332,28 @@ fn a_source_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
-    let act = |read| if read < 20 { Act::Read } else { Act::Close };
-    let memory = Arc::new(Memory::new(3, act));
-    let live = opened(&memory, 2, LIMIT);
-    let answers = live.inbox();
-    let kept = passed_on(live, ScanState::new(), (2, 50, u64::MAX));
-    assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
-    let left = kept.account.remaining().count().0;
+fn a_lost_source_ends_the_scan_with_its_reason() {
+    let behaviour = |read| {
+        if read < 20 {
+            Behaviour::Read
+        } else {
+            Behaviour::Close
+        }
+    };
+    let memory = Arc::new(Memory::new(3, behaviour));
+    let live = open_live(&memory, 2, LIMIT);
+    let inbox = live.inbox();
+    let state = continue_pass_on(live, ScanState::new(), (2, 50, u64::MAX));
+    assert_eq!(inbox.lost(), Some(Lost("closed".to_owned())));
+    let left = state.record.remaining().count().0;
     assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A scan that is stopped after random numbers of reads, and forgets what came since it was
-    /// kept last, as a killed process does, reads every block once as far as its accounts tell.
+    /// A scan that is stopped after random numbers of reads, and may lose what came after its last
+    /// record, like a killed process, reads every block once according to its records.
     #[test]
     fn interrupted_scans_read_every_block_once(
         seed in 0_u64..1000,
@@ -348,28 +362,28 @@ proptest! {
         max in 1_u64..200,
     ) {
         let memory = Arc::new(Memory::good().failing(seed, seed % 2 == 0));
-        let mut kept = ScanState::new();
+        let mut state = ScanState::new();
         for (stop, is_killed) in stops {
-            let bytes = kept.account.emit("memory");
-            let after = passed(&memory, kept, (depth, max, stop));
-            let bytes = if is_killed { bytes } else { after.account.emit("memory") };
-            let account = ScanRecord::parse(&bytes, "memory", true).expect("its own bytes");
-            kept = ScanState { account, image: after.image };
+            let bytes = state.record.emit("memory");
+            let after = continue_pass(&memory, state, (depth, max, stop));
+            let bytes = if is_killed { bytes } else { after.record.emit("memory") };
+            let record = ScanRecord::parse(&bytes, "memory", true).expect("the record is valid");
+            state = ScanState { record, image: after.image };
         }
-        passed(&memory, kept, (depth, max, u64::MAX)).check(&memory);
+        continue_pass(&memory, state, (depth, max, u64::MAX)).check(&memory);
     }
 }
 
-/// In the gaps of a foreground and in idle time, from a source that does all of it.
+/// Reads in gaps of the foreground and in idle time, from a source with all kinds of failures.
 #[test]
-fn a_scan_beside_a_foreground_loses_nothing() {
+fn a_scan_during_a_foreground_loses_nothing() {
     let spec = small();
-    let disk = Size0 {
+    let disk = WorkloadDisk {
         sectors: SIZE.sectors,
         sector: SIZE.sector,
     };
     let text = "poisson(rate=300/s) uniform size=4KiB reads=50%";
-    let (on_prediction, predictions) = kept_predictions();
+    let (on_prediction, predictions) = record_predictions();
     let scan = Scan {
         spec: &spec,
         model: &spec,
@@ -385,30 +399,30 @@ fn a_scan_beside_a_foreground_loses_nothing() {
         on_progress: OnProgress::default(),
         on_prediction,
     };
-    let act = |read| match read % 9 {
-        _ if read == 40 => Act::Hang,
-        _ if read % 100 == 7 => Act::Close,
-        3 => Act::Late,
-        _ => Act::Read,
+    let behaviour = |read| match read % 9 {
+        _ if read == 40 => Behaviour::Hang,
+        _ if read % 100 == 7 => Behaviour::Close,
+        3 => Behaviour::Late,
+        _ => Behaviour::Read,
     };
-    let memory = Arc::new(Memory::new(3, act).failing(2, true));
-    let live = opened(&memory, 2, Span::from_ns(200_000_000));
-    let answers = live.inbox();
-    let kept = Arc::new(Mutex::new(ScanState::new()));
-    let (shared, data) = (Arc::clone(&kept), Arc::clone(&answers));
+    let memory = Arc::new(Memory::new(3, behaviour).failing(2, true));
+    let live = open_live(&memory, 2, Span::from_ns(200_000_000));
+    let inbox = live.inbox();
+    let state = Arc::new(Mutex::new(ScanState::new()));
+    let (shared, data) = (Arc::clone(&state), Arc::clone(&inbox));
     let all = BlockSet::all(SIZE.sectors);
-    let ran = scan.run_on(live, all, move |delivered| {
-        let mut kept = shared.lock().expect("nobody panicked");
-        kept.take(delivered, &data);
+    let report = scan.run_on(live, all, move |delivered| {
+        let mut state = shared.lock().expect("nobody panicked");
+        state.take(delivered, &data);
     });
-    let ran = ran.expect("a sound model");
-    assert!(ran.is_complete(), "{ran:?}");
-    assert_eq!(answers.lost(), None);
-    kept.lock().expect("nobody panicked").check(&memory);
+    let report = report.expect("a sound model");
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(inbox.lost(), None);
+    state.lock().expect("nobody panicked").check(&memory);
     let predictions = predictions.lock().expect("nobody panicked");
     let foreground = predictions.iter().filter(|one| one.is_foreground).count() as u64;
-    // A request is sent again if what is read in front of it cannot be.
-    assert!(foreground >= ran.foreground.requests, "{foreground}");
+    // A request is sent again if the blocks in front of it are unreadable.
+    assert!(foreground >= report.foreground.requests, "{foreground}");
     let lost = predictions.iter().filter(|one| one.expected.is_none());
     let lost: Vec<_> = lost.collect();
     assert!(!lost.is_empty() && lost.iter().all(|one| !one.is_confident));

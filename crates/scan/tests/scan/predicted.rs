@@ -1,4 +1,4 @@
-//! When commands were predicted to end, and when they ended.
+//! The predicted and the actual ends of commands.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,50 +12,51 @@ use crate::bench::{
     CLOSED, atlas, new, nothing, policy, queueing, scan, serve, small, without_write_cache,
 };
 
-/// A function that keeps what it is called with, and what it has kept.
-pub fn kept() -> (OnPrediction, Arc<Mutex<Vec<Prediction>>>) {
+/// Returns a function that records predictions, and the recorded predictions.
+pub fn record_predictions() -> (OnPrediction, Arc<Mutex<Vec<Prediction>>>) {
     let all = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&all);
-    let call = move |predicted: &Prediction| kept.lock().expect("nobody panicked").push(*predicted);
+    let recorder = Arc::clone(&all);
+    let call =
+        move |predicted: &Prediction| recorder.lock().expect("nobody panicked").push(*predicted);
     (OnPrediction::new(call), all)
 }
 
-fn of_foreground(predictions: &[Prediction]) -> Vec<Prediction> {
+fn foreground_predictions(predictions: &[Prediction]) -> Vec<Prediction> {
     let foreground = predictions.iter().filter(|one| one.is_foreground);
     foreground.copied().collect()
 }
 
-/// A command that has ended is that of a request, with what was read in front of it.
+/// Returns true if a command served a request, possibly with blocks read in front of it.
 fn serves(one: &Prediction, done: &Completion) -> bool {
     let (command, request) = (one.command, done.request);
     (one.ended, command.op, command.end()) == (done.at, request.op, request.end())
         && command.start <= request.start
 }
 
-/// Where the model is the drive, each command is reported once and ends as it was predicted.
+/// If the model is exact, each command is reported once and ends as predicted.
 #[test]
 fn commands_of_an_exact_model_end_as_predicted() {
     let atlas = without_write_cache(atlas());
     for (spec, depth) in [(atlas.clone(), 1), (queueing(atlas), 2)] {
         let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
-        let got = nothing(spec.geometry.sectors);
+        let gathered = nothing(spec.geometry.sectors);
         let settings = BackgroundSettings {
             conservatism: Span::ZERO,
             ..BackgroundSettings::default()
         };
-        let (on_prediction, predictions) = kept();
+        let (on_prediction, predictions) = record_predictions();
         let external = ExternalScheduler::new(new(&spec), model, &policy("sptf-sw(n=40%)"), depth);
-        let external = external.with_background(scan(&spec, settings, &got));
+        let external = external.with_background(scan(&spec, settings, &gathered));
         let mut external = external.on_prediction(on_prediction);
         let served = serve(&mut external, CLOSED, 1, 2_000, None);
         let predictions = predictions.lock().expect("nobody panicked").clone();
-        let foreground = of_foreground(&predictions);
+        let foreground = foreground_predictions(&predictions);
         assert_eq!(foreground.len(), served.len());
         let mut pairs = foreground.iter().zip(&served);
         assert!(pairs.all(|(one, done)| serves(one, done)));
         let reads = external.background().expect("a background").stats().reads;
         let scanned = (predictions.len() - foreground.len()) as u64;
-        // What is inside when the run ends has not ended.
+        // Commands inside the drive at the end of the run have not ended.
         assert!(scanned > 100 && (scanned..=scanned + 3).contains(&reads));
         for one in &predictions {
             let error = one.error().expect("a prediction");
@@ -67,9 +68,10 @@ fn commands_of_an_exact_model_end_as_predicted() {
     }
 }
 
-/// At first the angle of the platter is unknown, and later commands fail: none of these counts.
+/// At first the angle of the platter is unknown, and later commands fail: neither count as
+/// predicted.
 #[test]
-fn commands_that_are_not_relied_on_are_marked() {
+fn unreliable_predictions_are_marked() {
     let spec: Spec = queueing(small());
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
     let plan = FaultPlan {
@@ -88,22 +90,23 @@ fn commands_that_are_not_relied_on_are_marked() {
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     for depth in [1, 2] {
         let model = Model::new(&spec).expect("a sound layout");
-        let got = nothing(spec.geometry.sectors);
-        let (on_prediction, predictions) = kept();
+        let gathered = nothing(spec.geometry.sectors);
+        let (on_prediction, predictions) = record_predictions();
         let faulty = Faults::new(new(&spec), &plan, revolution);
         let external = ExternalScheduler::new(faulty, model, &policy("sptf"), depth);
-        let external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
+        let external =
+            external.with_background(scan(&spec, BackgroundSettings::default(), &gathered));
         let mut external = external.on_prediction(on_prediction);
-        let served = serve(&mut external, workload, 1, 3_000, Some(&got));
+        let served = serve(&mut external, workload, 1, 3_000, Some(&gathered));
         let predictions = predictions.lock().expect("nobody panicked").clone();
-        let foreground = of_foreground(&predictions);
+        let foreground = foreground_predictions(&predictions);
         for done in &served {
-            let is_it = |one: &&Prediction| serves(one, done);
-            assert_eq!(foreground.iter().filter(is_it).count(), 1, "{done:?}");
+            let is_match = |one: &&Prediction| serves(one, done);
+            assert_eq!(foreground.iter().filter(is_match).count(), 1, "{done:?}");
         }
         let seen = external.observations();
-        let relied = predictions.iter().filter(|one| one.is_confident);
-        let errors: Vec<Span> = relied
+        let confident = predictions.iter().filter(|one| one.is_confident);
+        let errors: Vec<Span> = confident
             .clone()
             .map(|one| one.error().expect("a prediction"))
             .collect();
@@ -111,12 +114,12 @@ fn commands_that_are_not_relied_on_are_marked() {
         let is_right = |error: &&Span| error.as_ns().abs() <= 50_000;
         assert_eq!(errors.iter().filter(is_right).count() as u64, seen.right);
         assert_eq!(
-            relied.filter(|one| one.is_right()).count() as u64,
+            confident.filter(|one| one.is_right()).count() as u64,
             seen.right
         );
         let others = predictions.len() as u64 - seen.predicted;
         assert!(seen.surprises.failures > 10, "{seen:?}");
-        // The first one is unknown, too.
+        // The first command is not predicted, either.
         assert!(others > seen.surprises.failures, "{others} {seen:?}");
     }
 }

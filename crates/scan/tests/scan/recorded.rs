@@ -1,4 +1,4 @@
-//! Foregrounds that are recorded.
+//! Recorded foregrounds.
 
 use diskarm_core::device::Completion;
 use diskarm_core::engine::{self, OpenLoop};
@@ -15,7 +15,7 @@ use diskarm_scan::{
 
 use crate::bench::{Observations, drive_of, new, policy, small};
 
-/// Requests of up to 16 blocks, of which several wait now and then.
+/// Returns requests of up to 16 blocks, of which several sometimes wait.
 fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
     let mut random = SplitMix64::new(7);
     let mut at = Instant::START;
@@ -33,32 +33,33 @@ fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
     requests.collect()
 }
 
-/// The same requests on the drive behind a host's queue, as a simulation of their trace has it.
+/// Serves the requests on the drive behind a host's queue, like a simulation of their trace.
 fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Completion> {
     let drive = new(spec);
     let order = policy(order).policy(&drive);
-    let mut seen = Observations {
-        all: Vec::new(),
+    let mut observations = Observations {
+        completions: Vec::new(),
         max: usize::MAX,
-        got: None,
+        gathered: None,
     };
     let mut load = OpenLoop::new(requests.iter().copied());
-    engine::run(&mut Host::new(drive, order), &mut load, &mut seen).expect("accepted requests");
-    seen.all
+    engine::run(&mut Host::new(drive, order), &mut load, &mut observations)
+        .expect("accepted requests");
+    observations.completions
 }
 
-fn scanned(
+fn scan(
     spec: &Spec,
     order: &str,
     location: SchedulerLocation,
     requests: Requests<'_>,
 ) -> ScanReport {
     let idle = None;
-    scanned_when(idle, spec, order, location, requests)
+    scan_with_idle_time(idle, spec, order, location, requests)
 }
 
-/// The same, also when the drive has been idle for this long.
-fn scanned_when(
+/// Scans also when the drive has been idle for this long.
+fn scan_with_idle_time(
     idle: Option<Span>,
     spec: &Spec,
     order: &str,
@@ -98,45 +99,45 @@ fn foreground(all: &[Completion]) -> ForegroundReport {
     }
 }
 
-/// To the bit, without the scan. No policy here needs to know where the platter is, which the
-/// scheduler learns from completions only.
+/// The foreground without the scan is identical. No policy here needs the angle of the platter,
+/// which the scheduler only learns from completions.
 #[test]
-fn a_recorded_foreground_is_that_of_the_plain_scheduler() {
+fn a_recorded_foreground_matches_the_plain_scheduler() {
     for spec in [small(), drive_of("hp-c2247")] {
         let requests = recorded(&spec, 400);
         let all = Requests::Recorded(&requests);
         for order in ["fcfs", "clook", "sstf(by=map)"] {
             let plain = foreground(&plain(&spec, order, &requests));
             assert!(plain.response > Span::from_ns(5_000_000), "{plain:?}");
-            let ran = scanned(&spec, order, SchedulerLocation::Outside(1), all);
-            assert_eq!(ran.alone, plain, "{order}");
-            assert!(ran.stats.sectors > 0);
+            let report = scan(&spec, order, SchedulerLocation::Outside(1), all);
+            assert_eq!(report.alone, plain, "{order}");
+            assert!(report.stats.sectors > 0);
         }
     }
 }
 
-/// What a scan would read when the drive is idle after the last request does not count.
+/// Reads in idle time after the last request do not happen.
 #[test]
 fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
     let spec = small();
     let requests = recorded(&spec, 30);
     let idle = Some(Span::ZERO);
     let all = Requests::Recorded(&requests);
-    let ran = scanned_when(idle, &spec, "fcfs", SchedulerLocation::Outside(1), all);
-    assert_eq!(ran.foreground.requests, 30);
-    // A track in each revolution of 10 ms at most: 180 tracks take six times as long.
-    let most_s = ran.foreground.end.as_s();
-    assert!(most_s < 0.6, "{most_s}");
-    let read = ran.sectors.0 - ran.left.0;
-    assert!(read as f64 <= 40.0 * most_s / 0.01, "{read} in {most_s} s");
-    let in_gaps = scanned(&spec, "fcfs", SchedulerLocation::Outside(1), all)
+    let report = scan_with_idle_time(idle, &spec, "fcfs", SchedulerLocation::Outside(1), all);
+    assert_eq!(report.foreground.requests, 30);
+    // At most one track per revolution of 10 ms: all 180 tracks would take six times as long.
+    let end_s = report.foreground.end.as_s();
+    assert!(end_s < 0.6, "{end_s}");
+    let read = report.sectors.0 - report.left.0;
+    assert!(read as f64 <= 40.0 * end_s / 0.01, "{read} in {end_s} s");
+    let in_gaps = scan(&spec, "fcfs", SchedulerLocation::Outside(1), all)
         .stats
         .sectors;
     assert!(read > in_gaps && in_gaps > 0, "{read} {in_gaps}");
 }
 
-/// From outside and in the firmware the run ends with the last request, or before it when the scan
-/// is complete. Without the scan there are the same requests.
+/// Both outside and in the firmware, the run ends with the last request, or earlier if the scan is
+/// complete. Without the scan the requests are the same.
 #[test]
 fn a_scan_ends_with_the_last_recorded_request() {
     let spec = small();
@@ -144,7 +145,7 @@ fn a_scan_ends_with_the_last_recorded_request() {
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let run = |count: usize| {
             let some = Requests::Recorded(&requests[..count]);
-            scanned(&spec, "sptf", location, some)
+            scan(&spec, "sptf", location, some)
         };
         let short = run(30);
         assert!(!short.is_complete());

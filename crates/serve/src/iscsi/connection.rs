@@ -15,8 +15,8 @@ use crate::nonblocking::ByteQueue;
 use crate::worker::{self, ConnectionError};
 
 /// Size of the output buffer, in bytes.
-const OUTPUT: usize = 256 << 10;
-/// Limit of queued replies; above it no input is taken.
+const OUTPUT_SIZE: usize = 256 << 10;
+/// Maximum number of queued replies; no input is read while there are so many.
 const MAX_REPLIES: usize = 64;
 
 /// A connection after its login.
@@ -36,13 +36,13 @@ pub struct Connection {
     replies: VecDeque<Reply>,
     /// The tag of the last transfer.
     transfer: u32,
-    /// No more input is taken; the output is still sent.
+    /// True if no more input is read; the output is still sent.
     is_ending: bool,
 }
 
 impl Connection {
-    /// Continues after the login, with the number of the next response and, if it starts a session,
-    /// of the first command.
+    /// Continues after the login. `status` is the number of the next response; `first` is that of
+    /// the first command, if the connection starts a session.
     pub fn new(
         member: Member,
         address: String,
@@ -57,7 +57,7 @@ impl Connection {
             session: None,
             parameters,
             input: ByteQueue::new(Digests::max_length(MAX_RECEIVE)),
-            output: ByteQueue::new(OUTPUT),
+            output: ByteQueue::new(OUTPUT_SIZE),
             status,
             replies: VecDeque::new(),
             transfer: 0,
@@ -65,13 +65,13 @@ impl Connection {
         }
     }
 
-    /// Takes over the input and output that the login has left.
+    /// Takes over the remaining input and output of the login.
     pub fn preload(&mut self, input: &[u8], output: &[u8]) {
         self.input.push(input);
         self.output.push(output);
     }
 
-    /// The next complete message with its data.
+    /// Returns the next complete message with its data.
     /// Fails if bytes have been lost.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
@@ -99,13 +99,13 @@ impl Connection {
         }
     }
 
-    pub fn ask_for_data(&mut self, task: &mut Task) {
+    pub fn request_data(&mut self, task: &mut Task) {
         self.transfer = self.transfer.wrapping_add(1) & 0x7fff_ffff;
         let message = task.ask(Tag(self.transfer), &self.parameters);
         self.send(Message::ReadyToTransfer(message), Vec::new());
     }
 
-    /// Queues the response of a command.
+    /// Queues the response to a command.
     pub fn end(&mut self, end: End) {
         self.replies.push_back(Reply::End(Box::new(end)));
     }
@@ -124,7 +124,7 @@ impl Connection {
         self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Takes no more input, and ends when everything has been sent.
+    /// Stops reading input, and ends when everything has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
@@ -224,7 +224,7 @@ pub enum Reply {
 pub struct SerialNumbers {
     pub status: Serial,
     pub expected: Serial,
-    /// The last command that is accepted.
+    /// The number of the last command that the target accepts.
     pub max: Serial,
 }
 
@@ -251,7 +251,7 @@ pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
         Message::LogoutResponse(message) => fill!(message),
         Message::ReadyToTransfer(message) => fill!(message),
         Message::Reject(message) => fill!(message),
-        other => unreachable!("{other:?} is of an initiator"),
+        other => unreachable!("targets do not send {other:?}"),
     }
     match message {
         Message::NopIn(message) => message.tag != Tag::NONE,
@@ -261,7 +261,7 @@ pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
     }
 }
 
-/// Maximum data of a message, in bytes, even if the initiator takes more.
+/// Maximum data in a message, in bytes, even if the initiator accepts more.
 pub const MAX_SEGMENT: usize = 128 << 10;
 
 pub struct ReplyWriter<'a> {

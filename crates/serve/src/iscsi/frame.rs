@@ -19,10 +19,10 @@ pub struct Frame<'a> {
     pub length: usize,
 }
 
-/// The reason that a message cannot be framed.
+/// The reason why a message cannot be framed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// It is too long, or its header is corrupt.
+    /// The message is too long, or its header is corrupt.
     Corrupt,
     DataDigest([u8; Message::LENGTH]),
 }
@@ -33,12 +33,12 @@ impl Digests {
         data: true,
     };
 
-    /// Maximum length of a message with `data` bytes of data.
+    /// Returns the maximum length of a message with `data` bytes of data.
     pub const fn max_length(data: usize) -> usize {
         4 * u8::MAX as usize + Self::BOTH.length(data)
     }
 
-    /// The first message of `input`, if it is complete.
+    /// Returns the first message in `input`, if it is complete.
     /// Fails if it has more than `max` bytes of data, or a digest is wrong.
     pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
@@ -70,7 +70,7 @@ impl Digests {
         }))
     }
 
-    /// Length of a message with `data` bytes of data and no additional headers.
+    /// Returns the length of a message with `data` bytes of data and no additional headers.
     pub const fn length(self, data: usize) -> usize {
         let digests = self.header as usize + (self.data && data > 0) as usize;
         Message::LENGTH + padded(data) + digests * Digest::LENGTH
@@ -122,16 +122,16 @@ mod tests {
     fn messages_round_trip_with_any_digests() {
         for (header, data) in [(false, false), (true, false), (false, true), (true, true)] {
             let digests = Digests { header, data };
-            for text in [&b""[..], b"abcde"] {
+            for payload in [&b""[..], b"abcde"] {
                 let mut room = [0xaa; 80];
-                let length = digests.emit(&MESSAGE, text, &mut room);
-                assert_eq!(length, digests.length(text.len()));
-                let frame = digests.first(&room, 5).expect("a message").expect("all");
+                let length = digests.emit(&MESSAGE, payload, &mut room);
+                assert_eq!(length, digests.length(payload.len()));
+                let frame = digests.first(&room, 5).expect("valid").expect("complete");
                 assert_eq!(Message::parse(&frame.header), Ok(MESSAGE));
-                assert_eq!((frame.data, frame.length), (text, length));
-                let partly = digests.first(&room[..length - 1], 5);
-                assert!(partly.expect("a message").is_none());
-                if !text.is_empty() {
+                assert_eq!((frame.data, frame.length), (payload, length));
+                let partial = digests.first(&room[..length - 1], 5);
+                assert!(partial.expect("a message").is_none());
+                if !payload.is_empty() {
                     assert_eq!(digests.first(&room, 4).err(), Some(FrameError::Corrupt));
                 }
             }
@@ -148,9 +148,9 @@ mod tests {
             wrong[at] ^= 1;
             // A wrong length makes the message incomplete.
             let found = digests.first(&wrong, 1 << 20);
-            let is_lost = matches!(found, Err(FrameError::Corrupt) | Ok(None));
-            let is_of_data = matches!(found, Err(FrameError::DataDigest(_)));
-            assert!(if at < 52 { is_lost } else { is_of_data }, "{at}");
+            let is_unframed = matches!(found, Err(FrameError::Corrupt) | Ok(None));
+            let is_corrupt = matches!(found, Err(FrameError::DataDigest(_)));
+            assert!(if at < 52 { is_unframed } else { is_corrupt }, "{at}");
         }
     }
 }

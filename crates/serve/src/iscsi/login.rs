@@ -19,9 +19,9 @@ use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
 use crate::server::{Handshake, HandshakeStep};
 
-/// Longest data of a login message (RFC 7143: the default of MaxRecvDataSegmentLength).
+/// Maximum data in a login message, in bytes (RFC 7143: the default MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 8192;
-/// Maximum length of all text of a login, in bytes.
+/// Maximum length of all the text in a login, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
 /// A login in progress, or the discovery session that follows.
@@ -33,13 +33,13 @@ pub struct Login {
     output: Vec<u8>,
     /// Text that continues in the next request.
     text: Vec<u8>,
-    /// Length of all text so far.
+    /// Length of all the text so far, in bytes.
     text_length: usize,
     stage: Option<u8>,
     status: Serial,
     /// The initiator's part of the session id.
     isid: [u8; 6],
-    /// The target's part, if the connection joins a session.
+    /// The target's part of it, if the connection joins a session.
     joins: Option<NonZero<u16>>,
     connection: u16,
     /// Set at the end of the login.
@@ -126,7 +126,7 @@ impl Login {
         }
     }
 
-    /// The target's answer, or the status of a failed login.
+    /// Returns the target's answer, or the status of a failed login.
     fn process(
         &mut self,
         request: &LoginRequest,
@@ -168,11 +168,11 @@ impl Login {
         let all = std::mem::take(&mut self.text);
         reply.text = self.process_text(&all, request.current, exports, is_full)?;
         if request.transit {
-            let is_ahead = match request.current {
+            let is_later = match request.current {
                 stage::SECURITY => matches!(request.next, stage::OPERATIONAL | stage::FULL_FEATURE),
                 _ => request.next == stage::FULL_FEATURE,
             };
-            if !is_ahead {
+            if !is_later {
                 return Err(login_status::INITIATOR_ERROR);
             }
             reply.transit = self.security.may_continue(self.accounts())?;
@@ -239,8 +239,8 @@ impl Login {
                 "InitiatorAlias" => {}
                 _ if security_keys.take(key, value) => {}
                 _ => {
-                    let is_of_commands = !self.is_discovery && self.joins.is_none();
-                    let answer = self.parameters.negotiate(key, value, is_of_commands);
+                    let starts_session = !self.is_discovery && self.joins.is_none();
+                    let answer = self.parameters.negotiate(key, value, starts_session);
                     answers.extend(answer.map(|value| (key.to_owned(), value)));
                 }
             }
@@ -406,7 +406,7 @@ struct DiscoverySession {
 const CONTINUES: Tag = Tag(1);
 
 impl DiscoverySession {
-    /// Answers a message into `output`; returns true if the session has ended.
+    /// Writes the answer to a message to `output`; returns true if the session has ended.
     pub fn answer(
         &mut self,
         frame: &Frame<'_>,
@@ -467,7 +467,7 @@ impl DiscoverySession {
         }
     }
 
-    /// The next part of the answer.
+    /// Returns the next part of the answer.
     fn text(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
         let length = self.rest.len().min(self.parameters.max_send as usize);
         let rest = self.rest.split_off(length);
@@ -484,12 +484,12 @@ impl DiscoverySession {
     }
 }
 
-/// The answer to `SendTargets`: all exports, or the one named; other keys are not understood.
+/// Returns the answer to `SendTargets`: all exports or the named one. Other keys are unknown.
 pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
     let mut all = Vec::new();
     let mut put = |key: &str, value: &str| {
         let mut room = vec![0; key.len() + value.len() + 2];
-        // The room fits exactly.
+        // The buffer has exactly the required size.
         if Writer::new(&mut room).put(key, value).is_ok() {
             all.extend_from_slice(&room);
         }

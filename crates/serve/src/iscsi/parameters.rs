@@ -10,10 +10,10 @@ use super::frame::Digests;
 /// The number of the only portal group.
 pub const PORTAL_GROUP: u16 = 1;
 
-/// Number of unanswered commands that an initiator may send.
+/// Maximum number of unanswered commands of an initiator.
 pub const WINDOW: u32 = 64;
 
-/// Longest name (RFC 7143, "iSCSI Names"), in bytes.
+/// Maximum length of a name (RFC 7143, "iSCSI Names"), in bytes.
 pub const MAX_NAME: usize = 223;
 
 /// The name of the default target, and the prefix of all others. RFC 2606 reserves `example.com`.
@@ -28,34 +28,34 @@ pub fn target_name(name: &str) -> String {
 
 /// Returns true if `name` can be part of a target name (RFC 7143, "iSCSI Name Encoding").
 pub fn is_target_name(name: &str) -> bool {
-    let is_of_name =
+    let is_name_byte =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte);
-    name.bytes().all(is_of_name) && target_name(name).len() <= MAX_NAME
+    name.bytes().all(is_name_byte) && target_name(name).len() <= MAX_NAME
 }
 
-/// Longest data of a message that the target takes, in bytes.
+/// Maximum data in a message to the target, in bytes.
 pub const MAX_RECEIVE: usize = 128 << 10;
 pub const MAX_CONNECTIONS: u16 = 4;
-/// Longest data sequence, in bytes.
+/// Maximum length of a data sequence, in bytes.
 const MAX_BURST: u32 = 1 << 20;
-/// Longest unsolicited data of a command, in bytes.
+/// Maximum unsolicited data of a command, in bytes.
 const FIRST_BURST: u32 = 256 << 10;
 
 /// The negotiated parameters of a connection and its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// The digests of messages of the connection.
+    /// The digests in the connection's messages.
     pub digests: Digests,
     pub max_connections: u16,
-    /// The initiator sends no data except immediate data unless asked.
+    /// True if the initiator sends only immediate data unless it is asked for more.
     pub initial_r2t: bool,
-    /// Commands may carry data.
+    /// True if commands may carry data.
     pub immediate_data: bool,
-    /// Longest data of a message that the initiator takes on this connection, in bytes.
+    /// Maximum data in a message to the initiator on this connection, in bytes.
     pub max_send: u32,
-    /// Longest data sequence, in bytes.
+    /// Maximum length of a data sequence, in bytes.
     pub max_burst: u32,
-    /// Longest unsolicited data of a command, in bytes.
+    /// Maximum unsolicited data of a command, in bytes.
     pub first_burst: u32,
 }
 
@@ -73,14 +73,14 @@ impl Default for Parameters {
     }
 }
 
-/// The target's answer to a key; `None` for a declaration, which needs none.
+/// The target's answer to a key; `None` for a declaration, which needs no answer.
 type Answer = Option<String>;
 
 impl Parameters {
     /// Negotiates a key that the initiator proposes. Some keys are irrelevant in discovery sessions
-    /// and in connections that join a session; `is_of_commands` is false for both.
-    pub fn negotiate(&mut self, key: &str, value: &str, is_of_commands: bool) -> Answer {
-        if !is_of_commands && IRRELEVANT.contains(&key) {
+    /// and in connections that join a session; `starts_session` is false for both.
+    pub fn negotiate(&mut self, key: &str, value: &str, starts_session: bool) -> Answer {
+        if !starts_session && IRRELEVANT.contains(&key) {
             return answer(text::IRRELEVANT);
         }
         match key {
@@ -120,7 +120,7 @@ impl Parameters {
         }
     }
 
-    /// Takes the session's parameters for a connection that joins it.
+    /// Returns the parameters of a connection that joins a session with the parameters `session`.
     pub fn joining(self, session: Self) -> Self {
         Self {
             digests: self.digests,
@@ -157,7 +157,7 @@ fn answer(value: impl Display) -> Answer {
     Some(value.to_string())
 }
 
-/// The first of the initiator's values that the target knows.
+/// Chooses the first of the initiator's values that the target supports.
 pub fn one_of(value: &str, known: &[&str]) -> Answer {
     let found = value.split(',').find(|value| known.contains(value));
     answer(found.unwrap_or(text::REJECT))
@@ -174,12 +174,12 @@ fn in_range(value: &str, min: u32, max: u32, choose: impl FnOnce(u32) -> u32) ->
     }
 }
 
-/// The smaller length applies.
-fn length(value: &str, own: u32, held: &mut u32) -> Answer {
+/// Chooses the smaller of the initiator's and the target's maximum.
+fn length(value: &str, own: u32, chosen: &mut u32) -> Answer {
     match number(value, 512, (1 << 24) - 1) {
         Some(number) => {
-            *held = number.min(own);
-            answer(*held)
+            *chosen = number.min(own);
+            answer(*chosen)
         }
         None => answer(text::REJECT),
     }

@@ -7,9 +7,9 @@ use diskarm_wire::iscsi::login_status;
 use super::parameters::Parameters;
 use super::security::Accounts;
 
-/// The settings and the register that all logins share.
+/// The settings and the register shared by all logins.
 pub struct Settings {
-    /// Without accounts any initiator is accepted.
+    /// `None` if any initiator is accepted.
     pub accounts: Option<Accounts>,
     pub register: Register,
 }
@@ -29,7 +29,7 @@ pub struct Register(Arc<Mutex<Sessions>>);
 
 #[derive(Default)]
 struct Sessions {
-    /// The last session id that was assigned.
+    /// The session id that was assigned last.
     last: u16,
     all: Vec<RegisteredSession>,
 }
@@ -41,7 +41,7 @@ struct RegisteredSession {
     connections: Vec<u16>,
 }
 
-/// A connection of a registered session, which is removed when its last connection is dropped.
+/// A connection of a registered session. Dropping the last one removes the session.
 pub struct Member {
     register: Register,
     pub name: SessionName,
@@ -116,8 +116,8 @@ impl Drop for Member {
         let mut all = sessions.all.iter_mut();
         if let Some(known) = all.find(|known| known.tsih == self.tsih) {
             let mut names = known.connections.iter();
-            if let Some(place) = names.position(|name| *name == self.connection) {
-                known.connections.remove(place);
+            if let Some(index) = names.position(|name| *name == self.connection) {
+                known.connections.remove(index);
             }
         }
         sessions.all.retain(|known| !known.connections.is_empty());
@@ -144,18 +144,18 @@ mod tests {
             ..Parameters::default()
         };
         let first = register.start(name("a"), 0, parameters);
-        let join = |of: &str, connection| register.join(first.tsih, name(of), connection);
-        let refused = |of, connection| join(of, connection).err();
+        let join = |from: &str, connection| register.join(first.tsih, name(from), connection);
+        let refused = |from, connection| join(from, connection).err();
         assert_eq!(refused("b", 1), Some(login_status::NO_SESSION));
-        let (second, agreed) = join("a", 1).expect("a session");
-        assert_eq!((second.tsih, agreed), (first.tsih, parameters));
+        let (second, joined_parameters) = join("a", 1).expect("a session");
+        assert_eq!((second.tsih, joined_parameters), (first.tsih, parameters));
         let full = login_status::TOO_MANY_CONNECTIONS;
         assert_eq!(refused("a", 2), Some(full));
         // A reconnection replaces the old connection, which may be dropped later.
-        let (again, _) = join("a", 1).expect("a session");
+        let (replacement, _) = join("a", 1).expect("a session");
         drop(second);
         assert_eq!(refused("a", 2), Some(full));
-        drop(again);
+        drop(replacement);
         let (third, _) = join("a", 2).expect("a session");
         let tsih = first.tsih;
         drop((first, third));

@@ -24,14 +24,14 @@ pub struct Accounts {
     pub target: Option<Account>,
 }
 
-/// Shortest secret: RFC 7143 requires 96 bits on unprotected connections.
-const SHORTEST: usize = 12;
-/// Longest secret and challenge: RFC 7143 allows 1024 bytes for any binary value.
-const LONGEST: usize = 255;
+/// Minimum length of a secret, in bytes: RFC 7143 requires 96 bits on unprotected connections.
+const MIN_SECRET: usize = 12;
+/// Maximum length of a secret, in bytes. RFC 7143 allows 1024 for any binary value.
+const MAX_SECRET: usize = 255;
 
 /// Length of a response, in bytes.
-pub const RESPONSE: usize = 16;
-/// Longest challenge, in bytes.
+pub const RESPONSE_LENGTH: usize = 16;
+/// Maximum length of a challenge, in bytes.
 pub const MAX_CHALLENGE: usize = 1024;
 /// The algorithm number of MD5.
 pub const MD5: &str = "5";
@@ -40,10 +40,10 @@ impl Account {
     /// Checks the length of the secret.
     pub fn new(name: &str, secret: &str) -> Result<Self, String> {
         let length = secret.len();
-        if name.is_empty() || !(SHORTEST..=LONGEST).contains(&length) {
+        if name.is_empty() || !(MIN_SECRET..=MAX_SECRET).contains(&length) {
             return Err(format!(
-                "the name has {} bytes and the secret {length}; secrets have {SHORTEST} to \
-                 {LONGEST}",
+                "the name is {} bytes long and the secret {length}; a secret must be \
+                 {MIN_SECRET} to {MAX_SECRET} bytes long",
                 name.len()
             ));
         }
@@ -57,7 +57,7 @@ impl Account {
         &self.secret
     }
 
-    pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE] {
+    pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE_LENGTH] {
         let mut digest = Md5::new();
         digest.update([id]);
         digest.update(self.secret.as_bytes());
@@ -65,18 +65,18 @@ impl Account {
         digest.finalize().into()
     }
 
-    /// Returns true if `response` answers the challenge for the account `name`. Takes the same time
-    /// however much of the response is right.
+    /// Returns true if `response` answers the challenge for the account `name`. The time that this
+    /// takes does not depend on how much of the response is correct.
     pub fn verify(&self, name: &str, id: u8, challenge: &[u8], response: &[u8]) -> bool {
-        let is_right = self.respond(id, challenge).ct_eq(response);
-        let is_named = self.name.as_bytes().ct_eq(name.as_bytes());
-        (is_right & is_named).into()
+        let is_correct = self.respond(id, challenge).ct_eq(response);
+        let has_name = self.name.as_bytes().ct_eq(name.as_bytes());
+        (is_correct & has_name).into()
     }
 }
 
 impl Accounts {
-    /// Parses lines `initiator NAME SECRET` and `target NAME SECRET`, of which the second is
-    /// optional. Skips empty lines and comments (`#`). Errors name the line and omit secrets.
+    /// Parses a line `initiator NAME SECRET` and an optional line `target NAME SECRET`. Skips empty
+    /// lines and comments (`#`). Errors name the line, but never contain a secret.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (mut initiator, mut target) = (None, None);
         for (number, line) in text.lines().enumerate() {
@@ -88,16 +88,16 @@ impl Accounts {
             let mut words = line.split_whitespace();
             let words = [words.next(), words.next(), words.next(), words.next()];
             let [Some(side), Some(name), Some(secret), None] = words else {
-                return Err(at("expected a side, a name and a secret"));
+                return Err(at("expected `initiator` or `target`, a name and a secret"));
             };
             let account = Account::new(name, secret).map_err(|error| at(&error))?;
-            let place = match side {
+            let slot = match side {
                 "initiator" => &mut initiator,
                 "target" => &mut target,
-                _ => return Err(at("it starts with neither \"initiator\" nor \"target\"")),
+                _ => return Err(at("must start with \"initiator\" or \"target\"")),
             };
-            if place.replace(account).is_some() {
-                return Err(at("there is one such line already"));
+            if slot.replace(account).is_some() {
+                return Err(at("there is already such a line"));
             }
         }
         let initiator = initiator.ok_or("there is no line \"initiator NAME SECRET\"")?;
@@ -122,13 +122,13 @@ pub enum Security {
     /// The initiator must answer this challenge.
     Challenged {
         id: u8,
-        challenge: [u8; CHALLENGE],
+        challenge: [u8; CHALLENGE_LENGTH],
     },
     Done,
 }
 
 /// Length of the target's challenge, in bytes.
-const CHALLENGE: usize = 24;
+const CHALLENGE_LENGTH: usize = 24;
 
 #[derive(Debug, Default)]
 pub struct SecurityKeys<'a> {
@@ -143,7 +143,7 @@ pub struct SecurityKeys<'a> {
 impl<'a> SecurityKeys<'a> {
     /// Stores a key; returns false if it is not a security key.
     pub fn take(&mut self, key: &str, value: &'a str) -> bool {
-        let place = match key {
+        let slot = match key {
             "AuthMethod" => &mut self.methods,
             "CHAP_A" => &mut self.algorithms,
             "CHAP_N" => &mut self.name,
@@ -152,7 +152,7 @@ impl<'a> SecurityKeys<'a> {
             "CHAP_C" => &mut self.challenge,
             _ => return false,
         };
-        *place = Some(value);
+        *slot = Some(value);
         true
     }
 }
@@ -169,14 +169,14 @@ impl Security {
         accounts: Option<&Accounts>,
     ) -> Result<Answers, u16> {
         let mut answers = Vec::new();
-        let mut say = |key, value: &dyn Display| answers.push((key, value.to_string()));
+        let mut send = |key, value: &dyn Display| answers.push((key, value.to_string()));
         if let Some(methods) = keys.methods {
             let wanted = if accounts.is_some() { "CHAP" } else { "None" };
             let is_offered = methods.split(',').any(|method| method == wanted);
             if *self != Self::Open || !is_offered {
                 return Err(login_status::AUTHENTICATION_FAILURE);
             }
-            say("AuthMethod", &wanted);
+            send("AuthMethod", &wanted);
             *self = match accounts {
                 Some(_) => Self::Chosen,
                 None => Self::Done,
@@ -187,12 +187,12 @@ impl Security {
             if *self != Self::Chosen || !is_offered {
                 return Err(login_status::AUTHENTICATION_FAILURE);
             }
-            let random: [u8; CHALLENGE + 1] = random()?;
-            let (id, challenge) = (random[CHALLENGE], random.first_chunk().copied());
-            let challenge = challenge.unwrap_or([0; CHALLENGE]);
-            say("CHAP_A", &MD5);
-            say("CHAP_I", &id);
-            say("CHAP_C", &Hexadecimal(&challenge));
+            let random: [u8; CHALLENGE_LENGTH + 1] = random()?;
+            let (id, challenge) = (random[CHALLENGE_LENGTH], random.first_chunk().copied());
+            let challenge = challenge.unwrap_or([0; CHALLENGE_LENGTH]);
+            send("CHAP_A", &MD5);
+            send("CHAP_I", &id);
+            send("CHAP_C", &Hexadecimal(&challenge));
             *self = Self::Challenged { id, challenge };
         }
         if keys.response.is_some() {
@@ -211,7 +211,7 @@ impl Security {
         let (Self::Challenged { id, challenge }, Some(accounts)) = (&self, accounts) else {
             return Err(failed);
         };
-        let mut response = [0; RESPONSE];
+        let mut response = [0; RESPONSE_LENGTH];
         let given = keys.response.unwrap_or_default();
         let length = text::binary(given, &mut response).ok_or(failed)?;
         let name = keys.name.ok_or(login_status::MISSING_PARAMETER)?;
@@ -245,7 +245,7 @@ impl Security {
         Ok(answers)
     }
 
-    /// Returns true if the initiator may continue to the next stage.
+    /// Returns true if the initiator may advance to the next stage.
     /// Fails with the status of a failed login if it skips the authentication.
     pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
@@ -293,10 +293,10 @@ mod tests {
         assert_eq!(accounts.target.expect("a target").name, "disk");
         let cases = "
             => there is no line
-            initiator alice short => line 1: the name has 5 bytes and the secret 5
-            initiator alice => line 1: expected a side
-            ; user alice a-secret-of-12 => line 2: it starts with neither
-            initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is one
+            initiator alice short => line 1: the name is 5 bytes long and the
+            initiator alice => line 1: expected `initiator` or `target`
+            ; user alice a-secret-of-12 => line 2: must start with
+            initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is already
             initiator a a-secret-of-12; target b a-secret-of-12 => both sides have the same secret
         ";
         for case in cases.trim().lines() {

@@ -1,4 +1,4 @@
-//! A session: an initiator's commands, perhaps by several connections, their data and their window.
+//! A session: an initiator's commands, over one or more connections, with their data and window.
 
 use diskarm_emulate::Attribute;
 use diskarm_wire::Sense;
@@ -11,9 +11,9 @@ use super::parameters::{Parameters, WINDOW};
 use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
-/// Limit of the messages kept until their turn, in bytes: the unsolicited data of a full window.
+/// Maximum size of early messages, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
-/// Overhead of a kept message, in bytes.
+/// Overhead of an early message, in bytes.
 const OVERHEAD: usize = 256;
 
 pub struct Session {
@@ -27,7 +27,7 @@ pub struct Session {
     pub window: Window,
     /// Unanswered commands in the order of their numbers.
     pub tasks: Vec<Task>,
-    /// Messages that have arrived before their turn.
+    /// Messages that arrived before their turn.
     early: Vec<EarlyMessage>,
 }
 
@@ -82,8 +82,8 @@ impl Session {
         found.map(|connection| connection.number)
     }
 
-    /// Keeps a message until its predecessors have arrived by other connections.
-    /// Fails if there are no other connections, or too much is kept.
+    /// Keeps a message until its predecessors have arrived on other connections.
+    /// Fails if there can be no other connections, or if too many data are kept.
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -94,7 +94,7 @@ impl Session {
         if self.max == 1 {
             return Err(ConnectionError);
         }
-        // A duplicate changes nothing.
+        // Duplicates are ignored.
         if !self.early.iter().any(|early| early.command == command) {
             self.early.push(EarlyMessage {
                 number,
@@ -107,8 +107,8 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps data of a command that is kept until its turn; returns other data.
-    /// Fails if too much is kept.
+    /// Keeps data of an early command until its turn; returns the data of any other command.
+    /// Fails if too many data are kept.
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -133,11 +133,11 @@ impl Session {
         Ok(())
     }
 
-    /// Cancels a command that is yet to arrive or waits for its turn (RFC 7143, "Task Management
+    /// Cancels a command that has not arrived yet or waits for its turn (RFC 7143, "Task Management
     /// Function Request"). Returns false if the number is outside the window.
     pub fn skip(&mut self, command: Serial) -> bool {
-        let is_to_come = self.max > 1 && self.window.is_to_come(command);
-        if is_to_come {
+        let can_arrive = self.max > 1 && self.window.can_arrive(command);
+        if can_arrive {
             self.early.retain(|early| early.command != command);
             let no_operation = NopOut {
                 tag: Tag::NONE,
@@ -152,16 +152,16 @@ impl Session {
                 parts: Vec::new(),
             });
         }
-        is_to_come
+        can_arrive
     }
 
-    /// Takes the message whose turn it is.
+    /// Removes and returns the message whose turn it is.
     pub fn next_early(&mut self) -> Option<EarlyMessage> {
         let expected = self.window.expected;
         let mut early = self.early.iter();
-        let place = early.position(|early| early.command == expected)?;
+        let index = early.position(|early| early.command == expected)?;
         self.window.order(false, expected);
-        Some(self.early.swap_remove(place))
+        Some(self.early.swap_remove(index))
     }
 
     /// Drops the messages that a connection has sent before their turn.
@@ -190,21 +190,21 @@ impl Session {
         self.tasks.iter_mut().find(|task| task.tag == tag)
     }
 
-    /// The next task that may start. Tasks start in order of arrival where their attributes require
-    /// it: a simple task may overtake one whose data are arriving.
+    /// Returns the next task that may start. Tasks start in order of arrival where their attributes
+    /// require it: a simple task may overtake one whose data are arriving.
     pub fn next_to_start(&mut self) -> Option<&mut Task> {
-        let (mut is_any, mut is_ordered) = (false, false);
+        let (mut follows_any, mut follows_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
             if task.state == TaskState::Started {
                 return false;
             }
             let may_pass = match task.attribute {
                 Attribute::HeadOfQueue => true,
-                Attribute::Ordered => !is_any,
-                Attribute::Simple => !is_ordered,
+                Attribute::Ordered => !follows_any,
+                Attribute::Simple => !follows_ordered,
             };
-            is_any = true;
-            is_ordered |= task.attribute == Attribute::Ordered;
+            follows_any = true;
+            follows_ordered |= task.attribute == Attribute::Ordered;
             task.state == TaskState::Ready && may_pass
         })
     }
@@ -251,7 +251,7 @@ pub struct Task {
     pub writes: bool,
     /// The kind of access, for statistics.
     pub access: Access,
-    /// The response waits until the store's file has been synchronised.
+    /// True if the response waits until the store's file has been synchronised.
     pub syncs: bool,
     /// Bytes of data that the command needs.
     pub needed: usize,
@@ -259,7 +259,7 @@ pub struct Task {
     wanted: usize,
     /// Bytes written if the command succeeds.
     pub writes_bytes: u64,
-    /// The data so far, without those beyond `wanted`.
+    /// The data received so far, at most `wanted` bytes.
     pub data: Vec<u8>,
     arrival: Arrival,
     pub state: TaskState,
@@ -278,17 +278,17 @@ pub enum TaskState {
 struct Arrival {
     /// Bytes received, including those that the unit does not need.
     received: u32,
-    /// Unsolicited data will follow.
+    /// True if unsolicited data will follow.
     is_unsolicited: bool,
     /// The transfer tag and the end of the data that were requested.
-    asked: Option<(Tag, u32)>,
+    requested: Option<(Tag, u32)>,
     /// The number of the next data message in the sequence.
     next: Serial,
     /// The number of the next data request.
     requests: Serial,
 }
 
-/// The next action after a part of the data.
+/// The next action after data have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataStep {
     /// Wait for the rest of the sequence.
@@ -309,7 +309,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// The sense data of the command's response.
+    /// Returns the sense data of the command's response.
     pub fn sense(self) -> Sense {
         let code = match self {
             Self::Unexpected => Code(0x0c, 0x0c),
@@ -321,7 +321,7 @@ impl DataError {
 }
 
 impl Task {
-    /// A task that needs `needed` bytes of data.
+    /// Creates a task that needs `needed` bytes of data.
     pub fn new(
         connection: usize,
         command: &Command,
@@ -356,7 +356,7 @@ impl Task {
             arrival: Arrival {
                 received: 0,
                 is_unsolicited: command.writes && !command.is_final,
-                asked: None,
+                requested: None,
                 next: Serial(0),
                 requests: Serial(0),
             },
@@ -397,7 +397,7 @@ impl Task {
             }
             parameters.first_burst.min(self.expected)
         } else {
-            match self.arrival.asked {
+            match self.arrival.requested {
                 Some((tag, end)) if tag == message.transfer => end,
                 _ => return Err(DataError::Unexpected),
             }
@@ -417,7 +417,7 @@ impl Task {
                 return Err(DataError::Amount);
             }
             self.arrival.is_unsolicited = false;
-            self.arrival.asked = None;
+            self.arrival.requested = None;
         } else if self.arrival.received == end {
             return Err(DataError::Amount);
         }
@@ -431,7 +431,7 @@ impl Task {
     }
 
     fn next_step(&mut self) -> DataStep {
-        if self.arrival.is_unsolicited || self.arrival.asked.is_some() {
+        if self.arrival.is_unsolicited || self.arrival.requested.is_some() {
             return DataStep::Wait;
         }
         if self.data.len() < self.wanted {
@@ -447,7 +447,7 @@ impl Task {
         let length = (self.wanted as u32 - offset).min(parameters.max_burst);
         let number = self.arrival.requests;
         self.arrival.requests = number.next();
-        self.arrival.asked = Some((transfer, offset + length));
+        self.arrival.requested = Some((transfer, offset + length));
         self.arrival.next = Serial(0);
         ReadyToTransfer {
             lun: self.lun,
@@ -461,10 +461,10 @@ impl Task {
     }
 }
 
-/// Limit of immediate commands in progress.
+/// Maximum number of immediate commands in progress.
 pub const MAX_IMMEDIATE: usize = 8;
-/// Memory limit of the data of commands in progress, in bytes. It does not include a session's
-/// buffers, ping data to be returned, and messages kept until their turn.
+/// Maximum memory for the data of commands in progress, in bytes. It does not include a session's
+/// buffers, ping data to be returned, or early messages.
 pub const MAX_COST: usize = 64 << 20;
 
 /// The command numbers of a session, and the commands whose responses have not been sent.
@@ -494,14 +494,14 @@ pub enum Order {
 /// A command's share of the window until its response has been sent.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowShare {
-    /// It has no command number.
+    /// True if the command has no number.
     pub is_immediate: bool,
     /// Maximum memory, in bytes.
     pub cost: usize,
 }
 
 impl Window {
-    /// An empty window, which the login has announced in full.
+    /// Creates an empty window, all of which the login has announced.
     pub fn new(expected: Serial) -> Self {
         Self {
             expected,
@@ -513,16 +513,16 @@ impl Window {
     }
 
     /// Returns true if a command with this number may still arrive.
-    pub fn is_to_come(&self, command: Serial) -> bool {
+    pub fn can_arrive(&self, command: Serial) -> bool {
         !command.is_before(self.expected) && !self.announced_max.is_before(command)
     }
 
-    /// Consumes the number of a command if it is the next.
+    /// Consumes the number of a command if it is the next one.
     pub fn order(&mut self, is_immediate: bool, command: Serial) -> Order {
         if is_immediate {
             return Order::Next;
         }
-        if !self.is_to_come(command) {
+        if !self.can_arrive(command) {
             return Order::Outside;
         }
         if command != self.expected {
@@ -532,7 +532,7 @@ impl Window {
         Order::Next
     }
 
-    /// The last command number to announce. It never decreases: the initiator may have used it.
+    /// Returns the last command number to announce. It never decreases, as it may have been used.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();

@@ -38,9 +38,9 @@ pub struct IscsiTarget {
     is_timed: bool,
     blocks: UnitStore,
     power: PowerSwitch,
-    /// Builds the disk anew; `None` if requests take no time or the power cannot be cut.
+    /// Builds a new disk; `None` if requests take no time or the power cannot be cut.
     make_disk: Option<DeviceFactory<Disk>>,
-    /// Commands wait in their connections until fewer previous sector versions are kept.
+    /// True while commands wait in their connections because too many sector versions are kept.
     is_holding: bool,
     /// `None` if the store has no file.
     syncer: Option<FileSyncer>,
@@ -48,7 +48,7 @@ pub struct IscsiTarget {
     syncing: Slab<Syncing>,
     file: Option<File>,
     sessions: Slab<Session>,
-    /// Connections with output that other connections have caused.
+    /// Connections with output that was caused by other connections.
     touched: Vec<usize>,
     initiators: Vec<Initiator>,
     next_initiator: u64,
@@ -95,7 +95,7 @@ impl IscsiTarget {
             ..Identity::default()
         };
         let unit = Unit::with_store(disk, Box::new(blocks.clone()))
-            .identified(identity)
+            .with_identity(identity)
             .physical_blocks(SectorCount(facts.physical.0 / facts.sector.0))
             .read_only(facts.is_read_only);
         Ok(Self {
@@ -142,7 +142,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Handles a response of the unit; returns the connection that has output.
+    /// Handles a response from the unit; returns the connection that has output.
     fn handle_response(
         &mut self,
         response: Response,
@@ -274,14 +274,14 @@ impl IscsiTarget {
         }
     }
 
-    /// The unit's id for the initiator of a session.
+    /// Returns the unit's id for the initiator of a session.
     fn initiator_id(&mut self, session: &SessionName) -> u64 {
         let (unit, _) = self.timeline.advance_to(HostInstant::now());
         let sessions = &self.sessions;
         self.initiators.retain(|initiator| {
             let mut sessions = sessions.iter();
-            let is_here = sessions.any(|(_, session)| session.initiator == initiator.id);
-            is_here || unit.knows(initiator.id)
+            let has_session = sessions.any(|(_, session)| session.initiator == initiator.id);
+            has_session || unit.knows(initiator.id)
         });
         let mut known = self.initiators.iter();
         let known =
@@ -299,13 +299,13 @@ impl IscsiTarget {
         id
     }
 
-    /// Drops the responses of these tasks, so that none is taken as the response of a newer task
-    /// with the same tag. Those that wait for the file keep their slots.
-    fn drop_responses(&mut self, of: impl Fn(u64, u64) -> bool) {
+    /// Drops the responses to these tasks, so that none is mistaken for the response to a newer
+    /// task with the same tag. Responses that wait for the file keep their slots.
+    fn drop_responses(&mut self, is_dropped: impl Fn(u64, u64) -> bool) {
         let responses = &mut self.timeline.outputs;
-        responses.retain(|response| !of(response.initiator, response.id));
+        responses.retain(|response| !is_dropped(response.initiator, response.id));
         for (_, syncing) in &mut self.syncing {
-            if of(syncing.response.initiator, syncing.response.id) {
+            if is_dropped(syncing.response.initiator, syncing.response.id) {
                 syncing.response.initiator = NO_INITIATOR;
             }
         }
@@ -330,7 +330,7 @@ impl IscsiTarget {
             name: connection.member.connection,
         });
         let (unit, _) = self.timeline.advance_to(HostInstant::now());
-        unit.comes_over_iscsi(initiator, &name.initiator, name.isid);
+        unit.set_iscsi_port(initiator, &name.initiator, name.isid);
         connection.session = Some(self.sessions.insert(session));
         let replaced = old.map(|old| old.connections).unwrap_or_default();
         replaced.into_iter().map(|other| other.number).collect()
@@ -357,7 +357,7 @@ impl IscsiTarget {
         old.into_iter().collect()
     }
 
-    /// Ends a connection at once and drops its output.
+    /// Ends a connection immediately and drops its output.
     fn cut_off(&mut self, number: usize, clients: &mut Clients<'_>) {
         if let Some(connection) = clients.get_mut(number) {
             self.leave(number, connection);
@@ -394,7 +394,7 @@ impl IscsiTarget {
         for id in started {
             let (unit, at) = self.timeline.advance_to(now);
             unit.abort(at, initiator, id);
-            self.drop_responses(|of, task| (of, task) == (initiator, id));
+            self.drop_responses(|other, task| (other, task) == (initiator, id));
         }
         // Tasks that waited for aborted ones can start.
         self.start_tasks(index, now);
@@ -406,7 +406,7 @@ impl IscsiTarget {
         let initiator = session.initiator;
         let (unit, at) = self.timeline.advance_to(HostInstant::now());
         unit.disconnect(at, initiator);
-        self.drop_responses(|of, _| of == initiator);
+        self.drop_responses(|other, _| other == initiator);
         Some(session)
     }
 
@@ -416,14 +416,14 @@ impl IscsiTarget {
     }
 }
 
-/// The id of no initiator.
+/// An id that no initiator has.
 const NO_INITIATOR: u64 = 0;
 
 /// Operation code of the command that may abort other initiators' tasks.
 const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
 
-/// A serial number for the unit of a target: a digest (FNV-1a) of its name, unique on the server
-/// and the same in each run.
+/// Returns the serial number of a target's unit: an FNV-1a digest of the target's name, unique on
+/// the server and the same in each run.
 fn serial(name: &str) -> String {
     let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     format!("{:08X}", name.bytes().fold(0x811c_9dc5, mix))
@@ -466,7 +466,7 @@ impl Service for IscsiTarget {
             session: index,
             connection: number,
         };
-        self.arrived(origin, message, data, clients, now)?;
+        self.handle_message(origin, message, data, clients, now)?;
         Ok(true)
     }
 

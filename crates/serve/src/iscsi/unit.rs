@@ -16,7 +16,7 @@ use diskarm_emulate::{Backing, Single, Unavailable};
 use crate::power::{DataPath, InjectedFaults, Losses, PowerCut, WriteId};
 use crate::recording::{Tap, Tappable};
 
-/// The device of a unit, which may show fewer blocks than it has. A single drive reports its
+/// The device of a unit, which may expose only its first blocks. A single drive reports its
 /// specification and layout; other devices report nothing about themselves.
 pub struct Disk {
     device: Box<dyn Backing>,
@@ -44,12 +44,12 @@ impl Disk {
         Self::new(Box::new(device), sectors)
     }
 
-    /// A disk whose requests take no time.
+    /// Creates a disk whose requests take no time.
     pub fn instant(sectors: SectorCount, sector: Bytes) -> Self {
         Self::from_device(Box::new(InstantDevice::new(sectors, sector)), sectors)
     }
 
-    /// Fails requests to the injected bad blocks.
+    /// Makes requests to injected bad blocks fail.
     pub(super) fn with_faults(self, faults: InjectedFaults) -> Self {
         Self { faults, ..self }
     }
@@ -94,7 +94,7 @@ impl Tappable for Disk {
     }
 }
 
-/// Delegates to the device itself: the box around it, as a plain device, reports nothing.
+/// Delegates to the device in the box; the box itself, as a plain device, reports nothing.
 impl Backing for Disk {
     fn spec(&self) -> Option<&Spec> {
         (*self.device).spec()
@@ -174,11 +174,11 @@ pub(super) struct UnitData {
     pub data: DataPath,
     /// Block size, in bytes.
     sector: u64,
-    /// Size of all blocks, in bytes.
+    /// Total size, in bytes.
     bytes: u64,
     /// Writes and flushes in the device, by request id.
     active: BTreeMap<u64, ActiveRequest>,
-    /// Writes whose data have arrived before the device has the request, with their locations.
+    /// Writes whose data arrived before the device received the request, with their locations.
     early: Vec<(Lbn, WriteId)>,
     /// The write that the device has just completed, and whether it had FUA.
     completed: Option<(WriteId, bool)>,
@@ -189,7 +189,7 @@ enum ActiveRequest {
     Planned(WriteId),
     /// A write whose data are already stored.
     Early(WriteId),
-    /// A flush and its mark.
+    /// A flush, with its mark.
     Flush(u64),
 }
 
@@ -205,7 +205,7 @@ impl UnitStore {
         })))
     }
 
-    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
+    /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
     pub fn cut(&self, cut: &PowerCut) -> io::Result<Losses> {
         let mut unit = self.lock();
         unit.active.clear();
@@ -257,7 +257,7 @@ impl diskarm_emulate::Store for UnitStore {
         unit.data.clear(bytes).map_err(|_| Unavailable)
     }
 
-    fn follows(&self) -> bool {
+    fn wants_events(&self) -> bool {
         self.lock().data.can_lose_writes()
     }
 
@@ -267,10 +267,10 @@ impl diskarm_emulate::Store for UnitStore {
             Op::Flush => ActiveRequest::Flush(unit.data.flush_mark()),
             _ if data.is_empty() => {
                 let mut early = unit.early.iter();
-                let Some(place) = early.position(|(at, _)| *at == request.start) else {
+                let Some(index) = early.position(|(at, _)| *at == request.start) else {
                     return;
                 };
-                let (_, write) = unit.early.remove(place);
+                let (_, write) = unit.early.remove(index);
                 unit.data.mark_submitted(write);
                 ActiveRequest::Early(write)
             }
@@ -297,12 +297,12 @@ impl diskarm_emulate::Store for UnitStore {
         }
     }
 
-    fn left_over(&mut self, at: Lbn, before: usize) {
+    fn withdrawn(&mut self, at: Lbn, before: usize) {
         let unit = &mut *self.lock();
         let early = unit.early.iter().enumerate();
-        let mut there = early.filter(|(_, (early, _))| *early == at);
-        if let Some((place, _)) = there.nth(before) {
-            let (_, write) = unit.early.remove(place);
+        let mut matching = early.filter(|(_, (early, _))| *early == at);
+        if let Some((index, _)) = matching.nth(before) {
+            let (_, write) = unit.early.remove(index);
             unit.data.withdraw(write);
         }
     }

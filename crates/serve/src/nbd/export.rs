@@ -23,14 +23,14 @@ use crate::worker::{self, ConnectionError, Service};
 type Clients<'a> = dyn worker::Clients<NbdSession> + 'a;
 
 struct ActiveJob {
-    /// The connection that sent it; `None` once that has closed.
+    /// The connection that sent the job; `None` once it has closed.
     connection: Option<usize>,
     job: Job,
     /// Offset and length of the remaining parts.
     rest: Option<(u64, u64)>,
-    /// The device has completed the current part, or has no part in the job.
+    /// True if the device has completed the current part, or the job does not need the device.
     is_served: bool,
-    /// The store's file has been synchronised, if the job requires that.
+    /// True if the store's file has been synchronised, or need not be.
     is_synced: bool,
     error: Option<Refusal>,
     /// The write of the current part.
@@ -62,7 +62,7 @@ pub struct NbdExport {
     unfinished: Vec<usize>,
     power: PowerSwitch,
     device: Option<DeviceFactory<Box<dyn Device>>>,
-    /// Requests wait in their connections until fewer previous sector versions are kept.
+    /// True while requests wait in their connections because too many sector versions are kept.
     is_holding: bool,
     statistics: Statistics,
 }
@@ -162,7 +162,7 @@ impl NbdExport {
         self.reply_if_done(id, clients)
     }
 
-    /// Updates the state of the data when the drive has answered a part of `job`, or the job.
+    /// Updates the state of the data when the drive has completed a part of `job`, or all of it.
     fn acknowledge(&mut self, job: &Job, write: WriteId, flush_mark: u64) {
         match job.kind {
             JobKind::Write | JobKind::Zero { .. } => {
@@ -173,7 +173,7 @@ impl NbdExport {
         }
     }
 
-    /// Queues the reply of the job if it has ended; returns its connection.
+    /// Queues the reply to the job if it has ended; returns its connection.
     fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
         let active = self.remove_if_done(id)?;
         let number = active.connection?;
@@ -261,7 +261,7 @@ impl NbdExport {
         }
     }
 
-    /// Does what a job does outside the device; returns its error.
+    /// Performs the work of a job that does not involve the device; returns its error.
     fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
         match job.kind {
             JobKind::Refused(error, message) => {
@@ -278,7 +278,7 @@ impl NbdExport {
         }
     }
 
-    /// The error for a request that touches an injected bad block.
+    /// Returns the error for a request that touches an injected bad block.
     fn injected_error(&self, job: &Job, op: Op) -> Option<Refusal> {
         let sector = self.facts.sector.0;
         let (first, sectors) = (job.offset / sector, job.length / sector);
@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Writes the next zeroes of a job; returns its connection if it has a reply.
+    /// Zeroes the next part of a job; returns its connection if it has a reply.
     fn start_next_part(
         &mut self,
         id: usize,
@@ -451,7 +451,7 @@ impl Service for NbdExport {
             active.connection = None;
             active.drop_rest();
             match &mut self.timeline {
-                // Its data are in the store, so the drive must write them.
+                // The data are already in the store, so the drive must write them.
                 Some(_) if active.write != WriteId::NONE => {}
                 Some(timeline) if !active.is_served => {
                     let (device, at) = timeline.advance_to(HostInstant::now());

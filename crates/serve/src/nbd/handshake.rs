@@ -11,10 +11,10 @@ use super::session::{NbdSession, NegotiatedExport};
 use crate::export::Facts;
 use crate::server::{Handshake, HandshakeStep};
 
-/// Longest option data that are parsed; longer ones are skipped and refused.
+/// Maximum length of option data, in bytes; longer data are skipped, and the option is refused.
 const MAX_OPTION: usize = 1 << 16;
 
-/// A handshake in progress. It holds at most one option and the answer to one.
+/// A handshake in progress. It buffers at most one option and one answer.
 pub struct NbdHandshake {
     state: State,
     encryption: Encryption,
@@ -23,7 +23,7 @@ pub struct NbdHandshake {
     headers: Headers,
     omits_zeroes: bool,
     /// The export for which block status was negotiated.
-    status_of: Option<String>,
+    status_export: Option<String>,
 }
 
 /// Encryption of a connection (section "TLS support").
@@ -31,7 +31,7 @@ pub struct NbdHandshake {
 pub enum Encryption {
     /// The server does not offer it.
     Off,
-    /// Available when the client asks for it.
+    /// Used if the client asks for it.
     Offered,
     /// The client must start TLS before anything else.
     Required,
@@ -42,7 +42,7 @@ pub enum Encryption {
 enum State {
     Flags,
     Option,
-    /// Skipping the data of an over-long option, of which `left` bytes remain.
+    /// Skips the data of an option that is too long; `left` bytes remain.
     Skipping {
         option: u32,
         left: u64,
@@ -54,7 +54,7 @@ enum State {
 pub enum NbdStep {
     /// It needs more input, or its output must be sent first.
     Wait,
-    /// The client has chosen an export, once the output has been sent.
+    /// The client has chosen an export. The session starts once the output has been sent.
     Negotiated(NegotiatedExport),
     /// TLS starts once the output has been sent.
     StartTls,
@@ -63,7 +63,7 @@ pub enum NbdStep {
 }
 
 impl NbdHandshake {
-    /// Starts a connection in plain text.
+    /// Starts an unencrypted handshake.
     pub fn new(encryption: Encryption) -> Self {
         let greeting = Greeting {
             password: Greeting::PASSWORD,
@@ -78,7 +78,7 @@ impl NbdHandshake {
             output: greeting.emit().to_vec(),
             headers: Headers::Simple,
             omits_zeroes: false,
-            status_of: None,
+            status_export: None,
         }
     }
 
@@ -102,7 +102,7 @@ impl NbdHandshake {
                     return NbdStep::Wait;
                 }
                 if self.encryption == Encryption::Required {
-                    return self.insist(option);
+                    return self.refuse_unencrypted(option);
                 }
                 let message = b"the data of the option are too long";
                 self.answer(option, answer::TOO_BIG, message);
@@ -170,16 +170,16 @@ impl NbdHandshake {
                 self.answer(option, answer::ACK, b"");
                 return NbdStep::Close;
             }
-            _ if self.encryption == Encryption::Required => return self.insist(option),
+            _ if self.encryption == Encryption::Required => return self.refuse_unencrypted(option),
             code::EXPORT_NAME => return self.export_name(data, exports, is_full),
             code::INFO | code::GO => return self.choose(option, data, exports, is_full),
             code::LIST_CONTEXTS | code::SET_CONTEXTS => self.contexts(option, data, exports),
             code::LIST | code::STRUCTURED_REPLY | code::EXTENDED_HEADERS if !data.is_empty() => {
-                self.answer(option, answer::INVALID, b"the option has no data");
+                self.answer(option, answer::INVALID, b"the option takes no data");
             }
             code::LIST => self.list(exports),
             code::STRUCTURED_REPLY if self.headers == Headers::Extended => {
-                let message = b"extended headers have been chosen";
+                let message = b"extended headers have already been negotiated";
                 self.answer(option, answer::EXTENDED_HEADERS, message);
             }
             code::STRUCTURED_REPLY => self.negotiate_headers(option, Headers::Structured),
@@ -189,19 +189,19 @@ impl NbdHandshake {
         NbdStep::Wait
     }
 
-    /// Starts TLS and resets what was negotiated before, since anyone could have changed it.
+    /// Starts TLS and resets what was negotiated before, since an attacker may have altered it.
     fn start_tls(&mut self, data: &[u8]) -> NbdStep {
         let option = code::START_TLS;
         let (answer, message) = match self.encryption {
-            Encryption::Off => (answer::POLICY, "the server does not encrypt"),
-            Encryption::On => (answer::INVALID, "the connection is encrypted"),
-            _ if !data.is_empty() => (answer::INVALID, "the option has no data"),
+            Encryption::Off => (answer::POLICY, "the server does not support TLS"),
+            Encryption::On => (answer::INVALID, "the connection is already encrypted"),
+            _ if !data.is_empty() => (answer::INVALID, "the option takes no data"),
             // Further plain text would be mistaken for encrypted input.
             _ if !self.input.is_empty() => return NbdStep::Close,
             _ => {
                 self.encryption = Encryption::On;
                 self.headers = Headers::Simple;
-                self.status_of = None;
+                self.status_export = None;
                 self.answer(option, answer::ACK, b"");
                 return NbdStep::StartTls;
             }
@@ -211,7 +211,7 @@ impl NbdHandshake {
     }
 
     /// Refuses an option because the connection is not encrypted.
-    fn insist(&mut self, option: u32) -> NbdStep {
+    fn refuse_unencrypted(&mut self, option: u32) -> NbdStep {
         if option == code::EXPORT_NAME {
             return NbdStep::Close;
         }
@@ -222,7 +222,7 @@ impl NbdHandshake {
 
     fn negotiate_headers(&mut self, option: u32, headers: Headers) {
         if self.headers == headers {
-            return self.answer(option, answer::INVALID, b"the option was chosen before");
+            return self.answer(option, answer::INVALID, b"the option is already in use");
         }
         self.headers = headers;
         self.answer(option, answer::ACK, b"");
@@ -259,7 +259,7 @@ impl NbdHandshake {
 
     fn choose(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> NbdStep {
         let Some(choice) = Choice::parse(data) else {
-            self.answer(option, answer::INVALID, b"the data are not valid");
+            self.answer(option, answer::INVALID, b"the option data are invalid");
             return NbdStep::Wait;
         };
         let Some(export) = exports.iter().position(|facts| facts.name == choice.name) else {
@@ -267,17 +267,17 @@ impl NbdHandshake {
             return NbdStep::Wait;
         };
         if is_full && option == code::GO {
-            let message = b"all connections that the server allows are in use";
+            let message = b"the server has reached its limit of connections";
             self.answer(option, answer::POLICY, message);
             return NbdStep::Wait;
         }
         let facts = &exports[export];
-        let about = ExportInfo {
+        let export_info = ExportInfo {
             info: info::EXPORT,
             size: facts.bytes().0,
             flags: self.transmission_flags(facts),
         };
-        self.answer(option, answer::INFO, &about.emit());
+        self.answer(option, answer::INFO, &export_info.emit());
         let sizes = BlockSizes {
             info: info::BLOCK_SIZE,
             minimum: facts.sector.0 as u32,
@@ -304,25 +304,25 @@ impl NbdHandshake {
     fn contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
         let is_choice = option == code::SET_CONTEXTS;
         if is_choice {
-            self.status_of = None;
+            self.status_export = None;
         }
         let Some(queries) = Queries::parse(data) else {
-            return self.answer(option, answer::INVALID, b"the data are not valid");
+            return self.answer(option, answer::INVALID, b"the option data are invalid");
         };
         if self.headers == Headers::Simple {
-            let message = b"structured replies have not been chosen";
+            let message = b"structured replies have not been negotiated";
             return self.answer(option, answer::INVALID, message);
         }
         if exports.iter().all(|facts| facts.name != queries.name) {
             return self.answer(option, answer::UNKNOWN, b"there is no such export");
         }
-        let is_pinged = |query| match query {
+        let is_supported = |query| match query {
             Context::ALLOCATION => true,
             "base:" => !is_choice,
             _ => false,
         };
         let lists_all = !is_choice && queries.count == 0;
-        if lists_all || queries.queries().any(is_pinged) {
+        if lists_all || queries.queries().any(is_supported) {
             let context = Context {
                 // The id is reserved in a list.
                 id: if is_choice { ALLOCATION } else { 0 },
@@ -330,7 +330,7 @@ impl NbdHandshake {
             };
             self.answer(option, answer::CONTEXT, &context.emit());
             if is_choice {
-                self.status_of = Some(queries.name.to_owned());
+                self.status_export = Some(queries.name.to_owned());
             }
         }
         self.answer(option, answer::ACK, b"");
@@ -358,7 +358,7 @@ impl NbdHandshake {
         NegotiatedExport {
             export,
             headers: self.headers,
-            has_status: self.status_of.as_deref() == Some(name),
+            has_status: self.status_export.as_deref() == Some(name),
             rest: std::mem::take(&mut self.input),
         }
     }

@@ -1,4 +1,4 @@
-//! Requests of clients, validated.
+//! Validated client requests.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::export::Facts;
 use crate::power::WriteId;
 use crate::statistics::Access;
 
-/// Longest data of a request or reply, in bytes: the model's longest request of 512-byte sectors,
+/// Maximum data in a request or reply, in bytes: the model's longest request of 512-byte sectors,
 /// and the maximum that clients may assume of any server (section "Size constraints").
 pub const MAX_PAYLOAD: u64 = 32 << 20;
 
@@ -24,7 +24,7 @@ pub struct Job {
     pub kind: JobKind,
     /// The reply waits until the data would survive the server's exit.
     pub force_unit_access: bool,
-    /// The reply has a single data chunk or extent.
+    /// True if the reply must have a single data chunk or extent.
     pub is_undivided: bool,
     /// The id of this write in the export's data path.
     pub write: WriteId,
@@ -33,13 +33,13 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     Read,
-    /// Writes data, which have arrived.
+    /// Writes data that have arrived.
     Write,
     /// Waits until all writes completed before it have reached the medium.
     Flush,
     Trim,
     Zero {
-        /// The zeroes need not take up space.
+        /// True if the zeroes need not take up space.
         may_free: bool,
     },
     /// Returns the allocation of blocks.
@@ -49,7 +49,7 @@ pub enum JobKind {
 }
 
 impl JobKind {
-    /// The type as counted in the statistics.
+    /// Returns the type under which the statistics count the request.
     pub(super) fn access(self) -> Access {
         match self {
             Self::Read => Access::Read,
@@ -67,7 +67,7 @@ impl Job {
     /// Validates `request`; an invalid one becomes [`JobKind::Refused`].
     pub fn new(request: &Request, facts: &Facts, has_status: bool, is_extended: bool) -> Self {
         let flags = request.flags.to_be_bytes();
-        let flags = CommandFlags::parse(&flags).unwrap_or_else(|_| panic!("two bytes"));
+        let flags = CommandFlags::parse(&flags).unwrap_or_else(|_| panic!("two bytes of flags"));
         let kind = check(request, flags, facts, has_status, is_extended)
             .unwrap_or_else(|(error, message)| JobKind::Refused(error, message));
         Self {
@@ -85,7 +85,7 @@ impl Job {
 /// The error code and message of a refused or failed request.
 pub type Refusal = (Error, &'static str);
 
-/// The type of a request, or the error (sections "Request types" and "Error values").
+/// Returns the type of a request, or its error (sections "Request types" and "Error values").
 fn check(
     request: &Request,
     flags: CommandFlags,
@@ -103,7 +103,7 @@ fn check(
         },
         Command::BlockStatus if has_status => JobKind::Status,
         Command::BlockStatus => {
-            return Err((Error::Invalid, "no context was chosen for block status"));
+            return Err((Error::Invalid, "no metadata context was negotiated"));
         }
         Command::Cache | Command::Disconnect | Command::Other(_) => {
             return Err((Error::Invalid, "unknown command"));
@@ -118,7 +118,7 @@ fn check(
         payload: kind == JobKind::Write && is_extended,
     };
     if request.flags & !u16::from_be_bytes(allowed.emit()) != 0 {
-        return Err((Error::Invalid, "unknown flag for this command"));
+        return Err((Error::Invalid, "invalid flag for this command"));
     }
     let is_write = matches!(kind, JobKind::Write | JobKind::Trim | JobKind::Zero { .. });
     if is_write && facts.is_read_only {
@@ -126,7 +126,7 @@ fn check(
     }
     check_range(request, kind, facts)?;
     if flags.fast_zero && facts.is_timed {
-        return Err((Error::NotSupported, "zeroes take the time of data"));
+        return Err((Error::NotSupported, "writing zeroes is not faster"));
     }
     Ok(kind)
 }
@@ -135,7 +135,7 @@ fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Re
     if kind == JobKind::Flush {
         return match (request.offset, request.length) {
             (0, 0) => Ok(()),
-            _ => Err((Error::Invalid, "a flush has no offset and no length")),
+            _ => Err((Error::Invalid, "a flush must have no offset or length")),
         };
     }
     if request.length == 0 {
@@ -163,7 +163,7 @@ fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Re
 pub(super) fn store_error(error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            (Error::NoSpace, "no room in the store")
+            (Error::NoSpace, "no space left in the store")
         }
         _ => (Error::Io, "the store failed"),
     }

@@ -13,13 +13,13 @@ use crate::power::WriteId;
 use crate::store::Store;
 use crate::worker::{self, ConnectionError};
 
-/// Limit of unanswered requests of a connection; further ones wait in its socket.
+/// Maximum number of unanswered requests of a connection; more wait in its socket.
 pub const MAX_OUTSTANDING: usize = 256;
 
 /// Size of the input and output buffers, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// The export that a client has chosen, and how it talks about it.
+/// The export that a client has chosen, and the negotiated options.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NegotiatedExport {
     pub export: usize,
@@ -75,7 +75,7 @@ pub enum Input<'a> {
 }
 
 impl NbdSession {
-    /// Continues after the handshake; `output` is what the handshake has yet to send.
+    /// Continues after the handshake; `output` is the handshake's unsent output.
     pub fn new(facts: Facts, negotiated: &NegotiatedExport, output: &[u8]) -> Self {
         let mut session = Self {
             facts,
@@ -344,26 +344,26 @@ impl ReplyWriter<'_> {
         // Errors can be reported until the header has been sent.
         let room = self.output.room_len() - Simple::LENGTH;
         let count = (job.length - reply.done).min(room as u64) as usize;
-        let begins = if reply.done == 0 { Simple::LENGTH } else { 0 };
-        let data = &mut self.output.room()[begins..begins + count];
+        let data_start = if reply.done == 0 { Simple::LENGTH } else { 0 };
+        let data = &mut self.output.room()[data_start..data_start + count];
         match self.store.read(job.offset + reply.done, data) {
-            Ok(()) if begins > 0 => {
+            Ok(()) if data_start > 0 => {
                 let header = Simple {
                     magic: Simple::MAGIC,
                     error: 0,
                     cookie: job.cookie,
                 };
-                self.output.room()[..begins].copy_from_slice(&header.emit());
+                self.output.room()[..data_start].copy_from_slice(&header.emit());
             }
             Ok(()) => {}
-            Err(error) if begins > 0 => {
+            Err(error) if data_start > 0 => {
                 let (error, message) = store_error(&error);
                 self.error(&job, error, message);
                 return Ok(true);
             }
             Err(_) => return Err(ConnectionError),
         }
-        self.output.added(begins + count);
+        self.output.added(data_start + count);
         reply.done += count as u64;
         Ok(reply.done == job.length)
     }
@@ -443,7 +443,7 @@ impl ReplyWriter<'_> {
     }
 }
 
-/// The extents of the blocks of `job`: the length of each, and whether it is a hole.
+/// Returns the extents of the blocks of `job`: each with its length, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
     // The largest length in whole sectors that fits in 32 bits.
     let max = if is_long {

@@ -7,13 +7,13 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-/// A power cut. By default exactly those writes survive that have reached the media as a whole.
+/// A power cut. By default, a write survives only if all of it has reached the media.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Keep the sectors of the write in progress that have reached the media. Where requests take
-    /// no time, keep a random part of the oldest write that has not reached the media.
+    /// True to keep the sectors of the write in progress that have reached the media. If requests
+    /// take no time, a random part of the oldest write that has not reached the media is kept.
     pub torn: bool,
-    /// Let the seed choose the survivors among all writes that no flush or FUA has made safe.
+    /// True to let the seed choose survivors among all writes that no flush or FUA has made safe.
     pub worst: bool,
     pub seed: u64,
 }
@@ -24,20 +24,20 @@ pub struct Losses {
     pub lost_writes: u64,
     /// Writes that had not been acknowledged.
     pub unfinished_writes: u64,
-    /// Sectors that hold older data than before.
+    /// Sectors that were reverted to older data.
     pub reverted_sectors: u64,
 }
 
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
-/// A write leaves when it is safe: a flush that arrived after its acknowledgement has completed, it
-/// had FUA, or the drive's buffer needs its space. A drive acknowledges writes in the order in
-/// which it writes them. Among unacknowledged writes of the same sectors, the first to arrive is
-/// assumed to be the first on the media.
+/// A write is removed when it is safe: when a flush that arrived after its acknowledgement has
+/// completed, if it had FUA, or when the drive's buffer needs its space. A drive acknowledges
+/// writes in the order in which it writes them. Among unacknowledged writes of the same sectors,
+/// the first to arrive is assumed to be the first on the media.
 ///
 /// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
 pub struct Cache {
-    /// Limit of the sectors of acknowledged writes.
+    /// Maximum number of sectors of acknowledged writes.
     pub capacity: u64,
     /// True if the caller reports what has reached the media.
     is_timed: bool,
@@ -58,21 +58,21 @@ struct CachedWrite {
     sectors: u64,
     /// Sectors that have not reached the media.
     left: u64,
-    /// The drive has received it.
+    /// True if the drive has received it.
     is_submitted: bool,
-    /// Its data are not yet in the store.
+    /// True if its data are not yet in the store.
     is_planned: bool,
     /// The number of writes acknowledged before it; `None` until it is acknowledged.
     acknowledged: Option<u64>,
 }
 
-/// The content of a sector from a write or trim on.
+/// The version of a sector that a write or trim creates.
 struct Version {
     /// `None` for a trim, which takes effect after the writes before it.
     write: Option<u64>,
     /// The previous content; for a planned write, the new content.
     before: SectorData,
-    /// It has reached the media.
+    /// True if it has reached the media.
     is_persisted: bool,
 }
 
@@ -140,29 +140,29 @@ impl Cache {
         self.versions += 1;
         let versions = self.sectors.entry(sector).or_default();
         // Planned versions follow the existing ones.
-        let place = first_planned(versions, &self.writes);
+        let index = first_planned(versions, &self.writes);
         let version = Version {
             write,
             before,
             is_persisted: false,
         };
-        versions.insert(place, version);
+        versions.insert(index, version);
     }
 
-    /// The sectors of `[first, first + sectors)` that are changed by writes kept here.
+    /// Returns the sectors of `[first, first + sectors)` that are changed by writes kept here.
     pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
         let range = self.sectors.range(first..first + sectors);
         range.map(|(sector, _)| *sector).collect()
     }
 
-    /// The drive has received the write.
+    /// Records that the drive has received the write.
     pub fn mark_submitted(&mut self, write: WriteId) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_submitted = true;
         }
     }
 
-    /// Only the first `sectors` of the write have arrived, and no more will.
+    /// Shortens the write to its first `sectors`: no more will arrive.
     pub fn shorten(&mut self, write: WriteId, sectors: u64) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.left = sectors;
@@ -204,8 +204,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the order of unacknowledged writes: in sectors where another one was assumed to be
-    /// on the media instead of `write`, which is being acknowledged, exchanges the two.
+    /// Corrects the assumed order of unacknowledged writes: where another one was assumed to be on
+    /// the media instead of `write`, which is being acknowledged, exchanges the two.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
@@ -219,13 +219,13 @@ impl Cache {
                 let other = version.write.and_then(|other| writes.get(&other));
                 version.is_persisted && other.is_some_and(|other| other.acknowledged.is_none())
             };
-            let places = versions.iter().position(is_own);
-            let Some((own, other)) = places.zip(versions.iter().position(is_other)) else {
+            let positions = versions.iter().position(is_own);
+            let Some((own, other)) = positions.zip(versions.iter().position(is_other)) else {
                 continue;
             };
-            for (place, is_persisted) in [(own, true), (other, false)] {
-                versions[place].is_persisted = is_persisted;
-                let write = versions[place].write;
+            for (index, is_persisted) in [(own, true), (other, false)] {
+                versions[index].is_persisted = is_persisted;
+                let write = versions[index].write;
                 if let Some(write) = write.and_then(|write| self.writes.get_mut(&write)) {
                     write.left = write.left + 1 - 2 * u64::from(is_persisted);
                 }
@@ -233,7 +233,7 @@ impl Cache {
         }
     }
 
-    /// A flush that arrived at `mark` has completed.
+    /// Completes a flush that arrived at `mark`.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
         let before = self.writes.iter().filter(|(_, written)| is_before(written));
@@ -296,7 +296,7 @@ impl Cache {
         }
     }
 
-    /// The writes that have not reached the media, in order of arrival.
+    /// Returns the writes that have not reached the media, in order of arrival.
     pub fn pending_writes(&self) -> Vec<PendingWrite> {
         let left = self.writes.values().filter(|written| written.left > 0);
         left.map(|written| PendingWrite {
@@ -312,17 +312,17 @@ impl Cache {
     pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
         let survivors = self.survivors(cut);
         let mut reverted = Vec::new();
-        let mut harmed = BTreeSet::new();
+        let mut damaged = BTreeSet::new();
         for (sector, versions) in &self.sectors {
             let last = self.surviving_versions(*sector, versions, &survivors, cut);
             let lost = &versions[last..];
-            harmed.extend(lost.iter().filter_map(|version| version.write));
+            damaged.extend(lost.iter().filter_map(|version| version.write));
             if let Some(version) = lost.first() {
                 reverted.push((*sector, version.before.clone()));
             }
         }
-        let harmed = harmed.iter().filter_map(|write| self.writes.get(write));
-        let lost_writes = harmed.filter(|written| written.acknowledged.is_some());
+        let damaged = damaged.iter().filter_map(|write| self.writes.get(write));
+        let lost_writes = damaged.filter(|written| written.acknowledged.is_some());
         let writes = self.writes.values();
         let unfinished = writes.filter(|written| written.acknowledged.is_none());
         let lost = Losses {
@@ -343,8 +343,8 @@ impl Cache {
         };
     }
 
-    /// For the writes whose survival is random, the number of sectors that survive, from the first:
-    /// none or all, and of a torn write possibly none but never all.
+    /// Returns the number of sectors, from the first, that survive of each write whose survival is
+    /// random: none or all, or, of a torn write, any number but all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -362,7 +362,7 @@ impl Cache {
         survivors
     }
 
-    /// Number of versions of a sector, from the oldest, up to the last that survives.
+    /// Counts the versions of a sector, from the oldest up to the last one that survives.
     fn surviving_versions(
         &self,
         sector: u64,
@@ -389,27 +389,27 @@ impl Cache {
 }
 
 impl CachedWrite {
-    /// Its sectors if it is acknowledged and `is_there`, else 0.
-    fn settled_sectors_if(&self, is_there: bool) -> u64 {
+    /// Returns the number of its sectors if it is acknowledged and `is_settled`, otherwise 0.
+    fn settled_sectors_if(&self, is_settled: bool) -> u64 {
         match self.acknowledged {
-            Some(_) if is_there => self.sectors,
+            Some(_) if is_settled => self.sectors,
             _ => 0,
         }
     }
 }
 
-/// Index of a sector's first planned version, searched from the end: thousands may precede it.
+/// Returns the index of the first planned version. Searches from the end: thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
-    let is_there = |version: &Version| {
+    let is_carried_out = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));
         write.is_none_or(|write| !write.is_planned)
     };
-    let last = versions.iter().rposition(is_there);
+    let last = versions.iter().rposition(is_carried_out);
     last.map_or(0, |last| last + 1)
 }
 
 impl Cache {
-    /// Plans `data` of a write, in sectors of `sector` bytes.
+    /// Plans the `data` of a write, in sectors of `sector` bytes.
     pub fn plan(&mut self, write: WriteId, data: &[u8], sector: u64) {
         let Some(written) = self.writes.get_mut(&write.0) else {
             return;
@@ -425,9 +425,9 @@ impl Cache {
         }
     }
 
-    /// The first sector of a planned write, and its data.
+    /// Returns the first sector of a planned write, and its data.
     pub fn planned_data(&self, write: WriteId) -> Option<(u64, Vec<u8>)> {
-        let written = self.writes.get(&write.0).filter(|of| of.is_planned)?;
+        let written = self.writes.get(&write.0).filter(|own| own.is_planned)?;
         let range = written.first..written.first + written.sectors;
         let is_own = |version: &&Version| version.write == Some(write.0);
         let sectors = self.sectors.range(range);
@@ -445,10 +445,10 @@ impl Cache {
         for ((_, versions), before) in range.zip(before.chunks_exact(sector as usize)) {
             let is_own = |version: &Version| version.write == Some(write.0);
             if let Some(own) = versions.iter().rposition(is_own) {
-                let place = first_planned(versions, &self.writes);
+                let index = first_planned(versions, &self.writes);
                 let mut version = versions.remove(own);
                 version.before = before.into();
-                versions.insert(place, version);
+                versions.insert(index, version);
             }
         }
         if let Some(written) = self.writes.get_mut(&write.0) {
@@ -456,14 +456,14 @@ impl Cache {
         }
     }
 
-    /// The planned writes, in the order in which the drive received them.
+    /// Returns the planned writes, in the order in which the drive received them.
     pub fn planned_writes(&self) -> Vec<WriteId> {
         let writes = self.writes.iter();
         let planned = writes.filter(|(_, written)| written.is_planned);
         planned.map(|(number, _)| WriteId(*number)).collect()
     }
 
-    /// Drops a planned write because the drive failed or aborted it. Other writes become safe.
+    /// Drops a planned write because the drive failed or aborted it. Any other write becomes safe.
     pub fn withdraw(&mut self, write: WriteId) {
         let Some(&written) = self.writes.get(&write.0) else {
             return;

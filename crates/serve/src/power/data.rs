@@ -8,10 +8,10 @@ use diskarm_core::units::{Bytes, SectorCount};
 use super::cache::{Cache, Losses, PendingWrite, PowerCut, WriteId};
 use crate::store::Store;
 
-/// Limit of the sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
+/// Maximum number of sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
 const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
 
-/// The path of an export's data to their store. It follows the progress of writes in the device,
+/// The path of an export's data to its store. It follows the progress of writes in the device,
 /// and keeps what a power cut would revert.
 pub struct DataPath {
     pub store: Box<dyn Store>,
@@ -21,7 +21,7 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// The path to `store`, which has sectors of this size. A power cut can revert writes if
+    /// Creates a path to `store`, which has sectors of this size. A power cut can revert writes if
     /// `capacity`, the size of the drive's buffer, is given. With `is_timed`,
     /// [`Self::mark_persisted`] reports what has reached the media.
     pub fn new(
@@ -41,7 +41,7 @@ impl DataPath {
         self.cache.is_some()
     }
 
-    /// Number of sector versions kept for a power cut; sectors written twice count twice.
+    /// Returns the number of kept sector versions; sectors written twice count twice.
     pub fn version_count(&self) -> u64 {
         self.cache.as_ref().map_or(0, |cache| cache.versions)
     }
@@ -67,7 +67,7 @@ impl DataPath {
         Ok(())
     }
 
-    /// Registers a write that follows in parts.
+    /// Registers a write whose data will arrive in parts.
     pub fn open(&mut self, offset: u64, length: u64) -> WriteId {
         let (first, sectors) = (offset / self.sector, length / self.sector);
         let cache = self.cache.as_mut();
@@ -98,14 +98,14 @@ impl DataPath {
         }
     }
 
-    /// The device has received the write.
+    /// Records that the device has received the write.
     pub fn mark_submitted(&mut self, write: WriteId) {
         if let Some(cache) = &mut self.cache {
             cache.mark_submitted(write);
         }
     }
 
-    /// The device reports that these blocks have reached the media.
+    /// Records that these blocks have reached the media.
     pub fn mark_persisted(&mut self, persisted: &[Persisted]) {
         if let Some(cache) = &mut self.cache {
             for run in persisted {
@@ -124,12 +124,12 @@ impl DataPath {
         }
     }
 
-    /// The mark to pass to [`Self::complete_flush`] for a flush that arrives now.
+    /// Returns the mark to pass to [`Self::complete_flush`] for a flush that arrives now.
     pub fn flush_mark(&self) -> u64 {
         self.cache.as_ref().map_or(0, |cache| cache.acknowledged)
     }
 
-    /// A flush that arrived at `mark` has completed.
+    /// Completes a flush that arrived at `mark`.
     pub fn complete_flush(&mut self, mark: u64) {
         if let Some(cache) = &mut self.cache {
             cache.complete_flush(mark);
@@ -181,7 +181,7 @@ impl DataPath {
         self.store.zero(offset, length, true)
     }
 
-    /// Permanently makes all `bytes` zero.
+    /// Permanently zeroes all `bytes`.
     pub fn clear(&mut self, bytes: u64) -> io::Result<()> {
         if let Some(cache) = &mut self.cache {
             cache.clear();
@@ -194,7 +194,7 @@ impl DataPath {
         cache.map_or_else(Vec::new, Cache::pending_writes)
     }
 
-    /// Cuts the power; fails if the store fails, and then some writes that should be lost survive.
+    /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
     pub fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
         // The part of a planned write that has reached the media must be in the store.
         let planned = self.cache.as_ref().map(Cache::planned_writes);

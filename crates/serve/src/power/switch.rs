@@ -15,9 +15,9 @@ use crate::statistics::Access;
 pub struct PowerSwitch {
     pub is_on: bool,
     trigger: Option<Trigger>,
-    /// The time of a trigger that waits for one.
+    /// The time at which a trigger cuts the power, if it waits for one.
     pub trigger_time: Option<HostInstant>,
-    /// A cut that is due as soon as replies under way have left.
+    /// A cut that is due as soon as pending replies have been sent.
     due: Option<PowerCut>,
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
@@ -42,7 +42,7 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `side`; returns true if the power fails now.
+    /// Counts a request that has reached `side`; returns true if that cuts the power.
     pub fn pass(&mut self, side: TriggerSide, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
@@ -55,7 +55,7 @@ impl PowerSwitch {
         true
     }
 
-    /// Arms a trigger in place of any other.
+    /// Arms a trigger, which replaces any other.
     pub fn arm(&mut self, trigger: Trigger, now: HostInstant) {
         self.trigger_time = match trigger.when {
             TriggerEvent::Time(span) => {
@@ -122,8 +122,8 @@ impl TriggerEvent {
             return false;
         };
         let is_write = |access| matches!(access, Access::Write | Access::Zero);
-        let is_one = found == *access || is_write(found) && is_write(*access);
-        if at != *side || !is_one {
+        let is_match = found == *access || is_write(found) && is_write(*access);
+        if at != *side || !is_match {
             return false;
         }
         *nth -= 1;
@@ -214,18 +214,18 @@ impl InjectedFaults {
         *all = all.drain(..).flat_map(rest).collect();
     }
 
-    /// The bad blocks, in order of injection.
+    /// Returns the bad blocks, in order of injection.
     pub fn list(&self) -> Vec<InjectedFault> {
         self.all().clone()
     }
 
-    /// The first bad block of a request, which counts as one failure; no later block is tried.
+    /// Returns the first bad block of a request and counts it as a failure; ignores later blocks.
     pub fn first_failure(&self, request: &Request) -> Option<Lbn> {
         let mut all = self.all();
         let (block, index) = all
             .iter()
             .enumerate()
-            .filter_map(|(index, fault)| Some((fault.blocks.met_by(request)?, index)))
+            .filter_map(|(index, fault)| Some((fault.blocks.first_in(request)?, index)))
             .min()?;
         if let Some(left) = &mut all[index].left {
             *left -= 1;
@@ -289,7 +289,7 @@ mod tests {
         switch.arm(trigger(flush, 3), now);
         switch.arm(trigger(time, 4), now);
         assert!(!switch.pass(TriggerSide::Before, Access::Flush));
-        // A trigger by time is disarmed by an earlier cut, too.
+        // An earlier cut also disarms a trigger that waits for a time.
         switch.record_cut(Losses::default());
         assert_eq!(switch.take_due(later), None);
     }

@@ -8,19 +8,19 @@ use super::*;
 /// Four chunks of the sparse store, and a partial one.
 const BYTES: u64 = (4 << 16) + 512;
 
-/// The path of a file that does not exist yet, in a temporary folder.
+/// Returns the path of a file that does not exist yet, in a temporary folder.
 fn temporary_path(folder: &TempDir) -> String {
     let path = folder.path().join("store");
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// Applies random operations to the store and to its initial bytes.
-fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
+/// Applies random operations to the store and to a copy of its bytes, and compares the two.
+fn check_operations(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
     let mut numbers = XorShift::new(seed);
     for step in 0..400_u64 {
         let offset = numbers.below(BYTES);
-        let drawn = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));
-        let length = drawn.min(BYTES - offset);
+        let random_length = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));
+        let length = random_length.min(BYTES - offset);
         let range = offset as usize..(offset + length) as usize;
         match numbers.below(4) {
             0 => {
@@ -55,9 +55,9 @@ fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
 }
 
 #[test]
-fn memory_reads_back_writes() {
+fn a_memory_store_returns_written_data() {
     for seed in 1..20 {
-        agrees(
+        check_operations(
             &mut SparseStore::empty(BYTES),
             vec![0; BYTES as usize],
             seed,
@@ -66,12 +66,12 @@ fn memory_reads_back_writes() {
 }
 
 #[test]
-fn a_file_reads_back_writes() {
+fn a_file_store_returns_written_data() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = temporary_path(&folder);
     for seed in 1..5 {
         let mut store = FileStore::open(&path, BYTES, false).expect("a file");
-        agrees(&mut store, vec![0; BYTES as usize], seed);
+        check_operations(&mut store, vec![0; BYTES as usize], seed);
         drop(store);
         std::fs::remove_file(&path).expect("the file made above");
     }
@@ -86,7 +86,7 @@ fn a_snapshot_does_not_change_its_file() {
     std::fs::write(&path, &bytes).expect("a file");
     for seed in 1..10 {
         let mut store = SparseStore::over(&path, BYTES).expect("a file");
-        agrees(&mut store, bytes.clone(), seed);
+        check_operations(&mut store, bytes.clone(), seed);
     }
     // Whole chunks that hide the file's chunks.
     let mut store = SparseStore::over(&path, BYTES).expect("a file");
@@ -111,13 +111,13 @@ fn an_empty_file_is_a_hole_until_written() {
     assert!(!store.extent(0, BYTES).expect("an extent").is_hole);
     let mut memory = SparseStore::empty(BYTES);
     assert_eq!(memory.extent(0, BYTES).expect("an extent"), hole);
-    memory.write(CHUNK_AND_MORE, &[1; 512]).expect("written");
+    memory.write(IN_SECOND_CHUNK, &[1; 512]).expect("written");
     let before = memory.extent(0, BYTES).expect("an extent");
     assert_eq!((before.length, before.is_hole), (1 << 16, true));
 }
 
-/// In the second chunk of the sparse store.
-const CHUNK_AND_MORE: u64 = (1 << 16) + 4096;
+/// An offset in the second chunk of the sparse store.
+const IN_SECOND_CHUNK: u64 = (1 << 16) + 4096;
 
 #[test]
 fn a_file_is_served_once_and_must_match_the_size() {
@@ -126,7 +126,7 @@ fn a_file_is_served_once_and_must_match_the_size() {
     let store = FileStore::open(&path, BYTES, false).expect("a file");
     let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
     let again = FileStore::open(&path, BYTES, false);
-    let expected = "another program serves or locks it";
+    let expected = "it is locked by another program";
     assert_eq!(why(again).as_deref(), Some(expected));
     drop(store);
     let other = FileStore::open(&path, BYTES - 512, false);

@@ -16,9 +16,9 @@ use diskarm_wire::iscsi::{
 };
 
 /// A message with its data.
-pub type Said = (Message, Vec<u8>);
+pub type Received = (Message, Vec<u8>);
 
-/// The bytes of a message without digests.
+/// Formats a message without digests.
 pub fn bytes(message: &Message, data: &[u8]) -> Vec<u8> {
     let mut bytes = message.emit(Lengths::of_data(data.len())).to_vec();
     bytes.extend_from_slice(data);
@@ -26,8 +26,8 @@ pub fn bytes(message: &Message, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The messages without digests in `bytes`.
-pub fn messages(mut bytes: &[u8]) -> Vec<Said> {
+/// Parses the messages in `bytes`, which have no digests.
+pub fn messages(mut bytes: &[u8]) -> Vec<Received> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
         let message = Message::parse(bytes).expect("a message");
@@ -50,7 +50,7 @@ pub fn text(pairs: &[(&str, &str)]) -> Vec<u8> {
     data
 }
 
-/// The value of a key in text.
+/// Returns the value of a key in a text.
 pub fn value<'a>(data: &'a [u8], key: &str) -> Option<&'a str> {
     let mut pairs = diskarm_wire::iscsi::text::pairs(data).map(|pair| pair.expect("text"));
     pairs
@@ -58,7 +58,7 @@ pub fn value<'a>(data: &'a [u8], key: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-pub fn setting(name: &str) -> ExportSpec {
+pub fn export_spec(name: &str) -> ExportSpec {
     ExportSpec {
         name: name.to_owned(),
         drive: "hp-c2247".to_owned(),
@@ -78,7 +78,7 @@ pub const PACE: Pace = Pace {
     bound: Span::ZERO,
 };
 
-/// A login request in a stage, which proposes the next stage.
+/// Returns a login request in stage `current` that proposes the stage `next`.
 pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     LoginRequest {
         transit: next.is_some(),
@@ -96,7 +96,7 @@ pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     }
 }
 
-/// The keys that name an initiator and a target.
+/// Returns the keys that name an initiator and a target.
 pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
     vec![
         (
@@ -108,21 +108,21 @@ pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
 }
 
 /// A login in progress.
-pub struct Entering {
+pub struct PendingLogin {
     pub login: Login,
     pub facts: Vec<Facts>,
     pub session: Option<Box<Connection>>,
     pub is_closed: bool,
 }
 
-impl Entering {
+impl PendingLogin {
     pub fn new(accounts: Option<Accounts>) -> Self {
         Self::with_target(&Iscsi::new(accounts))
     }
 
     pub fn with_target(target: &Iscsi) -> Self {
         let facts = ["", "fixed"].map(|name| {
-            let export = setting(name).build_unit(PACE, 1).expect("an export");
+            let export = export_spec(name).build_unit(PACE, 1).expect("an export");
             export.facts
         });
         Self {
@@ -134,7 +134,7 @@ impl Entering {
     }
 
     /// Sends bytes; returns the target's messages.
-    pub fn send(&mut self, data: &[u8], is_full: bool) -> Vec<Said> {
+    pub fn send(&mut self, data: &[u8], is_full: bool) -> Vec<Received> {
         self.login.received(data);
         let mut output = Vec::new();
         loop {
@@ -161,16 +161,16 @@ impl Entering {
         messages(&output)
     }
 
-    /// Sends a request of the login; returns the answer.
+    /// Sends a login request; returns the answer.
     pub fn ask(
         &mut self,
         request: LoginRequest,
         pairs: &[(&str, &str)],
     ) -> (LoginResponse, Vec<u8>) {
         let sent = bytes(&Message::LoginRequest(request), &text(pairs));
-        let said = self.send(&sent, false);
-        let [(Message::LoginResponse(response), data)] = &said[..] else {
-            panic!("{said:?}");
+        let received = self.send(&sent, false);
+        let [(Message::LoginResponse(response), data)] = &received[..] else {
+            panic!("{received:?}");
         };
         (*response, data.clone())
     }
@@ -217,7 +217,7 @@ pub struct Initiator {
 impl Target {
     pub fn new(name: &str) -> Self {
         let (waker, woken) = Waker::new().expect("a socket");
-        let export = setting(name).build_unit(PACE, 1).expect("an export");
+        let export = export_spec(name).build_unit(PACE, 1).expect("an export");
         let service = IscsiTarget::new(export, waker).expect("a service");
         Self {
             iscsi: Iscsi::new(None),
@@ -243,22 +243,22 @@ impl Target {
         initiator
     }
 
-    /// Logs in by one request; returns the target's part of the session id, and the connection.
+    /// Logs in with one request; returns the target's part of the session id, and the connection.
     ///
     /// # Errors
-    /// The result of the login, if it fails.
+    /// The status of a failed login.
     pub fn enter(
         &mut self,
         request: LoginRequest,
         initiator: &str,
         pairs: &[(&str, &str)],
     ) -> Result<(u16, usize), u16> {
-        let mut entering = Entering::with_target(&self.iscsi);
+        let mut pending = PendingLogin::with_target(&self.iscsi);
         let names = names(initiator, "");
         let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
         all.extend_from_slice(pairs);
-        let (response, _) = entering.ask(request, &all);
-        match entering.session {
+        let (response, _) = pending.ask(request, &all);
+        match pending.session {
             Some(connection) => Ok((response.tsih, self.open(connection))),
             None => Err(response.result),
         }
@@ -300,7 +300,7 @@ impl Target {
             session.filled(part.len());
             loop {
                 let now = Instant::now();
-                let taken = self
+                let has_message = self
                     .service
                     .handle_next(number, &mut self.sessions, now)
                     .ok()?;
@@ -311,7 +311,7 @@ impl Target {
                 let count = session.output().len();
                 output.extend_from_slice(session.output());
                 session.sent(count);
-                if !taken && count == 0 {
+                if !has_message && count == 0 {
                     break;
                 }
             }
@@ -319,29 +319,29 @@ impl Target {
         Some(output)
     }
 
-    /// The target's unprompted messages to a connection.
-    pub fn heard(&mut self, number: usize) -> Vec<Said> {
+    /// Returns the target's unprompted messages to a connection.
+    pub fn unprompted(&mut self, number: usize) -> Vec<Received> {
         assert!(
             self.touched.contains(&number),
-            "the service would not send it"
+            "the service must announce the output"
         );
         self.touched.clear();
         self.send(number, &[])
     }
 
-    pub fn send(&mut self, number: usize, data: &[u8]) -> Vec<Said> {
+    pub fn send(&mut self, number: usize, data: &[u8]) -> Vec<Received> {
         messages(&self.exchange(number, data).expect("an open connection"))
     }
 
-    /// Executes a command without data of the initiator.
-    pub fn run(&mut self, initiator: &mut Initiator, block: &[u8], length: u32) -> Vec<Said> {
+    /// Executes a command of the initiator without data.
+    pub fn run(&mut self, initiator: &mut Initiator, block: &[u8], length: u32) -> Vec<Received> {
         let command = initiator.command(block, length, false);
         self.send(initiator.number, &bytes(&Message::Command(command), &[]))
     }
 }
 
 impl Initiator {
-    /// A command with the next numbers.
+    /// Creates a command with the next numbers.
     pub fn command(&mut self, block: &[u8], length: u32, writes: bool) -> Command {
         let mut padded = [0; 16];
         padded[..block.len()].copy_from_slice(block);
@@ -364,7 +364,7 @@ impl Initiator {
     }
 }
 
-/// READ(10) or WRITE(10) of blocks.
+/// Formats READ(10) or WRITE(10).
 pub fn transfer(code: u8, at: u16, count: u16) -> [u8; 10] {
     let (at, count) = (at.to_be_bytes(), count.to_be_bytes());
     [code, 0, 0, 0, at[0], at[1], 0, count[0], count[1], 0]

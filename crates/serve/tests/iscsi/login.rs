@@ -4,18 +4,18 @@ use diskarm_serve::iscsi::{Account, Accounts, target_name};
 use diskarm_wire::iscsi::text::{Hexadecimal, binary};
 use diskarm_wire::iscsi::{LoginRequest, Message, Serial, Tag, TextRequest, login_status, stage};
 
-use crate::bench::{Entering, bytes, login_request, names, text, value};
+use crate::bench::{PendingLogin, bytes, login_request, names, text, value};
 
 const TO_END: Option<u8> = Some(stage::FULL_FEATURE);
 
 #[test]
 fn both_sides_negotiate() {
-    let mut entering = Entering::new(None);
+    let mut pending = PendingLogin::new(None);
     let names = names("a", "fixed");
     let mut pairs: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
     pairs.extend([("AuthMethod", "CHAP,None"), ("SessionType", "Normal")]);
     let request = login_request(stage::SECURITY, Some(stage::OPERATIONAL));
-    let (response, data) = entering.ask(request, &pairs);
+    let (response, data) = pending.ask(request, &pairs);
     assert_eq!(
         (response.result, response.transit, response.next),
         (0, true, 1)
@@ -28,7 +28,7 @@ fn both_sides_negotiate() {
         ("MaxConnections", "4"),
         ("X-what", "1"),
     ];
-    let (response, data) = entering.ask(request, &keys);
+    let (response, data) = pending.ask(request, &keys);
     assert_eq!(
         (response.result, response.transit, response.next),
         (0, true, 3)
@@ -43,13 +43,13 @@ fn both_sides_negotiate() {
     assert_eq!(value(&data, "MaxConnections"), Some("4"));
     assert_eq!(value(&data, "X-what"), Some("NotUnderstood"));
     assert_eq!(value(&data, "MaxRecvDataSegmentLength"), Some("131072"));
-    assert!(entering.session.is_some());
+    assert!(pending.session.is_some());
 }
 
-/// Text that continues in further requests, cut anywhere.
+/// A text may be split at any byte.
 #[test]
-fn text_may_come_in_parts() {
-    let mut entering = Entering::new(None);
+fn a_text_may_span_several_requests() {
+    let mut pending = PendingLogin::new(None);
     let names = names("a", "");
     let pairs: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
     let all = text(&pairs);
@@ -58,24 +58,24 @@ fn text_may_come_in_parts() {
         continues: true,
         ..login_request(stage::OPERATIONAL, None)
     };
-    let said = entering.send(&bytes(&Message::LoginRequest(part), first), false);
-    let (Message::LoginResponse(response), data) = &said[0] else {
-        panic!("{said:?}");
+    let received = pending.send(&bytes(&Message::LoginRequest(part), first), false);
+    let (Message::LoginResponse(response), data) = &received[0] else {
+        panic!("{received:?}");
     };
     assert_eq!(
         (response.result, response.transit, data.len()),
         (0, false, 0)
     );
-    let rest = login_request(stage::OPERATIONAL, TO_END);
-    entering.send(&bytes(&Message::LoginRequest(rest), second), false);
-    assert!(entering.session.is_some());
+    let last = login_request(stage::OPERATIONAL, TO_END);
+    pending.send(&bytes(&Message::LoginRequest(last), second), false);
+    assert!(pending.session.is_some());
 }
 
 /// Keys with their values.
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 #[test]
-fn logins_that_fail_say_why() {
+fn failed_logins_return_the_reason() {
     let initiator = ("InitiatorName", "iqn.2026-01.test:a");
     let target = target_name("");
     let known = ("TargetName", &*target);
@@ -125,37 +125,37 @@ fn logins_that_fail_say_why() {
         ),
     ];
     for (request, pairs, expected) in cases {
-        let mut entering = Entering::new(None);
-        let (response, _) = entering.ask(request, pairs);
+        let mut pending = PendingLogin::new(None);
+        let (response, _) = pending.ask(request, pairs);
         assert_eq!(response.result, expected, "{pairs:?}");
-        assert!(!response.transit && entering.is_closed && entering.session.is_none());
+        assert!(!response.transit && pending.is_closed && pending.session.is_none());
     }
-    // A server with its maximum number of connections.
-    let mut entering = Entering::new(None);
+    // The server already has its maximum number of connections.
+    let mut pending = PendingLogin::new(None);
     let sent = bytes(&Message::LoginRequest(begin), &text(&[initiator, known]));
-    let said = entering.send(&sent, true);
-    let Message::LoginResponse(response) = said[0].0 else {
-        panic!("{said:?}");
+    let received = pending.send(&sent, true);
+    let Message::LoginResponse(response) = received[0].0 else {
+        panic!("{received:?}");
     };
     assert_eq!(response.result, login_status::OUT_OF_RESOURCES);
-    // Messages that are not logins, and more than a login may send.
+    // A message that is not a login, and one that is too long.
     for wrong in [
         &[0x01; 48],
         &[0x43, 0x87, 0, 0, 0, 0xff, 0xff, 0xff].repeat(6)[..],
     ] {
-        let mut entering = Entering::new(None);
-        assert!(entering.send(wrong, false).is_empty() && entering.is_closed);
+        let mut pending = PendingLogin::new(None);
+        assert!(pending.send(wrong, false).is_empty() && pending.is_closed);
     }
 }
 
 #[test]
 fn discovery_lists_all_targets() {
-    let mut entering = Entering::new(None);
+    let mut pending = PendingLogin::new(None);
     let pairs = [
         ("InitiatorName", "iqn.2026-01.test:a"),
         ("SessionType", "Discovery"),
     ];
-    let (response, _) = entering.ask(login_request(stage::OPERATIONAL, TO_END), &pairs);
+    let (response, _) = pending.ask(login_request(stage::OPERATIONAL, TO_END), &pairs);
     assert_eq!(response.result, 0);
     let request = TextRequest {
         immediate: false,
@@ -171,9 +171,9 @@ fn discovery_lists_all_targets() {
         &Message::TextRequest(request),
         &text(&[("SendTargets", "All")]),
     );
-    let said = entering.send(&ask, false);
-    let (Message::TextResponse(response), data) = &said[0] else {
-        panic!("{said:?}");
+    let received = pending.send(&ask, false);
+    let (Message::TextResponse(response), data) = &received[0] else {
+        panic!("{received:?}");
     };
     assert!(response.is_final && response.transfer == Tag::NONE);
     let expected = text(&[
@@ -183,26 +183,26 @@ fn discovery_lists_all_targets() {
         ("TargetAddress", "127.0.0.1:3260,1"),
     ]);
     assert_eq!(data, &expected);
-    // A SCSI command does not belong there.
-    entering.send(&[0x01; 48], false);
-    assert!(entering.is_closed);
+    // SCSI commands are not allowed in a discovery session.
+    pending.send(&[0x01; 48], false);
+    assert!(pending.is_closed);
 }
 
 const SECRETS: &str = "initiator alice secret-of-alice\ntarget disk secret-of-disk";
 
-/// Logs in with CHAP; the initiator proves that it knows `secret`, and asks the target to do the
-/// same by this challenge, or by the target's own.
+/// Logs in with CHAP. The initiator proves that it knows `secret`, and sends the target
+/// `challenge`, by default the target's own. Returns the status and the target's response.
 fn with_chap(secret: &str, challenge: Option<&[u8]>) -> (u16, Option<Vec<u8>>) {
-    let mut entering = Entering::new(Accounts::parse(SECRETS).ok());
+    let mut pending = PendingLogin::new(Accounts::parse(SECRETS).ok());
     let names = names("a", "");
     let mut pairs: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
     pairs.push(("AuthMethod", "CHAP,None"));
-    let (response, data) = entering.ask(login_request(stage::SECURITY, None), &pairs);
+    let (response, data) = pending.ask(login_request(stage::SECURITY, None), &pairs);
     assert_eq!(
         (response.result, value(&data, "AuthMethod")),
         (0, Some("CHAP"))
     );
-    let (_, data) = entering.ask(login_request(stage::SECURITY, None), &[("CHAP_A", "7,5")]);
+    let (_, data) = pending.ask(login_request(stage::SECURITY, None), &[("CHAP_A", "7,5")]);
     assert_eq!(value(&data, "CHAP_A"), Some("5"));
     let id: u8 = value(&data, "CHAP_I")
         .expect("an id")
@@ -221,10 +221,10 @@ fn with_chap(secret: &str, challenge: Option<&[u8]>) -> (u16, Option<Vec<u8>>) {
         ("CHAP_C", &own),
     ];
     let request = login_request(stage::SECURITY, TO_END);
-    let (response, data) = entering.ask(request, &pairs);
+    let (response, data) = pending.ask(request, &pairs);
     let mut proof = [0; 16];
     let proven = value(&data, "CHAP_R").and_then(|text| binary(text, &mut proof));
-    assert_eq!(entering.session.is_some(), response.result == 0);
+    assert_eq!(pending.session.is_some(), response.result == 0);
     (
         response.result,
         proven.map(|length| proof[..length].to_vec()),
@@ -246,7 +246,7 @@ fn both_sides_prove_that_they_know_secrets() {
 }
 
 #[test]
-fn nobody_gets_around_chap() {
+fn chap_cannot_be_bypassed() {
     let names = names("a", "");
     let names: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
     let with = |more: &[(&'static str, &'static str)]| [&names[..], more].concat();
@@ -259,13 +259,13 @@ fn nobody_gets_around_chap() {
         (security, with(&[("SessionType", "Discovery")])),
     ];
     for (request, pairs) in cases {
-        let mut entering = Entering::new(Accounts::parse(SECRETS).ok());
-        let (response, _) = entering.ask(request, &pairs);
+        let mut pending = PendingLogin::new(Accounts::parse(SECRETS).ok());
+        let (response, _) = pending.ask(request, &pairs);
         assert_eq!(
             response.result,
             login_status::AUTHENTICATION_FAILURE,
             "{pairs:?}"
         );
-        assert!(entering.is_closed);
+        assert!(pending.is_closed);
     }
 }

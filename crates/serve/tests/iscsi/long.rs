@@ -1,19 +1,19 @@
-//! Commands whose data alone take more memory than a session may have.
+//! Single commands whose data need more memory than a session may use.
 
 use diskarm_serve::iscsi::{Iscsi, MAX_COST, target_name};
 use diskarm_serve::{Address, ExportSpec, Listener, Server};
-use diskarm_transport::iscsi::{Address as Place, Session};
+use diskarm_transport::iscsi::{Address as TargetAddress, Session};
 use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
 
-use crate::bench::{PACE, setting};
+use crate::bench::{PACE, export_spec};
 
-/// Unusually large: the maximum of 512-byte blocks of a command is less than a session may have.
+/// Unusually large: with 512-byte blocks, no command can exceed the memory of a session.
 const SECTOR: usize = 4096;
 
-/// The sense data of READ(16) or WRITE(16) from the first block on; `None` on success.
+/// Executes READ(16) or WRITE(16) from block 0; returns the sense data, or `None` on success.
 fn run(session: &mut Session, is_write: bool, data: &mut [u8]) -> Option<Sense> {
     let blocks = Blocks {
         at: 0,
@@ -42,7 +42,7 @@ fn run(session: &mut Session, is_write: bool, data: &mut [u8]) -> Option<Sense> 
 }
 
 #[test]
-fn a_command_that_alone_takes_too_much_memory_is_refused() {
+fn a_command_that_needs_too_much_memory_is_refused() {
     let drive = diskarm_drives::find("hp-c2247").expect("a drive");
     let text = drive
         .text
@@ -50,12 +50,12 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     let name = format!("diskarm-{}-iscsi-long.toml", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, text).expect("a file");
-    let setting = ExportSpec {
+    let spec = ExportSpec {
         drive: path.to_str().expect("UTF-8").to_owned(),
         size: Some("128 MiB".to_owned()),
-        ..setting("")
+        ..export_spec("")
     };
-    let export = setting.build_unit(PACE, 1).expect("an export");
+    let export = spec.build_unit(PACE, 1).expect("an export");
     std::fs::remove_file(path).expect("a file");
     assert_eq!(export.facts.sector.0, SECTOR as u64);
     let address = Address::parse("127.0.0.1:0").expect("an address");
@@ -63,11 +63,11 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     let port = listener.tcp_address().expect("TCP").port();
     let server = Server::start(Iscsi::new(None), vec![export], vec![listener], 1);
     let server = server.expect("a server");
-    let place = format!("//127.0.0.1:{port}/{}/0", target_name(""));
-    let place = Place::parse(&place).expect("an address");
-    let mut session = Session::open(&place, None).expect("a target");
-    session.allow_writes(true).expect("no questions");
-    // It is notified of the power-on.
+    let url = format!("//127.0.0.1:{port}/{}/0", target_name(""));
+    let address = TargetAddress::parse(&url).expect("an address");
+    let mut session = Session::open(&address, None).expect("a target");
+    session.allow_writes(true).expect("writes are allowed");
+    // The first command reports the power-on.
     let attention = run(&mut session, false, &mut []);
     assert_eq!(attention.map(|sense| sense.key), Some(Key::UnitAttention));
     let refusal = Some(Sense::new(Key::IllegalRequest, Code::INVALID_FIELD));
@@ -75,7 +75,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     for is_write in [true, false] {
         assert_eq!(run(&mut session, is_write, &mut data), refusal);
     }
-    // Nothing was written, and the session has its memory back.
+    // Nothing was written, and the session's memory has been released.
     let max = &mut data[..MAX_COST];
     assert_eq!(run(&mut session, false, max), None);
     assert!(max.iter().all(|byte| *byte == 0));

@@ -1,4 +1,4 @@
-//! Sessions of several connections over sockets.
+//! Sessions with several connections over sockets.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,9 +11,9 @@ use diskarm_wire::iscsi::{
 };
 use diskarm_wire::status;
 
-use crate::bench::{PACE, bytes, login_request, names, setting, text};
+use crate::bench::{PACE, bytes, export_spec, login_request, names, text};
 
-/// The next message; `None` at the end.
+/// Receives the next message; returns `None` at the end of the connection.
 fn receive(stream: &mut TcpStream) -> Option<Message> {
     let mut header = [0; Message::LENGTH];
     stream.read_exact(&mut header).ok()?;
@@ -41,7 +41,7 @@ fn enter(at: SocketAddr, tsih: u16, connection: u16) -> (TcpStream, LoginRespons
     }
 }
 
-/// The status of TEST UNIT READY; `None` if the connection has ended.
+/// Executes TEST UNIT READY; returns its status, or `None` if the connection has ended.
 fn ready(stream: &mut TcpStream, command: u32) -> Option<u8> {
     let command = Command {
         immediate: false,
@@ -66,7 +66,7 @@ fn ready(stream: &mut TcpStream, command: u32) -> Option<u8> {
 
 #[test]
 fn connections_join_and_end_over_sockets() {
-    let export = setting("").build_unit(PACE, 1).expect("an export");
+    let export = export_spec("").build_unit(PACE, 1).expect("an export");
     let address = Address::parse("127.0.0.1:0").expect("an address");
     let listener = Listener::bind(&address).expect("a port");
     let at = listener.tcp_address().expect("TCP");
@@ -78,7 +78,7 @@ fn connections_join_and_end_over_sockets() {
     assert_eq!((login.result, login.tsih), (login_status::SUCCESS, tsih));
     assert_eq!(ready(&mut first, 1), Some(status::CHECK_CONDITION));
     assert_eq!(ready(&mut second, 2), Some(status::GOOD));
-    // A reconnection, and with it the maximum number of connections.
+    // A reconnection, and then the maximum number of connections.
     let (mut again, login) = enter(at, tsih, 1);
     assert_eq!(login.result, login_status::SUCCESS);
     assert_eq!(ready(&mut again, 3), Some(status::GOOD));
@@ -87,7 +87,7 @@ fn connections_join_and_end_over_sockets() {
     assert_eq!(login.result, login_status::SUCCESS);
     let full = enter(at, tsih, 3).1.result;
     assert_eq!(full, login_status::OUT_OF_RESOURCES);
-    // One is lost without a logout.
+    // A connection is lost without a logout.
     drop(again);
     assert_eq!(ready(&mut first, 4), Some(status::GOOD));
     assert_eq!(ready(&mut third, 5), Some(status::GOOD));
@@ -95,7 +95,7 @@ fn connections_join_and_end_over_sockets() {
     // A session that is reinstated.
     let mut login = enter(at, 0, 0);
     while login.1.result == login_status::OUT_OF_RESOURCES {
-        // The server has not noticed the end.
+        // The server has not noticed the end of the connection.
         login = enter(at, 0, 0);
     }
     assert_ne!(login.1.tsih, tsih);
@@ -103,6 +103,6 @@ fn connections_join_and_end_over_sockets() {
     let gone = enter(at, tsih, 0).1.result;
     assert_eq!(gone, login_status::NO_SESSION);
     server.stopper().expect("a stopper").stop();
-    let served = server.wait();
-    assert_eq!(served[0].counts.aborted, 0);
+    let statistics = server.wait();
+    assert_eq!(statistics[0].counts.aborted, 0);
 }

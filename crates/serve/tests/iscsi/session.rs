@@ -11,17 +11,17 @@ use diskarm_wire::reservation::{self, TransportId};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Sense, status};
 
-use crate::bench::{READ, Said, Target, WRITE, bytes, transfer};
+use crate::bench::{READ, Received, Target, WRITE, bytes, transfer};
 
-/// Data in which every byte depends on its position.
+/// Returns data in which each byte depends on its position.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 7) as u8).collect()
 }
 
-/// The only message, which is a response.
-pub fn response(said: &[Said]) -> (Response, Option<Sense>) {
-    let [(Message::Response(response), data)] = said else {
-        panic!("{said:?}");
+/// Returns the only message, a response, with its sense data.
+pub fn response(received: &[Received]) -> (Response, Option<Sense>) {
+    let [(Message::Response(response), data)] = received else {
+        panic!("{received:?}");
     };
     let (sense, _) = segment::sense(data).expect("sense data");
     (
@@ -30,16 +30,16 @@ pub fn response(said: &[Said]) -> (Response, Option<Sense>) {
     )
 }
 
-/// Data that were read, from messages in order; the last has the status.
-fn read(said: &[Said], max: usize) -> Vec<u8> {
+/// Returns the data of messages, which are in order; the last one has the status.
+fn read(received: &[Received], max: usize) -> Vec<u8> {
     let mut all = Vec::new();
-    for (number, (message, data)) in said.iter().enumerate() {
+    for (number, (message, data)) in received.iter().enumerate() {
         let Message::DataIn(message) = message else {
             panic!("{message:?}");
         };
         assert_eq!(message.offset as usize, all.len());
         assert_eq!(message.data, Serial(number as u32));
-        assert_eq!(message.has_status, number + 1 == said.len());
+        assert_eq!(message.has_status, number + 1 == received.len());
         assert!(data.len() <= max);
         all.extend_from_slice(data);
     }
@@ -58,10 +58,10 @@ pub fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: b
     }
 }
 
-/// 1024 bytes come with the command, another 1024 unsolicited, and the rest in solicited bursts of
-/// 2048; they come back in messages of 512.
+/// 1024 bytes are sent with the command, another 1024 unsolicited, and the rest in solicited bursts
+/// of 2048; they are read back in messages of 512.
 #[test]
-fn data_come_in_every_way_and_go_back() {
+fn data_are_transferred_in_every_way() {
     let mut target = Target::new("");
     let keys = [
         ("InitialR2T", "No"),
@@ -75,13 +75,13 @@ fn data_come_in_every_way_and_go_back() {
     command.is_final = false;
     let tag = command.tag;
     let number = initiator.number;
-    let said = target.send(number, &bytes(&Message::Command(command), &data[..1024]));
-    assert!(said.is_empty());
+    let received = target.send(number, &bytes(&Message::Command(command), &data[..1024]));
+    assert!(received.is_empty());
     let part = Message::DataOut(data_out(tag, Tag::NONE, 0, 1024, true));
-    let mut said = target.send(number, &bytes(&part, &data[1024..2048]));
+    let mut received = target.send(number, &bytes(&part, &data[1024..2048]));
     for (round, (from, to)) in [(2048, 4096), (4096, 5120)].into_iter().enumerate() {
-        let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
-            panic!("{said:?}");
+        let [(Message::ReadyToTransfer(ready), _)] = received[..] else {
+            panic!("{received:?}");
         };
         let expected = (from as u32, (to - from) as u32, Serial(round as u32), tag);
         assert_eq!(
@@ -93,17 +93,17 @@ fn data_come_in_every_way_and_go_back() {
         let second = Message::DataOut(data_out(tag, ready.transfer, 1, middle, true));
         let first = bytes(&first, &data[from..middle]);
         let second = bytes(&second, &data[middle..to]);
-        said = target.send(number, &[first, second].concat());
+        received = target.send(number, &[first, second].concat());
     }
-    let (response, sense) = response(&said);
+    let (response, sense) = response(&received);
     assert_eq!(
         (response.scsi_status, sense, response.residual),
         (0, None, 0)
     );
     assert_eq!(response.expected_data, Serial(2));
-    let said = target.run(&mut initiator, &transfer(READ, 3, 10), 5120);
-    assert_eq!(read(&said, 512), data);
-    let last = said.iter().filter_map(|(message, _)| match message {
+    let received = target.run(&mut initiator, &transfer(READ, 3, 10), 5120);
+    assert_eq!(read(&received, 512), data);
+    let last = received.iter().filter_map(|(message, _)| match message {
         Message::DataIn(message) => Some(message.is_final),
         _ => None,
     });
@@ -116,75 +116,75 @@ fn data_come_in_every_way_and_go_back() {
 
 /// RFC 7143, "Residual Count".
 #[test]
-fn residual_counts_say_what_was_not_transferred() {
+fn residual_counts_report_missing_and_excess_data() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[]);
     let number = initiator.number;
     let fill = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
     target.send(number, &bytes(&Message::Command(fill), &[1; 1024]));
-    // Reads: more was expected than there is, and less.
+    // Reads: the initiator expects more data than there are, and less.
     for (length, sent, overflow, residual) in [(2048, 1024, false, 1024), (512, 512, true, 512)] {
-        let said = target.run(&mut initiator, &transfer(READ, 0, 2), length);
-        assert_eq!(read(&said, 8192), vec![1; sent]);
-        let Some((Message::DataIn(last), _)) = said.last() else {
-            panic!("{said:?}");
+        let received = target.run(&mut initiator, &transfer(READ, 0, 2), length);
+        assert_eq!(read(&received, 8192), vec![1; sent]);
+        let Some((Message::DataIn(last), _)) = received.last() else {
+            panic!("{received:?}");
         };
         assert_eq!(
             (last.overflow, last.underflow, last.residual),
             (overflow, !overflow, residual)
         );
     }
-    // Writes: only whole blocks that came are written.
+    // Writes: only complete blocks are written.
     for (length, overflow, residual) in [(1536, false, 512), (512, true, 512), (0, true, 1024)] {
         let command = initiator.command(&transfer(WRITE, 0, 2), length, true);
         let data = vec![length as u8 + 2; length as usize];
-        let said = target.send(number, &bytes(&Message::Command(command), &data));
-        let (response, sense) = response(&said);
+        let received = target.send(number, &bytes(&Message::Command(command), &data));
+        let (response, sense) = response(&received);
         assert_eq!((response.scsi_status, sense), (0, None));
         let found = (response.overflow, response.underflow, response.residual);
         assert_eq!(found, (overflow, !overflow, residual), "{length}");
     }
     // A six-byte command shortened to zero blocks, which would mean 256, writes nothing.
     let six = initiator.command(&[0x0a, 0, 0, 0, 2, 0], 0, true);
-    let said = target.send(number, &bytes(&Message::Command(six), &[]));
-    let (response, sense) = response(&said);
+    let received = target.send(number, &bytes(&Message::Command(six), &[]));
+    let (response, sense) = response(&received);
     assert_eq!((response.scsi_status, sense), (0, None));
     let found = (response.overflow, response.underflow, response.residual);
     assert_eq!(found, (true, false, 1024));
-    let said = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
-    assert_eq!(read(&said, 8192), vec![2; 1024]);
+    let received = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
+    assert_eq!(read(&received, 8192), vec![2; 1024]);
 }
 
 #[test]
-fn data_that_nobody_asked_for_end_the_command() {
+fn unexpected_data_end_the_command() {
     let mut target = Target::new("");
     let keys = [("ImmediateData", "No"), ("FirstBurstLength", "512")];
     let mut initiator = target.log_in("a", &keys);
     let number = initiator.number;
     let command = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
-    let said = target.send(number, &bytes(&Message::Command(command), &[1; 512]));
+    let received = target.send(number, &bytes(&Message::Command(command), &[1; 512]));
     let unexpected = Sense::new(Key::AbortedCommand, Code(0x0c, 0x0c));
-    assert_eq!(response(&said).1, Some(unexpected));
-    // Out of order, at the wrong place, and too few.
+    assert_eq!(response(&received).1, Some(unexpected));
+    // Out of order, at the wrong offset, and too short.
     for (count, offset, length, code) in [
         (1, 0, 1024, Code(0x47, 0x05)),
         (0, 512, 512, Code(0x47, 0x05)),
         (0, 0, 512, Code(0x0c, 0x0d)),
     ] {
         let command = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
-        let said = target.send(number, &bytes(&Message::Command(command), &[]));
-        let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
-            panic!("{said:?}");
+        let received = target.send(number, &bytes(&Message::Command(command), &[]));
+        let [(Message::ReadyToTransfer(ready), _)] = received[..] else {
+            panic!("{received:?}");
         };
         let part = Message::DataOut(data_out(command.tag, ready.transfer, count, offset, true));
-        let said = target.send(number, &bytes(&part, &vec![1; length]));
+        let received = target.send(number, &bytes(&part, &vec![1; length]));
         assert_eq!(
-            response(&said).1,
+            response(&received).1,
             Some(Sense::new(Key::AbortedCommand, code))
         );
     }
-    let said = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
-    assert_eq!(read(&said, 8192), vec![0; 1024]);
+    let received = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
+    assert_eq!(read(&received, 8192), vec![0; 1024]);
 }
 
 /// RFC 7143, "Command Numbering and Acknowledging".
@@ -217,7 +217,7 @@ fn commands_outside_the_window_are_ignored_and_gaps_end_the_connection() {
     );
 }
 
-/// A ping whose answer contains the next expected command number.
+/// Pings the target; its answer contains the next expected command number.
 fn ping(target: &mut Target, number: usize) -> NopIn {
     let ping = NopOut {
         immediate: true,
@@ -234,7 +234,7 @@ fn ping(target: &mut Target, number: usize) -> NopIn {
 }
 
 /// RFC 7143, "Command Numbering and Acknowledging": commands beyond the last MaxCmdSN sent by the
-/// target are ignored, even if they come in order.
+/// target are ignored, even if they arrive in order.
 #[test]
 fn commands_without_room_in_the_window_are_ignored() {
     let mut target = Target::new("");
@@ -242,11 +242,11 @@ fn commands_without_room_in_the_window_are_ignored() {
     let number = initiator.number;
     let before = ping(&mut target, number);
     for _ in 0..200 {
-        // Its data never arrive.
+        // The data of the command never arrive.
         let mut command = initiator.command(&[0; 6], 512, true);
         command.is_final = false;
-        let said = target.send(number, &bytes(&Message::Command(command), &[]));
-        assert!(said.is_empty());
+        let received = target.send(number, &bytes(&Message::Command(command), &[]));
+        assert!(received.is_empty());
     }
     let answer = ping(&mut target, number);
     assert_eq!(answer.expected_command.since(before.expected_command), 64);
@@ -256,18 +256,18 @@ fn commands_without_room_in_the_window_are_ignored() {
 
 /// A command takes no more server memory than the unit would accept.
 #[test]
-fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
+fn a_transfer_that_is_too_long_is_refused_before_its_data_arrive() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[]);
     let mut block = [0; 16];
     block[0] = 0x8a;
     block[10..14].copy_from_slice(&0x0001_0001_u32.to_be_bytes());
     let command = initiator.command(&block, 0x0001_0001 * 512, true);
-    let said = target.send(
+    let received = target.send(
         initiator.number,
         &bytes(&Message::Command(command), &[1; 512]),
     );
-    let (response, sense) = response(&said);
+    let (response, sense) = response(&received);
     let sense = sense.expect("sense data");
     assert_eq!(
         (sense.key, sense.code),
@@ -279,9 +279,9 @@ fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
     );
 }
 
-/// The data of 64 writes of 1 MiB may be on their way at once, and no more.
+/// At most 64 writes of 1 MiB may be transferred at a time.
 #[test]
-fn the_memory_that_commands_of_an_initiator_take_is_bounded() {
+fn the_memory_for_the_commands_of_an_initiator_is_limited() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[("ImmediateData", "No")]);
     let number = initiator.number;
@@ -291,18 +291,18 @@ fn the_memory_that_commands_of_an_initiator_take_is_bounded() {
         target.send(number, &bytes(&Message::Command(command), &[]))
     };
     for _ in 0..64 {
-        let said = write(&mut target, false);
-        assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+        let received = write(&mut target, false);
+        assert!(matches!(received[..], [(Message::ReadyToTransfer(_), _)]));
     }
     let (refused, _) = response(&write(&mut target, true));
     assert_eq!(refused.scsi_status, status::TASK_SET_FULL);
     let abort = bytes(&task_request(function::ABORT_TASK_SET, Tag::NONE), &[]);
     assert_eq!(
-        managed(&target.send(number, &abort)),
+        task_result(&target.send(number, &abort)),
         task_response::COMPLETE
     );
-    let said = write(&mut target, true);
-    assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+    let received = write(&mut target, true);
+    assert!(matches!(received[..], [(Message::ReadyToTransfer(_), _)]));
 }
 
 /// An initiator allows more data in a message than the target sends.
@@ -322,25 +322,25 @@ fn text_with_an_answer_that_is_too_long_is_rejected() {
         expected_status: Serial(0),
     };
     let text = b"a=\0".repeat(40_000);
-    let said = target.send(number, &bytes(&Message::TextRequest(request), &text));
-    let [(Message::Reject(reject), _)] = &said[..] else {
-        panic!("{} messages", said.len());
+    let received = target.send(number, &bytes(&Message::TextRequest(request), &text));
+    let [(Message::Reject(reject), _)] = &received[..] else {
+        panic!("{} messages", received.len());
     };
     assert_eq!(reject.reason, reject_reason::PROTOCOL_ERROR);
     ping(&mut target, number);
 }
 
-/// An ordered command waits for the data of an older one; a simple one after it waits, too, and
-/// one for the head of the queue does not.
+/// An ordered command waits for the data of an older one; a simple one after it also
+/// waits, but a head-of-queue command does not.
 #[test]
-fn attributes_hold_while_data_arrive() {
+fn task_attributes_apply_while_data_arrive() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[("ImmediateData", "No")]);
     let number = initiator.number;
     let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
-    let said = target.send(number, &bytes(&Message::Command(write), &[]));
-    let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
-        panic!("{said:?}");
+    let received = target.send(number, &bytes(&Message::Command(write), &[]));
+    let [(Message::ReadyToTransfer(ready), _)] = received[..] else {
+        panic!("{received:?}");
     };
     let simple = target.run(&mut initiator, &transfer(READ, 0, 1), 512);
     assert_eq!(read(&simple, 8192), vec![0; 512]);
@@ -356,12 +356,12 @@ fn attributes_hold_while_data_arrive() {
     first.attribute = attribute::HEAD_OF_QUEUE;
     response(&target.send(number, &bytes(&Message::Command(first), &[])));
     let part = Message::DataOut(data_out(write.tag, ready.transfer, 0, 0, true));
-    let said = target.send(number, &bytes(&part, &[5; 512]));
-    let data: Vec<_> = said
+    let received = target.send(number, &bytes(&part, &[5; 512]));
+    let data: Vec<_> = received
         .iter()
         .filter(|(m, _)| matches!(m, Message::DataIn(_)))
         .collect();
-    assert_eq!((said.len(), &data[0].1), (3, &vec![5; 512]));
+    assert_eq!((received.len(), &data[0].1), (3, &vec![5; 512]));
 }
 
 pub fn task_request(function: u8, task: Tag) -> Message {
@@ -378,8 +378,8 @@ pub fn task_request(function: u8, task: Tag) -> Message {
     })
 }
 
-pub fn managed(said: &[Said]) -> u8 {
-    match said {
+pub fn task_result(received: &[Received]) -> u8 {
+    match received {
         [(Message::TaskResponse(response), _)] => response.response,
         other => panic!("{other:?}"),
     }
@@ -393,30 +393,30 @@ fn tasks_are_aborted_and_units_reset() {
     let number = initiator.number;
     let wait = |target: &mut Target, from: &mut crate::bench::Initiator| {
         let write = from.command(&transfer(WRITE, 0, 1), 512, true);
-        let said = target.send(from.number, &bytes(&Message::Command(write), &[]));
-        assert!(matches!(said[0].0, Message::ReadyToTransfer(_)));
+        let received = target.send(from.number, &bytes(&Message::Command(write), &[]));
+        assert!(matches!(received[0].0, Message::ReadyToTransfer(_)));
         write.tag
     };
     let tag = wait(&mut target, &mut initiator);
     let abort = bytes(&task_request(function::ABORT_TASK, tag), &[]);
     assert_eq!(
-        managed(&target.send(number, &abort)),
+        task_result(&target.send(number, &abort)),
         task_response::COMPLETE
     );
     assert_eq!(
-        managed(&target.send(number, &abort)),
+        task_result(&target.send(number, &abort)),
         task_response::NO_TASK
     );
     let unknown = bytes(&task_request(99, tag), &[]);
     assert_eq!(
-        managed(&target.send(number, &unknown)),
+        task_result(&target.send(number, &unknown)),
         task_response::NOT_SUPPORTED
     );
-    // A reset drops the tasks of all, who are notified; the window is open again.
+    // A reset drops all initiators' tasks and notifies them; the window is open again.
     let tag = wait(&mut target, &mut other);
     let reset = bytes(&task_request(function::UNIT_RESET, Tag::NONE), &[]);
     assert_eq!(
-        managed(&target.send(number, &reset)),
+        task_result(&target.send(number, &reset)),
         task_response::COMPLETE
     );
     let late = Message::DataOut(data_out(tag, Tag(1), 0, 0, true));
@@ -434,7 +434,7 @@ fn tasks_are_aborted_and_units_reset() {
 }
 
 #[test]
-fn pings_logouts_and_what_is_not_supported() {
+fn pings_logouts_and_unsupported_messages_are_answered() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[]);
     let number = initiator.number;
@@ -446,34 +446,34 @@ fn pings_logouts_and_what_is_not_supported() {
         command: initiator.command,
         expected_status: Serial(0),
     };
-    let said = target.send(number, &bytes(&Message::NopOut(ping), b"hello"));
-    let [(Message::NopIn(answer), data)] = &said[..] else {
-        panic!("{said:?}");
+    let received = target.send(number, &bytes(&Message::NopOut(ping), b"hello"));
+    let [(Message::NopIn(answer), data)] = &received[..] else {
+        panic!("{received:?}");
     };
     assert_eq!((answer.tag, &data[..]), (Tag(3), &b"hello"[..]));
-    // The target's own ping has the number of the next response and does not use it up.
+    // The target's own ping has the number of the next response but does not consume it.
     assert!(target.session(number).ping());
-    let said = target.send(number, &[]);
-    let [(Message::NopIn(ping), _)] = said[..] else {
-        panic!("{said:?}");
+    let received = target.send(number, &[]);
+    let [(Message::NopIn(ping), _)] = received[..] else {
+        panic!("{received:?}");
     };
     assert_eq!((ping.tag, ping.status), (Tag::NONE, answer.status.next()));
     let mut unknown = [0; 48];
     unknown[0] = 0x1f;
-    let said = target.send(number, &unknown);
-    let (Message::Reject(reject), data) = &said[0] else {
-        panic!("{said:?}");
+    let received = target.send(number, &unknown);
+    let (Message::Reject(reject), data) = &received[0] else {
+        panic!("{received:?}");
     };
     assert_eq!(
         (reject.reason, &data[..]),
         (reject_reason::NOT_SUPPORTED, &unknown[..])
     );
-    // A unit that is not there.
-    let mut elsewhere = initiator.command(&[0; 6], 0, false);
-    elsewhere.lun = Lun::new(1);
-    let said = target.send(number, &bytes(&Message::Command(elsewhere), &[]));
+    // A missing unit.
+    let mut other_unit = initiator.command(&[0; 6], 0, false);
+    other_unit.lun = Lun::new(1);
+    let received = target.send(number, &bytes(&Message::Command(other_unit), &[]));
     let no_unit = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
-    assert_eq!(response(&said).1, Some(no_unit));
+    assert_eq!(response(&received).1, Some(no_unit));
     let logout = LogoutRequest {
         immediate: false,
         reason: logout_reason::CLOSE_SESSION,
@@ -482,33 +482,33 @@ fn pings_logouts_and_what_is_not_supported() {
         command: initiator.command,
         expected_status: Serial(0),
     };
-    let said = target.send(number, &bytes(&Message::LogoutRequest(logout), &[]));
-    assert!(matches!(said[..], [(Message::LogoutResponse(_), _)]));
+    let received = target.send(number, &bytes(&Message::LogoutRequest(logout), &[]));
+    assert!(matches!(received[..], [(Message::LogoutResponse(_), _)]));
     assert!(target.session(number).has_ended());
 }
 
-/// A second login of the same session replaces the first; persistent reservations survive.
+/// A second login replaces the session; persistent reservations survive.
 #[test]
-fn a_session_that_comes_again_replaces_the_old_one() {
+fn a_second_login_replaces_the_session() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[]);
     let register = [0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0];
     let command = initiator.command(&register, 24, true);
     let mut key = [0; 24];
     key[15] = 7;
-    let said = target.send(initiator.number, &bytes(&Message::Command(command), &key));
-    assert_eq!(response(&said).0.scsi_status, 0);
-    let mut again = target.log_in("a", &[]);
-    assert_ne!(again.number, initiator.number);
+    let received = target.send(initiator.number, &bytes(&Message::Command(command), &key));
+    assert_eq!(response(&received).0.scsi_status, 0);
+    let mut second = target.log_in("a", &[]);
+    assert_ne!(second.number, initiator.number);
     assert!(diskarm_serve::Clients::get_mut(&mut target.sessions, initiator.number).is_none());
-    let said = target.run(&mut again, &[0x5e, 0, 0, 0, 0, 0, 0, 0, 255, 0], 255);
+    let received = target.run(&mut second, &[0x5e, 0, 0, 0, 0, 0, 0, 0, 255, 0], 255);
     assert_eq!(
-        read(&said, 8192),
+        read(&received, 8192),
         [0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]
     );
     // READ FULL STATUS names the registrant by its iSCSI initiator port.
-    let said = target.run(&mut again, &[0x5e, 3, 0, 0, 0, 0, 0, 0, 255, 0], 255);
-    let data = read(&said, 8192);
+    let received = target.run(&mut second, &[0x5e, 3, 0, 0, 0, 0, 0, 0, 255, 0], 255);
+    let data = read(&received, 8192);
     let (_, content) = reservation::content(&data).expect("registrations");
     let all: Vec<_> = reservation::full_status(content).collect();
     let name = "iqn.2026-01.test:a";
@@ -521,7 +521,7 @@ fn a_session_that_comes_again_replaces_the_old_one() {
 
 /// A write beyond the end and one with faulty data write nothing.
 #[test]
-fn refused_writes_are_no_bytes_written() {
+fn refused_writes_do_not_count_as_written() {
     let mut target = Target::new("");
     let mut initiator = target.log_in("a", &[]);
     let mut write = |at: u32| {
@@ -529,10 +529,10 @@ fn refused_writes_are_no_bytes_written() {
         block[2..6].copy_from_slice(&at.to_be_bytes());
         let command = initiator.command(&block, 512, true);
         let message = bytes(&Message::Command(command), &[7; 512]);
-        let said = target.send(initiator.number, &message);
+        let received = target.send(initiator.number, &message);
         let counts = target.service.statistics().counts;
         (
-            response(&said).0.scsi_status,
+            response(&received).0.scsi_status,
             counts.writes,
             counts.written_bytes,
         )
@@ -564,13 +564,13 @@ fn digests_guard_headers_and_data() {
         all
     };
     let log_in = |target: &mut Target| {
-        // Its first command has no digests and is not understood, so log in without one.
-        let mut entering = crate::bench::Entering::new(None);
+        // `Target::log_in` sends a command without digests, so log in without it.
+        let mut pending = crate::bench::PendingLogin::new(None);
         let names = crate::bench::names("d", "");
         let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
         all.extend(keys);
-        entering.ask(crate::bench::login_request(1, Some(3)), &all);
-        target.open(entering.session.expect("a session"))
+        pending.ask(crate::bench::login_request(1, Some(3)), &all);
+        target.open(pending.session.expect("a session"))
     };
     let number = log_in(&mut target);
     let output = target.exchange(number, &ping(None)).expect("an answer");
@@ -585,12 +585,12 @@ fn digests_guard_headers_and_data() {
 }
 
 #[test]
-fn a_client_that_takes_no_replies_is_not_heard_for_ever() {
+fn input_stops_if_replies_are_not_read() {
     let mut target = Target::new("");
     let initiator = target.log_in("a", &[]);
     let number = initiator.number;
     let mut sent = 0;
-    // Never reads: the output is not taken out of the session.
+    // The output of the session is never read.
     for _ in 0..200 {
         let session = target.session(number);
         if !session.wants_input() {
@@ -613,14 +613,14 @@ fn a_client_that_takes_no_replies_is_not_heard_for_ever() {
         while target
             .service
             .handle_next(number, &mut target.sessions, std::time::Instant::now())
-            .expect("sound")
+            .expect("a valid session")
         {
             let session = diskarm_serve::Clients::get_mut(&mut target.sessions, number);
             target
                 .service
                 .fill(session.expect("a session"))
-                .expect("sound");
+                .expect("a valid session");
         }
     }
-    assert!(sent < 200, "everything was taken");
+    assert!(sent < 200, "all input was accepted");
 }

@@ -1,4 +1,4 @@
-//! Commands that change their blocks before the drive has their write, and are aborted in between.
+//! Commands that change their blocks before the drive receives the write, and are aborted then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,31 +11,31 @@ use diskarm_serve::power::{DataPath, PowerCut};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 
-use super::cuts::maker;
+use super::cuts::drive_factory;
 
 const SECTOR: u64 = 512;
 const SECTORS: u64 = 64;
 /// The block that all commands change.
 const AT: u64 = 10;
 
-/// A drive that accepts no requests while its gate is shut.
-struct Gated {
+/// A drive that accepts no requests while its gate is closed.
+struct GatedDrive {
     drive: Box<dyn Device>,
-    is_shut: Arc<AtomicBool>,
+    is_closed: Arc<AtomicBool>,
 }
 
-impl Device for Gated {
+impl Device for GatedDrive {
     diskarm_core::forward!(drive: capacity sector_size submit next_event advance abort persisted);
 
     fn has_room(&self) -> bool {
-        self.drive.has_room() && !self.is_shut.load(Ordering::Relaxed)
+        self.drive.has_room() && !self.is_closed.load(Ordering::Relaxed)
     }
 }
 
 struct Bench {
     unit: Unit<Disk>,
     blocks: UnitStore,
-    is_shut: Arc<AtomicBool>,
+    is_closed: Arc<AtomicBool>,
     now: Instant,
 }
 
@@ -49,21 +49,21 @@ impl Bench {
             true,
         );
         let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
-        let is_shut = Arc::default();
-        let gated = Gated {
-            drive: maker("sata-4tb-7200", "fcfs")(),
-            is_shut: Arc::clone(&is_shut),
+        let is_closed = Arc::default();
+        let gated = GatedDrive {
+            drive: drive_factory("sata-4tb-7200", "fcfs")(),
+            is_closed: Arc::clone(&is_closed),
         };
         let disk = Disk::from_device(Box::new(gated), SectorCount(SECTORS));
         let mut bench = Self {
             unit: Unit::with_store(disk, Box::new(blocks.clone())),
             blocks,
-            is_shut,
+            is_closed,
             now: Instant::START,
         };
-        // It is notified of the power-on.
+        // The first command reports the power-on.
         bench.submit(0, &Command::TestUnitReady, &[]);
-        assert_eq!(bench.ended(), [(0, Status::CheckCondition)]);
+        assert_eq!(bench.run(), [(0, Status::CheckCondition)]);
         bench
     }
 
@@ -101,7 +101,7 @@ impl Bench {
     }
 
     /// Runs the unit without further input; returns the completed commands.
-    fn ended(&mut self) -> Vec<(u64, Status)> {
+    fn run(&mut self) -> Vec<(u64, Status)> {
         let mut all = Vec::new();
         while let Some(next) = self.unit.next_event() {
             let ended = self.unit.advance(next);
@@ -111,8 +111,8 @@ impl Bench {
         all
     }
 
-    fn shut(&self, is_shut: bool) {
-        self.is_shut.store(is_shut, Ordering::Relaxed);
+    fn set_closed(&self, is_closed: bool) {
+        self.is_closed.store(is_closed, Ordering::Relaxed);
     }
 
     fn flush(&mut self, id: u64) {
@@ -122,10 +122,10 @@ impl Bench {
             immediate: false,
         };
         self.submit(id, &flush, &[]);
-        assert_eq!(self.ended(), [(id, Status::Good)]);
+        assert_eq!(self.run(), [(id, Status::Good)]);
     }
 
-    fn held(&mut self) -> u8 {
+    fn first_byte(&mut self) -> u8 {
         let mut block = [0; SECTOR as usize];
         self.blocks.read(Lbn(AT), &mut block).expect("memory");
         block[0]
@@ -137,37 +137,38 @@ impl Bench {
     }
 }
 
-/// An aborted command's data must not pass for the next one's, which are flushed and survive a cut.
+/// An aborted command's data must not be mistaken for the next one's, which survive a flush and
+/// cut.
 #[test]
-fn what_follows_an_aborted_command_is_safe_after_a_flush() {
+fn flushed_writes_after_an_aborted_command_survive() {
     let commands: [fn(&mut Bench, u64, u8); 2] = [Bench::or_write, Bench::compare_and_write];
     for command in commands {
         let mut bench = Bench::new();
         command(&mut bench, 1, 1);
-        bench.shut(true);
-        assert_eq!(bench.ended(), []);
-        assert_eq!(bench.held(), 1);
+        bench.set_closed(true);
+        assert_eq!(bench.run(), []);
+        assert_eq!(bench.first_byte(), 1);
         assert!(bench.unit.abort(bench.now, 1, 1));
-        bench.shut(false);
+        bench.set_closed(false);
         bench.or_write(2, 2);
-        assert_eq!(bench.ended(), [(2, Status::Good)]);
+        assert_eq!(bench.run(), [(2, Status::Good)]);
         bench.flush(3);
         bench.cut();
-        assert_eq!(bench.held(), 3);
+        assert_eq!(bench.first_byte(), 3);
     }
 }
 
-/// Two commands change the same block and the second is aborted: its change stays in any case.
+/// Two commands change the same block, and the second is aborted: its change remains.
 #[test]
-fn of_two_that_wait_the_aborted_one_is_left_over() {
+fn the_change_of_an_aborted_command_remains() {
     let mut bench = Bench::new();
     bench.or_write(1, 1);
     bench.or_write(2, 2);
     // Both have to read before either may write.
-    bench.shut(true);
-    assert_eq!(bench.ended(), []);
-    assert_eq!(bench.held(), 3);
+    bench.set_closed(true);
+    assert_eq!(bench.run(), []);
+    assert_eq!(bench.first_byte(), 3);
     assert!(bench.unit.abort(bench.now, 1, 2));
     bench.cut();
-    assert_eq!(bench.held(), 3);
+    assert_eq!(bench.first_byte(), 3);
 }

@@ -25,31 +25,31 @@ pub struct Running {
     control: PathBuf,
 }
 
-/// A file name unique to this test.
-pub fn name_of(name: &str) -> PathBuf {
+/// Returns a path in the temporary folder that is unique to this process.
+pub fn temporary_path(name: &str) -> PathBuf {
     let name = format!("diskarm-{}-power-{name}", std::process::id());
     std::env::temp_dir().join(name)
 }
 
 /// Serves the export `text` at `socket`, at `speed`.
 pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> Server {
-    serve_so(text, speed, (socket, control), |export| export)
+    serve_with(text, speed, (socket, control), |export| export)
 }
 
 /// Like [`serve`], with an export modified by `change`.
-pub fn serve_so(
+pub fn serve_with(
     text: &str,
     speed: Option<f64>,
     (socket, control): (&Path, &Path),
     change: impl FnOnce(Export) -> Export,
 ) -> Server {
-    let setting = ExportSpec::parse(text, "--export").expect("a setting");
+    let spec = ExportSpec::parse(text, "--export").expect("a specification");
     let pace = Pace {
         speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
         spins: false,
         bound: Span::from_us(100.0),
     };
-    let export = change(setting.build(pace, 1).expect("an export"));
+    let export = change(spec.build(pace, 1).expect("an export"));
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
@@ -60,38 +60,41 @@ pub fn serve_so(
         DEFAULT_MAX_CONNECTIONS,
     );
     let server = server.expect("a server");
-    let figures = move |_, served: &_| setting.statistics(pace, bytes, served);
+    let statistics = move |_, counted: &_| spec.statistics(pace, bytes, counted);
     let controller = ControlServer {
         handles: server.handles(),
-        statistics: Box::new(figures),
+        statistics: Box::new(statistics),
     };
     controller.listen(bind(control)).expect("a thread");
     server
 }
 
 impl Running {
-    /// Serves a drive of a megabyte in memory.
+    /// Serves a megabyte in memory from a drive.
     pub fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
-        Self::start_so(name, drive, speed, |export| export)
+        Self::start_with(name, drive, speed, |export| export)
     }
 
-    /// Like [`serve`], with an export modified by `change`.
-    pub fn start_so(
+    /// Like [`Self::start`], with an export modified by `change`.
+    pub fn start_with(
         name: &str,
         drive: &str,
         speed: Option<f64>,
         change: impl FnOnce(Export) -> Export,
     ) -> Self {
-        let (socket, control) = (name_of(name), name_of(&format!("{name}-control")));
+        let (socket, control) = (
+            temporary_path(name),
+            temporary_path(&format!("{name}-control")),
+        );
         let text = format!("db(drive={drive}, size=1 MiB)");
         Self {
-            server: serve_so(&text, speed, (&socket, &control), change),
+            server: serve_with(&text, speed, (&socket, &control), change),
             socket,
             control,
         }
     }
 
-    /// The answer of the control socket.
+    /// Returns the answer from the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
@@ -103,19 +106,19 @@ impl Running {
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.socket).expect("a server that listens")
+        Client::connect(&self.socket).expect("a listening server")
     }
 }
 
-/// The answer of a control socket.
+/// Returns the answer from a control socket.
 pub fn ask_at(control: &Path, line: &str) -> Value {
-    let named = ExportCommand::parse(line).expect("a command");
-    let answer = ask(control, &named).expect("a server");
+    let command = ExportCommand::parse(line).expect("a command");
+    let answer = ask(control, &command).expect("a server");
     serde_json::from_str(&answer).expect("JSON")
 }
 
-/// Cuts the power while writes of sector 0, and of sectors 16 and 17, are acknowledged and not
-/// safe: these are lost. Returns what the control socket answers.
+/// Cuts the power while writes of sector 0 and of sectors 16 and 17 are acknowledged but not safe,
+/// so that they are lost. Returns the answer from the control socket.
 pub fn cut_with_two_writes_pending(ask: impl Fn(&str) -> Value) -> Value {
     let write = |first: u64, sectors: u64| {
         json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
@@ -137,8 +140,8 @@ impl Client {
     /// Connects to the export `db`.
     pub fn connect(socket: &Path) -> io::Result<Self> {
         let mut client = Self(UnixStream::connect(socket)?);
-        // A server that hangs must not hang the test. After 30 seconds the server checks
-        // silent clients, by which what it has missed would come to light.
+        // A server that hangs must not hang the test. The timeout is shorter than the 30 seconds
+        // after which the server checks silent clients, which would hide a missed event.
         client.0.set_read_timeout(Some(Duration::from_secs(25)))?;
         client.exact(Greeting::LENGTH)?;
         let data = Choice::emit("db", &[]);
@@ -185,7 +188,7 @@ impl Client {
         self.0.write_all(data)
     }
 
-    /// The data of the next reply.
+    /// Reads the next reply; returns its data.
     pub fn reply(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let header = self.exact(Simple::LENGTH)?;
         let header = Simple::parse(&header).expect("a reply");

@@ -18,27 +18,28 @@ use super::model::Model;
 const SECTOR: u64 = 512;
 /// Few sectors, so that many requests overlap.
 const SECTORS: u64 = 96;
-/// Capacity for everything that a run writes.
+/// Large enough for everything that a run writes.
 const CAPACITY: SectorCount = SectorCount(1 << 20);
 
 /// A request in progress.
-struct Under {
+struct Pending {
     write: WriteId,
     number: usize,
     mark: u64,
-    /// The writes that had been acknowledged when it, a flush, arrived.
+    /// For a flush, the writes that had been acknowledged when it arrived.
     before: Vec<usize>,
 }
 
-pub type Make = Rc<dyn Fn() -> Box<dyn Device>>;
+pub type DriveFactory = Rc<dyn Fn() -> Box<dyn Device>>;
 
-/// Returns a function that builds equal drives.
-pub fn maker(drive: &str, policy: &str) -> Make {
+/// Returns a function that builds identical drives.
+pub fn drive_factory(drive: &str, policy: &str) -> DriveFactory {
     with_changes(drive, policy, Vec::new())
 }
 
-/// A drive whose cache of `room` sectors chooses what to destage, perhaps between commands too.
-pub fn deferring(room: u64, in_gaps: bool) -> Make {
+/// Like [`drive_factory`], for a drive that destages writes from a cache of `room` sectors when it
+/// chooses, and with `in_gaps` also between commands.
+pub fn deferring_drive(room: u64, in_gaps: bool) -> DriveFactory {
     let changes = [
         "buffer.write_cache=deferred".to_owned(),
         format!("buffer.dirty_max={room} sectors"),
@@ -48,36 +49,36 @@ pub fn deferring(room: u64, in_gaps: bool) -> Make {
     with_changes("sata-4tb-7200", "fcfs", changes.to_vec())
 }
 
-fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
+fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> DriveFactory {
     let text = format!("x(drive={drive}, policy={policy})");
-    let mut setting = ExportSpec::parse(&text, "--export").expect("a setting");
-    setting.changes = changes;
+    let mut spec = ExportSpec::parse(&text, "--export").expect("a specification");
+    spec.changes = changes;
     let pace = Pace {
         speed: Some(Speed::REAL),
         spins: false,
         bound: Span::ZERO,
     };
-    let power = setting.build(pace, 1).expect("an export").power;
+    let power = spec.build(pace, 1).expect("an export").power;
     let make = power.and_then(|power| power.device).expect("a drive");
     Rc::new(make)
 }
 
-/// A drive, its data, and the model of them.
+/// A drive, its data, and the model of both.
 struct Bench {
-    make: Make,
+    make: DriveFactory,
     device: Box<dyn Device>,
     data: DataPath,
     model: Model,
-    under: BTreeMap<u64, Under>,
+    pending: BTreeMap<u64, Pending>,
     now: Instant,
-    chance: Pcg64Mcg,
+    random: Pcg64Mcg,
     next: u64,
-    /// Concurrent writes may overlap.
+    /// True if concurrent writes may overlap.
     overlaps: bool,
 }
 
 impl Bench {
-    fn new(make: &Make, seed: u64) -> Self {
+    fn new(make: &DriveFactory, seed: u64) -> Self {
         let make = Rc::clone(make);
         let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
         let mut device = make();
@@ -87,16 +88,16 @@ impl Bench {
             device,
             data: DataPath::new(store, Bytes(SECTOR), Some(CAPACITY), true),
             model: Model::default(),
-            under: BTreeMap::new(),
+            pending: BTreeMap::new(),
             now: Instant::START,
-            chance: Pcg64Mcg::seed_from_u64(seed),
+            random: Pcg64Mcg::seed_from_u64(seed),
             next: 0,
             overlaps: false,
         }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.chance.next_u64() % bound
+        self.random.next_u64() % bound
     }
 
     /// Submits a random request.
@@ -106,13 +107,13 @@ impl Bench {
         let first = self.below(SECTORS);
         let sectors = 1 + self.below(24).min(SECTORS - first - 1);
         let kind = self.below(8);
-        let held = |under: &Under| {
-            let write = self.model.writes.get(under.number);
-            let is_write = under.write != WriteId::NONE;
+        let content = |pending: &Pending| {
+            let write = self.model.writes.get(pending.number);
+            let is_write = pending.write != WriteId::NONE;
             let write = write.filter(|_| is_write);
             write.is_some_and(|write| (first..first + sectors).any(|sector| write.holds(sector)))
         };
-        if kind > 1 && !self.overlaps && self.under.values().any(held) {
+        if kind > 1 && !self.overlaps && self.pending.values().any(content) {
             return;
         }
         let mut request = match kind {
@@ -123,7 +124,7 @@ impl Bench {
         request.force_unit_access = kind == 2;
         let acknowledged = self.model.writes.iter().enumerate();
         let acknowledged = acknowledged.filter(|(_, write)| write.is_acknowledged);
-        let mut under = Under {
+        let mut pending = Pending {
             write: WriteId::NONE,
             number: 0,
             mark: self.data.flush_mark(),
@@ -131,23 +132,23 @@ impl Bench {
         };
         if request.op == Op::Write {
             let fill = (id % 251 + 1) as u8;
-            under.number = self.model.write(first, sectors, fill);
+            pending.number = self.model.write(first, sectors, fill);
             let (offset, length) = (first * SECTOR, sectors * SECTOR);
-            under.write = self.data.open(offset, length);
-            // In two parts, as data arrive.
+            pending.write = self.data.open(offset, length);
+            // Data arrive in two parts.
             let half = sectors / 2 * SECTOR;
             for (at, length) in [(offset, half), (offset + half, length - half)] {
                 let data = vec![fill; length as usize];
-                let written = self.data.write_part(under.write, at, &data);
+                let written = self.data.write_part(pending.write, at, &data);
                 written.expect("memory");
             }
-            self.data.mark_submitted(under.write);
+            self.data.mark_submitted(pending.write);
         }
-        self.under.insert(id, under);
+        self.pending.insert(id, pending);
         assert_eq!(self.device.submit(self.now, request), Ok(()));
     }
 
-    fn pass(&mut self, until: Instant) {
+    fn advance(&mut self, until: Instant) {
         loop {
             let event = self.device.next_event().filter(|event| *event <= until);
             let at = event.unwrap_or(until);
@@ -155,7 +156,10 @@ impl Bench {
             while let Some(completion) = self.device.advance(at) {
                 ended.push(completion);
             }
-            let persisted = self.device.persisted(at).expect("a drive reports");
+            let persisted = self
+                .device
+                .persisted(at)
+                .expect("a drive that reports persistence");
             self.data.mark_persisted(&persisted);
             self.model.persisted(&persisted);
             for completion in ended {
@@ -170,34 +174,37 @@ impl Bench {
     }
 
     fn ended(&mut self, request: &Request) {
-        let under = self.under.remove(&request.id).expect("under way");
+        let pending = self
+            .pending
+            .remove(&request.id)
+            .expect("a request in progress");
         match request.op {
             Op::Read => {}
             Op::Write => {
                 let is_safe = request.force_unit_access;
-                self.data.mark_acknowledged(under.write, is_safe);
-                let write = &mut self.model.writes[under.number];
+                self.data.mark_acknowledged(pending.write, is_safe);
+                let write = &mut self.model.writes[pending.number];
                 write.is_acknowledged = true;
                 write.is_safe |= is_safe;
             }
             Op::Flush => {
-                self.data.complete_flush(under.mark);
-                for number in under.before {
+                self.data.complete_flush(pending.mark);
+                for number in pending.before {
                     let write = &mut self.model.writes[number];
-                    let is_there = write.is_on_media() || self.overlaps;
-                    assert!(is_there, "a flush missed a write");
+                    let is_safe = write.is_on_media() || self.overlaps;
+                    assert!(is_safe, "a flush missed a write");
                     write.is_safe = true;
                 }
             }
         }
     }
 
-    /// Submits random requests for a while.
+    /// Submits random requests, with pauses of up to `longest_us` microseconds.
     fn run(&mut self, requests: u64, longest_us: u64) {
         for _ in 0..requests {
             self.submit();
             let pause = self.below(longest_us * 1000);
-            self.pass(self.now + Span::from_ns(pause as i64));
+            self.advance(self.now + Span::from_ns(pause as i64));
         }
     }
 
@@ -205,7 +212,7 @@ impl Bench {
     fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.data.cut(cut).expect("memory");
         assert_eq!(self.data.version_count(), 0);
-        self.under.clear();
+        self.pending.clear();
         self.device = (self.make)();
         assert_eq!(self.device.persisted(self.now), Some(vec![]));
         let mut all = vec![0; (SECTORS * SECTOR) as usize];
@@ -214,22 +221,22 @@ impl Bench {
         let fill = |sector: &[u8]| {
             assert!(
                 sector.iter().all(|byte| *byte == sector[0]),
-                "half a sector"
+                "a sector was torn"
             );
             sector[0]
         };
         sectors.map(fill).collect()
     }
 
-    /// Continues with this content of the sectors.
-    fn restart(&mut self, held: &[u8]) {
+    /// Restarts the model with this content of the sectors.
+    fn restart(&mut self, content: &[u8]) {
         self.model = Model::default();
-        self.model.base = (0..).zip(held.iter().copied()).collect();
+        self.model.base = (0..).zip(content.iter().copied()).collect();
     }
 }
 
-/// Drives without a write cache, with one for streams, and with one for all writes, of which two
-/// begin a write where the head lands.
+/// Drives without a write cache, with one for streams, and with one for all writes; two of the last
+/// kind begin a write at any sector of it.
 const DRIVES: [(&str, &str); 5] = [
     ("hp-c2247", "fcfs"),
     ("seagate-cheetah-st34501n", "sptf"),
@@ -238,28 +245,28 @@ const DRIVES: [(&str, &str); 5] = [
     ("throttle(rate=1000/s, drive=ibm-18es)", "fcfs"),
 ];
 
-/// Checks power cuts against the model; returns the number of sectors that held older data.
+/// Checks power cuts against the model; returns the number of sectors reverted to older data.
 fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
-    let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
-    let deferring =
-        [(24, false), (1000, false), (1000, true)].map(|(room, in_gaps)| deferring(room, in_gaps));
-    for make in drives.into_iter().chain(deferring) {
+    let drives = DRIVES.map(|(drive, policy)| drive_factory(drive, policy));
+    let deferring_drive = [(24, false), (1000, false), (1000, true)]
+        .map(|(room, in_gaps)| deferring_drive(room, in_gaps));
+    for make in drives.into_iter().chain(deferring_drive) {
         for seed in 0..40 {
             let mut bench = Bench::new(&make, seed);
             bench.overlaps = overlaps;
             for round in 0..3 {
                 let (requests, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(requests, longest_us);
-                let held = bench.cut(&PowerCut {
+                let content = bench.cut(&PowerCut {
                     seed: seed + round,
                     ..*cut
                 });
-                for (sector, held) in (0..).zip(&held) {
-                    expected(&bench.model, sector, *held);
-                    reverted += usize::from(bench.model.after(sector, |_| true) != *held);
+                for (sector, content) in (0..).zip(&content) {
+                    expected(&bench.model, sector, *content);
+                    reverted += usize::from(bench.model.after(sector, |_| true) != *content);
                 }
-                bench.restart(&held);
+                bench.restart(&content);
             }
         }
     }
@@ -267,9 +274,9 @@ fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> 
 }
 
 #[test]
-fn what_is_on_the_media_as_a_whole_survives_and_nothing_else() {
-    let reverted = check(&PowerCut::default(), false, |model, sector, held| {
-        assert_eq!(held, model.after_plain(sector), "sector {sector}");
+fn only_writes_entirely_on_the_media_survive() {
+    let reverted = check(&PowerCut::default(), false, |model, sector, content| {
+        assert_eq!(content, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000, "{reverted}");
 }
@@ -281,9 +288,9 @@ fn torn_writes_survive_sector_by_sector() {
         ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
-    let reverted = check(&torn, false, |model, sector, held| {
-        assert_eq!(held, model.after_torn(sector), "sector {sector}");
-        differ.set(differ.get() + usize::from(held != model.after_plain(sector)));
+    let reverted = check(&torn, false, |model, sector, content| {
+        assert_eq!(content, model.after_torn(sector), "sector {sector}");
+        differ.set(differ.get() + usize::from(content != model.after_plain(sector)));
     });
     assert!(
         reverted > 1000 && differ.get() > 100,
@@ -292,20 +299,20 @@ fn torn_writes_survive_sector_by_sector() {
 }
 
 #[test]
-fn the_worst_cut_takes_only_what_was_not_safe() {
+fn the_worst_cut_loses_only_writes_that_are_not_safe() {
     let worst = PowerCut {
         worst: true,
         ..PowerCut::default()
     };
     let reordered = std::cell::Cell::new(0);
-    let reverted = check(&worst, true, |model, sector, held| {
+    let reverted = check(&worst, true, |model, sector, content| {
         let allowed = model.allowed(sector);
         assert!(
-            allowed.contains(&held),
-            "sector {sector}: {held} of {allowed:?}"
+            allowed.contains(&content),
+            "sector {sector}: {content} of {allowed:?}"
         );
-        // Older than what the model had on the media: the adversary chose another order.
-        let is_older = held != model.after_plain(sector);
+        // Not the content of the media in the model: the cut chose another order.
+        let is_older = content != model.after_plain(sector);
         reordered.set(reordered.get() + usize::from(is_older));
     });
     assert!(
@@ -314,28 +321,28 @@ fn the_worst_cut_takes_only_what_was_not_safe() {
     );
 }
 
-/// A drive may write those in any order, but what was flushed stays.
+/// A drive may write overlapping writes in any order, but flushed data survive.
 #[test]
-fn writes_of_the_same_sectors_may_be_under_way_at_once() {
+fn overlapping_writes_may_be_in_progress() {
     let torn = PowerCut {
         torn: true,
         ..PowerCut::default()
     };
     for cut in [PowerCut::default(), torn] {
-        check(&cut, true, |model, sector, held| {
+        check(&cut, true, |model, sector, content| {
             let allowed = model.allowed(sector);
             assert!(
-                allowed.contains(&held),
-                "sector {sector}: {held} of {allowed:?}"
+                allowed.contains(&content),
+                "sector {sector}: {content} of {allowed:?}"
             );
         });
     }
 }
 
 #[test]
-fn equal_seeds_choose_equally() {
-    let make = maker("sata-4tb-7200", "fcfs");
-    let held = |seed| {
+fn equal_seeds_choose_the_same_survivors() {
+    let make = drive_factory("sata-4tb-7200", "fcfs");
+    let content = |seed| {
         let mut bench = Bench::new(&make, 7);
         bench.run(30, 2000);
         let worst = PowerCut {
@@ -345,16 +352,16 @@ fn equal_seeds_choose_equally() {
         };
         bench.cut(&worst)
     };
-    assert_eq!(held(1), held(1));
-    let different = (2..12).filter(|seed| held(*seed) != held(1)).count();
+    assert_eq!(content(1), content(1));
+    let different = (2..12).filter(|seed| content(*seed) != content(1)).count();
     assert!(different > 5, "{different}");
 }
 
 #[test]
-fn what_is_flushed_is_kept_no_longer() {
-    let mut bench = Bench::new(&maker("sata-4tb-7200", "fcfs"), 3);
+fn flushed_writes_are_no_longer_kept() {
+    let mut bench = Bench::new(&drive_factory("sata-4tb-7200", "fcfs"), 3);
     bench.run(20, 100);
-    bench.pass(bench.now + Span::from_s(10.0));
+    bench.advance(bench.now + Span::from_s(10.0));
     assert!(bench.data.version_count() > 0 && bench.data.pending_writes().is_empty());
     let mark = bench.data.flush_mark();
     bench.data.complete_flush(mark);
@@ -411,7 +418,7 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
     write(&mut data, 1);
     data.trim(0, SECTOR).expect("memory");
     write(&mut data, 2);
-    // The first write lands, and the trim with it.
+    // The first write reaches the media, and with it the trim.
     data.mark_persisted(&persisted);
     data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);

@@ -1,4 +1,4 @@
-//! Power cuts of a target, seen by an initiator.
+//! Power cuts of a target, as seen by an initiator.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
 };
-use diskarm_transport::iscsi::{Address as Place, Session};
+use diskarm_transport::iscsi::{Address as TargetAddress, Session};
 use diskarm_transport::{Data, Transport as _, TransportError};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
 use serde_json::{Value, json};
 
-use super::client::{ask_at, cut_with_two_writes_pending, name_of};
+use super::client::{ask_at, cut_with_two_writes_pending, temporary_path};
 
 const DRIVE: &str = "sata-4tb-7200";
 const BLOCK: usize = 512;
@@ -23,31 +23,31 @@ const BLOCK: usize = 512;
 /// A target with a control socket.
 pub struct Running {
     server: Server,
-    place: Place,
+    address: TargetAddress,
     control: PathBuf,
 }
 
 impl Running {
-    /// Serves a drive of a megabyte in memory, at `speed`.
+    /// Serves a megabyte in memory from a drive, at `speed`.
     fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
-        Self::start_so(name, drive, speed, |export| export)
+        Self::start_with(name, drive, speed, |export| export)
     }
 
     /// Like [`Self::start`], with an export modified by `change`.
-    pub fn start_so(
+    pub fn start_with(
         name: &str,
         drive: &str,
         speed: Option<f64>,
         change: impl FnOnce(Export<Disk>) -> Export<Disk>,
     ) -> Self {
         let text = format!("db(drive={drive}, size=1 MiB)");
-        let setting = ExportSpec::parse(&text, "--export").expect("a setting");
+        let spec = ExportSpec::parse(&text, "--export").expect("a specification");
         let pace = Pace {
             speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
             spins: false,
             bound: Span::from_us(100.0),
         };
-        let export = change(setting.build_unit(pace, 1).expect("an export"));
+        let export = change(spec.build_unit(pace, 1).expect("an export"));
         let bytes = export.facts.bytes();
         let address = Address::parse("127.0.0.1:0").expect("an address");
         let listener = Listener::bind(&address).expect("a port");
@@ -62,34 +62,34 @@ impl Running {
         let server = server.expect("a server");
         let controller = ControlServer {
             handles: server.handles(),
-            statistics: Box::new(move |_, served| setting.statistics(pace, bytes, served)),
+            statistics: Box::new(move |_, served| spec.statistics(pace, bytes, served)),
         };
-        let control = name_of(&format!("target-{name}"));
+        let control = temporary_path(&format!("target-{name}"));
         let socket = Listener::bind(&Address::Unix(control.clone())).expect("a socket");
         controller.listen(socket).expect("a thread");
-        let place = format!("//127.0.0.1:{port}/{}/0", target_name("db"));
+        let url = format!("//127.0.0.1:{port}/{}/0", target_name("db"));
         Self {
             server,
-            place: Place::parse(&place).expect("an address"),
+            address: TargetAddress::parse(&url).expect("an address"),
             control,
         }
     }
 
-    /// The answer of the control socket.
+    /// Returns the answer from the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
 
-    /// Logs in; the first command is notified of the power-on.
+    /// Logs in, and executes the first command, which reports the power-on.
     pub fn log_in(&self) -> Initiator {
-        let mut session = Session::open(&self.place, None).expect("a target");
+        let mut session = Session::open(&self.address, None).expect("a target");
         let mut block = [0; 16];
         let length = Command::TestUnitReady.emit(&mut block);
         let reply = session.execute(&block[..length], Data::None);
         let reply = reply.expect("a reply");
         let attention = Sense::new(Key::UnitAttention, Code::POWER_ON_OR_RESET);
         assert_eq!(Sense::parse(&reply.sense), Ok(attention));
-        session.allow_writes(true).expect("no questions");
+        session.allow_writes(true).expect("writes are allowed");
         Initiator(session)
     }
 
@@ -103,7 +103,7 @@ impl Running {
 pub struct Initiator(Session);
 
 impl Initiator {
-    /// The result of a command: its sense data unless it succeeds.
+    /// Executes a command; returns its sense data, or `None` on success.
     fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, TransportError> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
@@ -155,27 +155,27 @@ impl Initiator {
         }
     }
 
-    /// The first bytes of some blocks.
+    /// Returns the first bytes of some blocks.
     pub fn bytes(&mut self, blocks: &[u64]) -> Vec<u8> {
         let first = |at: &u64| self.read(*at, 1).expect("a block")[0];
         blocks.iter().map(first).collect()
     }
 }
 
-/// With a write cache exactly the listed writes are lost, except any written before the cut.
+/// With a write cache, only writes that were listed as pending are lost.
 #[test]
-fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
+fn only_writes_listed_as_pending_are_lost() {
     const ROUNDS: u64 = 12;
     const WRITES: u64 = 4;
     let running = Running::start("listed", DRIVE, Some(0.05));
     // Distant writes of 1 to 8 blocks, each with its own byte.
-    let place = |n: u64| (n * 1117 % 2000, 1 + (n % 8) as u32, 1 + n as u8);
+    let range = |n: u64| (n * 1117 % 2000, 1 + (n % 8) as u32, 1 + n as u8);
     let mut reverted = 0;
     for round in 0..ROUNDS {
         let mut initiator = running.log_in();
         let writes = round * WRITES..(round + 1) * WRITES;
         for n in writes.clone() {
-            let (at, count, fill) = place(n);
+            let (at, count, fill) = range(n);
             let done = initiator.write(at, count, fill, n % 7 == 3);
             assert_eq!(done, Ok(None));
         }
@@ -193,12 +193,12 @@ fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
         assert!(round != 6 || listed.is_empty(), "{pending}");
         let mut missing = 0;
         for n in writes {
-            let (at, count, fill) = place(n);
-            let held = initiator.read(at, count).expect("blocks");
-            let is_there = held.iter().all(|byte| *byte == fill);
-            let is_lost = held.iter().all(|byte| *byte == 0);
-            assert!(is_there || is_lost, "a write was torn: {n}");
-            let is_allowed = is_there || listed.contains(&at);
+            let (at, count, fill) = range(n);
+            let content = initiator.read(at, count).expect("blocks");
+            let is_written = content.iter().all(|byte| *byte == fill);
+            let is_lost = content.iter().all(|byte| *byte == 0);
+            assert!(is_written || is_lost, "a write was torn: {n}");
+            let is_allowed = is_written || listed.contains(&at);
             assert!(is_allowed, "{n} was not listed: {pending}");
             missing += u64::from(is_lost);
         }
@@ -210,7 +210,7 @@ fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
 }
 
 #[test]
-fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
+fn only_flushed_or_fua_writes_of_an_initiator_survive() {
     let running = Running::start("plain", DRIVE, None);
     let mut initiator = running.log_in();
     assert_eq!(initiator.write(0, 8, 1, false), Ok(None));
@@ -221,7 +221,7 @@ fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
     cut_with_two_writes_pending(|line| running.ask(line));
     // Without power all sessions end, including new ones.
     assert!(initiator.flush().is_err());
-    let off = Session::open(&running.place, None);
+    let off = Session::open(&running.address, None);
     let ready = |mut session: Session| session.execute(&[0; 6], Data::None).is_ok();
     assert!(!off.is_ok_and(ready));
     assert_eq!(
@@ -247,7 +247,7 @@ fn triggers_fire_before_or_after_a_command() {
         running.ask("power-restore(export=db)");
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[0]), [2]);
-        // The second write is answered, and was not flushed.
+        // The second write has been answered but not flushed.
         running.ask("trigger(export=db, after=write, nth=2, worst=yes, seed=1)");
         assert_eq!(initiator.write(1, 1, 3, true), Ok(None));
         assert_eq!(initiator.write(2, 1, 4, true), Ok(None));
@@ -255,7 +255,7 @@ fn triggers_fire_before_or_after_a_command() {
         running.ask("power-restore(export=db)");
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[1, 2]), [3, 4]);
-        // Data that never reached the drive are absent.
+        // The data never reach the drive.
         running.ask("trigger(export=db, before=write)");
         assert!(initiator.write(0, 1, 5, true).is_err());
         running.ask("power-restore(export=db)");
@@ -306,7 +306,7 @@ fn blocks_of_a_target_recover_on_a_retry() {
         running.ask("inject(export=db, first=8, sectors=8, times=3)");
         assert!(initiator.read(8, 1).is_err());
         assert!(initiator.read(0, 16).is_err());
-        // A power cut does not count.
+        // A power cut does not count as a failure.
         running.ask("power-cut(export=db)");
         running.ask("power-restore(export=db)");
         let mut initiator = running.log_in();

@@ -1,9 +1,9 @@
-//! A server that is killed: what was acknowledged after a flush or with FUA is in its file.
+//! After a server is killed, data acknowledged after a flush or with FUA are in its file.
 
 use std::env;
 use std::process::{Command, Stdio};
 
-use super::client::{Client, name_of, serve};
+use super::client::{Client, serve, temporary_path};
 
 const SOCKET: &str = "DISKARM_TEST_SOCKET";
 
@@ -18,8 +18,8 @@ fn serves_for_another_process() {
 }
 
 #[test]
-fn what_was_flushed_survives_kill_9() {
-    let name = name_of("killed");
+fn flushed_data_survive_kill_9() {
+    let name = temporary_path("killed");
     let path = |end: &str| format!("{}{end}", name.display());
     let file = path("-file");
     for round in 1..=3_u8 {
@@ -28,7 +28,7 @@ fn what_was_flushed_survives_kill_9() {
             .env(SOCKET, &name)
             .stdout(Stdio::null())
             .spawn()
-            .expect("this test runs");
+            .expect("a server process");
         let mut client = loop {
             match Client::connect(&name) {
                 Ok(client) => break client,
@@ -41,8 +41,8 @@ fn what_was_flushed_survives_kill_9() {
         client
             .write(at + 4096, &[round; 512], true)
             .expect("a reply");
-        server.kill().expect("it runs");
-        server.wait().expect("it ends");
+        server.kill().expect("a running server");
+        server.wait().expect("a killed server");
         let data = std::fs::read(&file).expect("a file");
         for round in 1..=round {
             let at = usize::from(round) * 8192;

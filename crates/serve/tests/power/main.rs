@@ -1,4 +1,4 @@
-//! Power cuts: what survives is what the model says.
+//! Power cuts: the model predicts which data survive.
 
 mod aborted;
 mod client;

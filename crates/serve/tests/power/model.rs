@@ -1,4 +1,4 @@
-//! A second implementation of what survives a power cut, which keeps every write for ever.
+//! An independent implementation of power cuts, which keeps every write.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ pub struct ModelWrite {
     pub first: u64,
     pub sectors: u64,
     pub fill: u8,
-    /// The sectors that are on the media.
+    /// True for the sectors that are on the media.
     pub persisted: Vec<bool>,
     pub is_acknowledged: bool,
-    /// No power cut can undo it.
+    /// True if no power cut can undo it.
     pub is_safe: bool,
 }
 
@@ -30,7 +30,7 @@ impl ModelWrite {
     }
 }
 
-/// All writes since the last power cut, and the content of the sectors then.
+/// All writes since the last power cut, and the content of the sectors at that time.
 #[derive(Default)]
 pub struct Model {
     pub base: BTreeMap<u64, u8>,
@@ -38,7 +38,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A write arrives; returns its number.
+    /// Adds a write; returns its number.
     pub fn write(&mut self, first: u64, sectors: u64, fill: u8) -> usize {
         self.writes.push(ModelWrite {
             first,
@@ -51,7 +51,7 @@ impl Model {
         self.writes.len() - 1
     }
 
-    /// Blocks reach the media, each from the first write whose block has not.
+    /// Marks blocks as persisted, each in the first write whose block is not.
     pub fn persisted(&mut self, persisted: &[Persisted]) {
         for run in persisted {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
@@ -64,7 +64,8 @@ impl Model {
         }
     }
 
-    /// Possible contents of a sector after a power cut, oldest first, from the last safe write on.
+    /// Returns the possible contents of a sector after a power cut, oldest first, from the last
+    /// safe write on.
     pub fn allowed(&self, sector: u64) -> Vec<u8> {
         let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
         for write in self.writes.iter().filter(|write| write.holds(sector)) {
@@ -76,7 +77,8 @@ impl Model {
         allowed
     }
 
-    /// The content of a sector after a power cut, if `survives` selects the surviving writes.
+    /// Returns the content of a sector after a power cut, if `survives` selects the surviving
+    /// writes.
     pub fn after(&self, sector: u64, survives: impl Fn(&ModelWrite) -> bool) -> u8 {
         let mut writes = self.writes.iter().rev();
         let last = writes.find(|write| write.holds(sector) && survives(write));
@@ -84,7 +86,7 @@ impl Model {
         last.map_or_else(base, |write| write.fill)
     }
 
-    /// After a power cut survived only by writes that are entirely on the media.
+    /// Like [`Self::after`], if only writes that are entirely on the media survive.
     pub fn after_plain(&self, sector: u64) -> u8 {
         self.after(sector, |write| write.is_on_media() || write.is_safe)
     }

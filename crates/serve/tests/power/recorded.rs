@@ -7,14 +7,14 @@ use diskarm_serve::{Recorder, Tap, Tappable as _};
 use diskarm_simulate::{BlockConverter, System};
 use diskarm_wire::nbd::Command;
 
-use super::client::{Running, name_of};
+use super::client::{Running, temporary_path};
 use super::initiator as target;
 
 const DRIVE: &str = "hp-c2247";
 
-/// Starts to record into a file.
+/// Starts recording to a file.
 fn record(name: &str) -> (PathBuf, Recorder, Tap) {
-    let path = name_of(name);
+    let path = temporary_path(name);
     let file = File::create(&path).expect("a file");
     let blocks =
         BlockConverter::new(System::parse(DRIVE).expect("a drive").disk(), DRIVE).expect("blocks");
@@ -23,20 +23,20 @@ fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     (path, recorder, tap)
 }
 
-/// The first sectors of the requests in a trace.
-fn places(path: &Path) -> Vec<String> {
+/// Returns the first sectors of the requests in a trace.
+fn first_sectors(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("a trace");
-    let places = text.lines().filter_map(|row| row.split(',').nth(1));
-    places.map(str::to_owned).collect()
+    let sectors = text.lines().filter_map(|row| row.split(',').nth(1));
+    sectors.map(str::to_owned).collect()
 }
 
 #[test]
-fn a_recording_goes_on_after_a_power_cut() {
+fn a_recording_continues_after_a_power_cut() {
     let (path, recorder, tap) = record("recorded.spc");
-    // A hundredth of its speed: a request lasts longer than it takes to cut the power.
-    let running = Running::start_so("recorded", DRIVE, Some(0.01), |mut export| {
-        let again = tap.clone();
-        export.power = export.power.map(|power| power.with_tap(again));
+    // At a hundredth of real speed, a request takes longer than cutting the power.
+    let running = Running::start_with("recorded", DRIVE, Some(0.01), |mut export| {
+        let restarted = tap.clone();
+        export.power = export.power.map(|power| power.with_tap(restarted));
         let mut timing = export.timing.expect("a drive");
         timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
@@ -52,7 +52,7 @@ fn a_recording_goes_on_after_a_power_cut() {
     running.ask("power-restore(export=db)");
     let mut client = running.client();
     assert_eq!(client.read(0, 512).expect("a reply")[0], 1);
-    // The drive has served a request that fails by an injected error.
+    // The drive has served the request that fails with an injected error.
     running.ask("inject(export=db, first=16, sectors=1, affects=writes)");
     assert!(client.write(8192, &[1; 512], false).is_err());
     running.stop();
@@ -61,14 +61,14 @@ fn a_recording_goes_on_after_a_power_cut() {
     assert_eq!(counts, (3, 1, 1));
     let notes = recorded.notes.iter();
     assert_eq!(notes.filter(|note| note.contains("power cuts")).count(), 1);
-    assert_eq!(places(&path), ["0", "0", "16"]);
+    assert_eq!(first_sectors(&path), ["0", "0", "16"]);
     std::fs::remove_file(path).expect("a file");
 }
 
 #[test]
-fn a_command_that_fails_by_an_injected_error_is_recorded() {
+fn a_command_with_an_injected_error_is_recorded() {
     let (path, recorder, tap) = record("recorded-target.spc");
-    let running = target::Running::start_so("recorded", DRIVE, Some(1000.0), |mut export| {
+    let running = target::Running::start_with("recorded", DRIVE, Some(1000.0), |mut export| {
         let mut timing = export.timing.expect("a drive");
         timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
@@ -81,6 +81,6 @@ fn a_command_that_fails_by_an_injected_error_is_recorded() {
     running.stop();
     let recorded = recorder.finish().expect("a trace");
     assert_eq!((recorded.requests, recorded.failed), (2, 0));
-    assert_eq!(places(&path), ["8", "16"]);
+    assert_eq!(first_sectors(&path), ["8", "16"]);
     std::fs::remove_file(path).expect("a file");
 }

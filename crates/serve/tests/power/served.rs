@@ -9,14 +9,14 @@ use super::client::{Client, Running, SIZE, cut_with_two_writes_pending};
 
 const DRIVE: &str = "sata-4tb-7200";
 
-/// The first bytes of some sectors.
+/// Returns the first bytes of some sectors.
 fn bytes(client: &mut Client, offsets: &[u64]) -> Vec<u8> {
     let read = |offset: &u64| client.read(*offset, 512).expect("a reply")[0];
     offsets.iter().map(read).collect()
 }
 
 #[test]
-fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
+fn a_cut_loses_only_unflushed_writes() {
     let running = Running::start("plain", DRIVE, None);
     let mut client = running.client();
     client.write(0, &[1; 4096], false).expect("a reply");
@@ -40,9 +40,9 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     running.stop();
 }
 
-/// The drive answers a write of many tracks before it has written it.
+/// The drive acknowledges a write of many tracks before the data are on the media.
 #[test]
-fn a_timed_drive_loses_what_is_in_its_cache() {
+fn a_timed_drive_loses_the_writes_in_its_cache() {
     let running = Running::start("timed", DRIVE, Some(0.01));
     let mut client = running.client();
     client.write(0, &[1; 65_536], true).expect("a reply");
@@ -57,18 +57,18 @@ fn a_timed_drive_loses_what_is_in_its_cache() {
 }
 
 #[test]
-fn a_write_whose_client_is_gone_is_written_as_far_as_it_came() {
+fn the_received_part_of_an_interrupted_write_is_written() {
     let running = Running::start("short", DRIVE, None);
     let mut client = running.client();
     client.send(Command::Write, false, (0, 4096)).expect("sent");
     client.data(&[7; 1300]).expect("sent");
     drop(client);
     let mut client = running.client();
-    let gone = (0..10_000).any(|_| {
+    let is_closed = (0..10_000).any(|_| {
         client.read(0, 512).expect("a reply");
         running.ask("pending(export=db)")["pending"][0]["is_acknowledged"] == json!(true)
     });
-    assert!(gone);
+    assert!(is_closed);
     let pending = &running.ask("pending(export=db)")["pending"][0];
     assert_eq!(pending["sectors"], 2, "{pending}");
     assert_eq!(bytes(&mut client, &[0, 512, 1024]), [7, 7, 0]);
@@ -91,7 +91,7 @@ fn triggers_fire_before_or_after_a_request() {
         running.ask("power-restore(export=db)");
         let mut client = running.client();
         assert_eq!(bytes(&mut client, &[0]), [2]);
-        // The second write is answered, and was not flushed.
+        // The second write has been answered but not flushed.
         running.ask("trigger(export=db, after=write, nth=2)");
         client.write(512, &[3; 512], true).expect("a reply");
         client.write(1024, &[4; 512], true).expect("a reply");
@@ -99,7 +99,7 @@ fn triggers_fire_before_or_after_a_request() {
         running.ask("power-restore(export=db)");
         let mut client = running.client();
         assert_eq!(bytes(&mut client, &[512, 1024]), [3, 4]);
-        // Data that never reached the drive are absent.
+        // The data never reach the drive.
         running.ask("trigger(export=db, before=write)");
         assert!(client.write(0, &[5; 512], true).is_err());
         running.ask("power-restore(export=db)");
@@ -116,8 +116,8 @@ fn a_time_trigger_fires_without_requests() {
         client.write(0, &[1; 512], true).expect("a reply");
         client.write(0, &[2; 512], false).expect("a reply");
         running.ask("trigger(export=db, after=1ms)");
-        // The connection ends with the power.
-        let end = client.reply(0).expect_err("no request waits");
+        // The power cut closes the connection.
+        let end = client.reply(0).expect_err("the end of the connection");
         assert_eq!(end.kind(), ErrorKind::UnexpectedEof);
         let off = running.ask("pending(export=db)");
         assert_eq!(off["is_powered"], false, "{off}");
@@ -144,14 +144,14 @@ fn blocks_fail_until_they_are_healed() {
         running.ask("heal(export=db)");
         assert!(client.read(0, SIZE / 2).is_ok());
         assert!(client.write(100 * 512, &[1; 512], false).is_ok());
-        let figures = running.ask("figures(export=db)");
-        assert_eq!(figures["failed"], 3, "{figures}");
+        let statistics = running.ask("figures(export=db)");
+        assert_eq!(statistics["failed"], 3, "{statistics}");
         running.stop();
     }
 }
 
 #[test]
-fn errors_end_after_so_many_requests() {
+fn errors_end_after_the_given_number_of_requests() {
     for speed in [None, Some(1000.0)] {
         let running = Running::start("times", DRIVE, speed);
         let mut client = running.client();
@@ -169,7 +169,7 @@ fn errors_end_after_so_many_requests() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn invalid_commands_are_reported() {
     let running = Running::start("mistakes", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
     let unknown = running.ask("figures(export=other)");
     assert_eq!(unknown, json!({"error": "there is no export \"other\""}));

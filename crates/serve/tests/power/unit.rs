@@ -1,4 +1,4 @@
-//! Random commands to logical units in virtual time, many at once, and power cuts at random times.
+//! Random concurrent commands to logical units in virtual time, and power cuts at random times.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::cuts::{Make, deferring, maker};
+use super::cuts::{DriveFactory, deferring_drive, drive_factory};
 use super::model::Model;
 
 const SECTOR: u64 = 512;
-/// Few sectors, so that commands often write what others have written.
+/// Few sectors, so that commands often overwrite each other's data.
 const SECTORS: u64 = 96;
 /// The result of ORWRITE, which no other command writes.
 const ONES: u8 = 0xff;
@@ -33,36 +33,40 @@ impl Device for ReportingDevice {
 
     fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
         let persisted = self.device.persisted(now)?;
-        self.persisted.lock().expect("sound").extend(&persisted);
+        self.persisted
+            .lock()
+            .expect("no other panic")
+            .extend(&persisted);
         Some(persisted)
     }
 }
 
 /// A command in progress.
-enum Under {
-    /// It writes: the model's number, and whether no power cut undoes it once it is answered.
-    Writes(usize, bool),
-    /// It makes safe the writes that were answered when it arrived.
-    Flushes(Vec<usize>),
-    Reads,
+enum Pending {
+    /// A write: its number in the model, and whether it is safe from power cuts once it is
+    /// answered.
+    Write(usize, bool),
+    /// A flush: it makes the writes safe that were answered when it arrived.
+    Flush(Vec<usize>),
+    Read,
 }
 
 struct Bench {
-    make: Make,
+    make: DriveFactory,
     unit: Unit<Disk>,
     blocks: UnitStore,
     persisted: Arc<Mutex<Vec<Persisted>>>,
     model: Model,
-    under: BTreeMap<u64, Under>,
+    pending: BTreeMap<u64, Pending>,
     now: Instant,
-    chance: Pcg64Mcg,
+    random: Pcg64Mcg,
     next: u64,
-    /// Writes that were aborted.
+    /// Number of aborted writes.
     aborted: usize,
 }
 
 impl Bench {
-    fn new(make: &Make, seed: u64) -> Self {
+    fn new(make: &DriveFactory, seed: u64) -> Self {
         let persisted = Arc::default();
         let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
         let data = DataPath::new(store, Bytes(SECTOR), Some(SectorCount(1 << 20)), true);
@@ -74,19 +78,19 @@ impl Bench {
             blocks,
             persisted,
             model: Model::default(),
-            under: BTreeMap::new(),
+            pending: BTreeMap::new(),
             now: Instant::START,
-            chance: Pcg64Mcg::seed_from_u64(seed),
+            random: Pcg64Mcg::seed_from_u64(seed),
             next: 0,
             aborted: 0,
         }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.chance.next_u64() % bound
+        self.random.next_u64() % bound
     }
 
-    /// Submits a random command unless it overlaps one in progress, or aborts one.
+    /// Submits a random command, unless it overlaps a pending write; or aborts a write.
     fn submit(&mut self) {
         let id = self.next;
         self.next += 1;
@@ -114,7 +118,7 @@ impl Bench {
                     blocks,
                     caching,
                 };
-                self.under.insert(id, Under::Reads);
+                self.pending.insert(id, Pending::Read);
                 return self.send(id, &read, &[]);
             }
             2 => return self.abort(),
@@ -147,12 +151,12 @@ impl Bench {
             let write = &self.model.writes[number];
             (at..at + count).any(|sector| write.holds(sector))
         };
-        let mut under = self.under.values();
-        if under.any(|under| matches!(under, Under::Writes(number, _) if holds(*number))) {
+        let mut pending = self.pending.values();
+        if pending.any(|pending| matches!(pending, Pending::Write(number, _) if holds(*number))) {
             return;
         }
         let number = self.model.write(at, count, fill);
-        self.under.insert(id, Under::Writes(number, is_safe));
+        self.pending.insert(id, Pending::Write(number, is_safe));
         self.send(id, &command, &data);
     }
 
@@ -160,7 +164,7 @@ impl Bench {
         let writes = self.model.writes.iter().enumerate();
         let answered = writes.filter(|(_, write)| write.is_acknowledged);
         let answered = answered.map(|(number, _)| number).collect();
-        self.under.insert(id, Under::Flushes(answered));
+        self.pending.insert(id, Pending::Flush(answered));
         let flush = Command::SynchronizeCache {
             size: Size::Ten,
             blocks: Range { at: 0, count: 0 },
@@ -169,8 +173,8 @@ impl Bench {
         self.send(id, &flush, &[]);
     }
 
-    /// Aborts the newest command if it writes: it gets no answer, and changes nothing. (ORWRITE may
-    /// have changed its blocks: it does so before it writes.)
+    /// Aborts the newest write, which then has no response and no effect. Does not abort ORWRITE,
+    /// which changes its blocks before the drive writes them.
     fn abort(&mut self) {
         let newest = self.model.writes.len().wrapping_sub(1);
         if self
@@ -181,18 +185,18 @@ impl Bench {
         {
             return;
         }
-        let under = self.under.iter();
-        let mut under = under.map(|(id, under)| (*id, under));
-        let found =
-            under.find(|(_, under)| matches!(under, Under::Writes(number, _) if *number == newest));
+        let pending = self.pending.iter();
+        let mut pending = pending.map(|(id, pending)| (*id, pending));
+        let found = pending
+            .find(|(_, pending)| matches!(pending, Pending::Write(number, _) if *number == newest));
         let Some((id, _)) = found else { return };
         assert!(self.unit.abort(self.now, 1, id));
-        self.under.remove(&id);
+        self.pending.remove(&id);
         self.aborted += 1;
-        self.pass(self.now);
-        if self.unit.tasks() > self.under.len() {
-            // The drive finishes what it has begun before the next command.
-            self.pass(self.now + Span::from_s(1.0));
+        self.advance(self.now);
+        if self.unit.tasks() > self.pending.len() {
+            // The drive finishes the current write before the next command.
+            self.advance(self.now + Span::from_s(1.0));
         }
         self.model.writes.pop();
     }
@@ -210,12 +214,12 @@ impl Bench {
         self.unit.submit(self.now, task);
     }
 
-    fn pass(&mut self, until: Instant) {
+    fn advance(&mut self, until: Instant) {
         loop {
             let event = self.unit.next_event().filter(|event| *event <= until);
             let response = self.unit.advance(event.unwrap_or(until));
             self.unit.follow(event.unwrap_or(until));
-            let persisted = std::mem::take(&mut *self.persisted.lock().expect("sound"));
+            let persisted = std::mem::take(&mut *self.persisted.lock().expect("no other panic"));
             self.model.persisted(&persisted);
             if let Some(response) = response {
                 self.ended(response.id, response.status);
@@ -227,20 +231,20 @@ impl Bench {
     }
 
     fn ended(&mut self, id: u64, status: Status) {
-        let under = self.under.remove(&id).expect("under way");
+        let pending = self.pending.remove(&id).expect("a command in progress");
         if status == Status::CheckCondition {
             // The unit attention for the power-on.
-            assert!(matches!(under, Under::Reads));
+            assert!(matches!(pending, Pending::Read));
             return;
         }
-        match under {
-            Under::Reads => {}
-            Under::Writes(number, is_safe) => {
+        match pending {
+            Pending::Read => {}
+            Pending::Write(number, is_safe) => {
                 let write = &mut self.model.writes[number];
                 write.is_acknowledged = true;
                 write.is_safe = is_safe;
             }
-            Under::Flushes(numbers) => {
+            Pending::Flush(numbers) => {
                 for number in numbers {
                     self.model.writes[number].is_safe = true;
                 }
@@ -248,14 +252,15 @@ impl Bench {
         }
     }
 
-    /// Clears the unit attention for the power-on, and submits random commands.
+    /// Clears the unit attention for the power-on, and submits random commands, with pauses of up
+    /// to `longest_us` microseconds.
     fn run(&mut self, commands: u64, longest_us: u64) {
-        self.under.insert(self.next, Under::Reads);
+        self.pending.insert(self.next, Pending::Read);
         self.send(self.next, &Command::TestUnitReady, &[]);
         self.next += 1;
         for _ in 0..commands {
             let pause = self.below(longest_us * 1000);
-            self.pass(self.now + Span::from_ns(pause as i64));
+            self.advance(self.now + Span::from_ns(pause as i64));
             self.submit();
         }
     }
@@ -264,8 +269,8 @@ impl Bench {
     fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.unit.follow(self.now);
         self.blocks.cut(cut).expect("memory");
-        self.persisted.lock().expect("sound").clear();
-        self.under.clear();
+        self.persisted.lock().expect("no other panic").clear();
+        self.pending.clear();
         let disk = disk(&self.make, &self.persisted);
         self.unit.power_cycle(self.now, disk);
         let mut all = vec![0; (SECTORS * SECTOR) as usize];
@@ -273,14 +278,14 @@ impl Bench {
         let sectors = all.chunks_exact(SECTOR as usize);
         let fill = |sector: &[u8]| {
             let is_whole = sector.iter().all(|byte| *byte == sector[0]);
-            assert!(is_whole, "half a sector");
+            assert!(is_whole, "a sector was torn");
             sector[0]
         };
         sectors.map(fill).collect()
     }
 }
 
-fn disk(make: &Make, persisted: &Arc<Mutex<Vec<Persisted>>>) -> Disk {
+fn disk(make: &DriveFactory, persisted: &Arc<Mutex<Vec<Persisted>>>) -> Disk {
     let device = ReportingDevice {
         device: make(),
         persisted: Arc::clone(persisted),
@@ -298,21 +303,21 @@ const DRIVES: [(&str, &str); 3] = [
 /// Checks power cuts; returns the numbers of sectors with older data and of aborted commands.
 fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
-    let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
-    for make in drives.into_iter().chain([deferring(24, true)]) {
+    let drives = DRIVES.map(|(drive, policy)| drive_factory(drive, policy));
+    for make in drives.into_iter().chain([deferring_drive(24, true)]) {
         for seed in 0..40 {
             let mut bench = Bench::new(&make, seed);
             for round in 0..3 {
                 let (commands, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(commands, longest_us);
                 let seed = seed + round;
-                let held = bench.cut(&PowerCut { seed, ..*cut });
-                for (sector, held) in (0..).zip(&held) {
-                    expected(&bench.model, sector, *held);
-                    reverted += usize::from(bench.model.after(sector, |_| true) != *held);
+                let content = bench.cut(&PowerCut { seed, ..*cut });
+                for (sector, content) in (0..).zip(&content) {
+                    expected(&bench.model, sector, *content);
+                    reverted += usize::from(bench.model.after(sector, |_| true) != *content);
                 }
                 bench.model = Model::default();
-                bench.model.base = (0..).zip(held).collect();
+                bench.model.base = (0..).zip(content).collect();
             }
             aborted += bench.aborted;
         }
@@ -321,42 +326,42 @@ fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
 }
 
 #[test]
-fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
-    let (reverted, aborted) = check(&PowerCut::default(), |model, sector, held| {
-        assert_eq!(held, model.after_plain(sector), "sector {sector}");
+fn only_writes_entirely_on_the_media_of_a_unit_survive() {
+    let (reverted, aborted) = check(&PowerCut::default(), |model, sector, content| {
+        assert_eq!(content, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000 && aborted > 50, "{reverted} {aborted}");
 }
 
 #[test]
-fn of_a_unit_torn_writes_survive_sector_by_sector() {
+fn torn_writes_of_a_unit_survive_sector_by_sector() {
     let torn = PowerCut {
         torn: true,
         ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
-    let (reverted, _) = check(&torn, |model, sector, held| {
-        assert_eq!(held, model.after_torn(sector), "sector {sector}");
-        differ.set(differ.get() + usize::from(held != model.after_plain(sector)));
+    let (reverted, _) = check(&torn, |model, sector, content| {
+        assert_eq!(content, model.after_torn(sector), "sector {sector}");
+        differ.set(differ.get() + usize::from(content != model.after_plain(sector)));
     });
     let differ = differ.get();
     assert!(reverted > 1000 && differ > 100, "{reverted} {differ}");
 }
 
 #[test]
-fn of_a_unit_the_worst_cut_takes_only_what_was_not_safe() {
+fn the_worst_cut_of_a_unit_loses_only_writes_that_are_not_safe() {
     let worst = PowerCut {
         worst: true,
         ..PowerCut::default()
     };
     let older = std::cell::Cell::new(0);
-    check(&worst, |model, sector, held| {
+    check(&worst, |model, sector, content| {
         let allowed = model.allowed(sector);
         assert!(
-            allowed.contains(&held),
-            "sector {sector}: {held} of {allowed:?}"
+            allowed.contains(&content),
+            "sector {sector}: {content} of {allowed:?}"
         );
-        older.set(older.get() + usize::from(held != model.after_plain(sector)));
+        older.set(older.get() + usize::from(content != model.after_plain(sector)));
     });
     assert!(older.get() > 1000, "{older:?}");
 }

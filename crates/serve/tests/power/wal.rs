@@ -1,8 +1,8 @@
 //! A small database in a loop of load, power cut, recovery and check, with and without bugs.
 //!
 //! It keeps a number on each of a few pages. A transaction changes two of them: it writes a record
-//! of two blocks to a log, flushes, and is committed. From time to time the pages are written, and
-//! the header states where the valid log begins.
+//! of two blocks to a log, flushes, and is committed. At checkpoints the pages are written, and
+//! then the header, which states where the valid log begins.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -11,7 +11,7 @@ use super::client::{Client, Running};
 
 const BLOCK: usize = 4096;
 const PAGES: usize = 8;
-/// Two headers, of which the older is overwritten, as a power cut may leave it incomplete.
+/// Two headers. The older one is overwritten, as a power cut may leave it incomplete.
 const HEADERS: [u64; 2] = [0, 1 + PAGES as u64];
 /// Start of the log, in blocks.
 const LOG: u64 = 16;
@@ -33,7 +33,7 @@ enum Bug {
 /// The content of two pages after a transaction.
 type Change = [(usize, u64); 2];
 
-/// The transactions of a seed, the same each time.
+/// The transactions of a seed, which are always the same.
 struct Load(Pcg64Mcg);
 
 impl Load {
@@ -48,13 +48,13 @@ impl Load {
     }
 }
 
-/// A block with numbers in it, and a checksum (FNV-1a) over all of it.
-fn sealed(numbers: &[u64]) -> Vec<u8> {
+/// Formats numbers as a block, with an FNV-1a checksum of all of it.
+fn format_record(numbers: &[u64]) -> Vec<u8> {
     let mut block = vec![0; BLOCK];
-    for (place, number) in block.chunks_exact_mut(8).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
+    for (bytes, number) in block.chunks_exact_mut(8).zip(numbers) {
+        bytes.copy_from_slice(&number.to_le_bytes());
     }
-    // Every sector is different from what it was before.
+    // Every sector differs from its previous content.
     for sector in block.chunks_exact_mut(512) {
         sector[504..].copy_from_slice(&numbers[0].to_le_bytes());
     }
@@ -69,14 +69,14 @@ fn checksum(block: &[u8]) -> u64 {
     covered.fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// The numbers in a block, if it is whole.
+/// Returns the numbers in a block if its checksum is valid.
 fn parse_record(block: &[u8]) -> Option<[u64; 3]> {
     let number = |at: usize| {
         let bytes = block[at..at + 8].try_into();
         u64::from_le_bytes(bytes.expect("eight bytes"))
     };
-    let is_whole = number(BLOCK - 16) == checksum(block);
-    is_whole.then(|| [0, 8, 16].map(number))
+    let is_valid = number(BLOCK - 16) == checksum(block);
+    is_valid.then(|| [0, 8, 16].map(number))
 }
 
 struct Database {
@@ -88,7 +88,7 @@ struct Database {
 }
 
 impl Database {
-    /// A database of zeroes.
+    /// Creates a database of zeroes.
     fn format(client: Client, bug: Bug) -> std::io::Result<Self> {
         let mut this = Self {
             client,
@@ -108,7 +108,7 @@ impl Database {
     }
 
     fn write(&mut self, block: u64, numbers: &[u64], fua: bool) -> std::io::Result<()> {
-        let data = sealed(numbers);
+        let data = format_record(numbers);
         self.client.write(block * BLOCK as u64, &data, fua)
     }
 
@@ -129,8 +129,8 @@ impl Database {
 
     fn commit(&mut self, number: u64, change: Change) -> std::io::Result<()> {
         let block = LOG + 2 * (number % RECORDS);
-        for (place, (page, value)) in (block..).zip(change) {
-            self.write(place, &[number, page as u64, value], false)?;
+        for (block, (page, value)) in (block..).zip(change) {
+            self.write(block, &[number, page as u64, value], false)?;
         }
         if self.bug != Bug::Commit {
             self.client.flush()?;
@@ -164,7 +164,7 @@ impl Database {
         unreachable!("no power cut")
     }
 
-    /// The pages after recovery, and the number of recovered transactions.
+    /// Recovers the database; returns its pages, and the number of recovered transactions.
     fn recover(client: Client) -> Result<(Vec<Option<u64>>, u64), String> {
         let mut this = Self {
             client,
@@ -212,7 +212,7 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     let (values, number) = Database::recover(running.client())?;
     if number < committed {
         return Err(format!(
-            "{committed} were committed, and {number} are there"
+            "{committed} were committed, {number} were recovered"
         ));
     }
     let mut expected = [0; PAGES];
@@ -228,24 +228,24 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     }
 }
 
-/// The failing seeds.
+/// Returns the failing seeds.
 fn failing(running: &Running, bug: Bug, seeds: u64) -> Vec<u64> {
     let fails = |seed: &u64| round(running, bug, *seed).is_err();
     (0..seeds).filter(fails).collect()
 }
 
 #[test]
-fn a_log_that_flushes_loses_nothing_and_one_that_forgets_it_is_found() {
+fn only_a_log_without_flushes_loses_transactions() {
     let running = Running::start("wal", "sata-4tb-7200", None);
-    let sound = failing(&running, Bug::None, 100);
+    let failed = failing(&running, Bug::None, 100);
     assert!(
-        sound.is_empty(),
+        failed.is_empty(),
         "{:?}",
-        round(&running, Bug::None, sound[0])
+        round(&running, Bug::None, failed[0])
     );
     for bug in [Bug::Commit, Bug::Checkpoint] {
         let found = failing(&running, bug, 100);
-        eprintln!("{bug:?}: {} of 100 seeds find it", found.len());
+        eprintln!("{bug:?}: {} of 100 seeds fail", found.len());
         assert!(!found.is_empty(), "{bug:?}");
         // A failing seed fails again.
         assert!(round(&running, bug, found[0]).is_err());

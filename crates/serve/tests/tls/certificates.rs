@@ -16,7 +16,7 @@ pub struct Issued {
 
 fn certificate_params(name: &str, hosts: &[&str]) -> CertificateParams {
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-    let mut params = CertificateParams::new(hosts).expect("names of hosts");
+    let mut params = CertificateParams::new(hosts).expect("host names");
     params.distinguished_name.push(DnType::CommonName, name);
     params
 }
@@ -29,12 +29,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    /// Its own certificate, in PEM.
+    /// Returns the authority's own certificate, in PEM.
     pub fn certificate(&self) -> String {
         self.0.pem()
     }
 
-    /// A certificate for this machine.
+    /// Issues a certificate for this machine.
     pub fn issue(&self, name: &str) -> Issued {
         let key = KeyPair::generate().expect("a key");
         let params = certificate_params(name, &["localhost", "127.0.0.1"]);
@@ -45,15 +45,15 @@ impl Authority {
         }
     }
 
-    /// A folder with its certificate and one for each of `sides`, under the file names of NBD.
+    /// Creates a folder with its certificate and one for each of `sides`, named as for NBD.
     pub fn folder(&self, sides: &[&str]) -> TempDir {
         let folder = TempDir::new().expect("a temporary folder");
         let path = folder.path();
         fs::write(path.join("ca-cert.pem"), self.certificate()).expect("a file");
         for side in sides {
             let issued = self.issue(side);
-            for (what, text) in [("cert", issued.certificate), ("key", issued.key)] {
-                fs::write(path.join(format!("{side}-{what}.pem")), text).expect("a file");
+            for (kind, text) in [("cert", issued.certificate), ("key", issued.key)] {
+                fs::write(path.join(format!("{side}-{kind}.pem")), text).expect("a file");
             }
         }
         folder

@@ -11,10 +11,10 @@ use rustls::version::{TLS12, TLS13};
 
 use crate::certificates::Authority;
 use crate::options::{choice, option};
-use crate::served::{Running, ask, encrypted, works};
+use crate::served::{Running, ask, check_connection, encrypt};
 
 /// Returns true if the server closes the connection, possibly after other output.
-fn ends(stream: &mut UnixStream) -> bool {
+fn is_closed(stream: &mut UnixStream) -> bool {
     let mut data = Vec::new();
     match stream.read_to_end(&mut data) {
         Ok(_) => true,
@@ -23,7 +23,7 @@ fn ends(stream: &mut UnixStream) -> bool {
 }
 
 #[test]
-fn a_client_in_plain_text_gets_nothing() {
+fn an_unencrypted_client_is_refused() {
     let running = Running::start(false);
     let mut stream = running.connect();
     for number in [code::LIST, code::GO] {
@@ -32,39 +32,39 @@ fn a_client_in_plain_text_gets_nothing() {
     }
     let name = option(code::EXPORT_NAME, b"");
     stream.write_all(&name).expect("sent");
-    assert!(ends(&mut stream));
-    works(&mut running.client());
+    assert!(is_closed(&mut stream));
+    check_connection(&mut running.client());
     assert_eq!(running.stop().connections, 1);
 }
 
 #[test]
-fn tls_does_not_begin_twice() {
+fn tls_cannot_be_started_twice() {
     let running = Running::start(false);
-    let mut stream = encrypted(running.begun(), &running.authority, &[&TLS13], None);
+    let mut stream = encrypt(running.start_tls(), &running.authority, &[&TLS13], None);
     assert_eq!(ask(&mut stream, code::START_TLS, b""), answer::INVALID);
     assert_eq!(ask(&mut stream, code::GO, &choice()), answer::ACK);
-    works(&mut stream);
+    check_connection(&mut stream);
     running.stop();
 }
 
 #[test]
-fn what_is_no_handshake_ends_the_connection() {
+fn an_invalid_handshake_ends_the_connection() {
     let running = Running::start(false);
-    // Nothing like TLS; NBD in plain text; a fatal alert; a length beyond all records.
+    // Random bytes; unencrypted NBD; a fatal alert; a record length that is not allowed.
     let alert = [21, 3, 3, 0, 2, 2, 40];
     let long = [22, 3, 3, 0xff, 0xff, 0];
     let list = option(code::LIST, b"");
     for garbage in [&[0xaa; 5000][..], &list.repeat(4), &alert, &long] {
-        let mut stream = running.begun();
+        let mut stream = running.start_tls();
         stream.write_all(garbage).expect("sent");
-        assert!(ends(&mut stream));
+        assert!(is_closed(&mut stream));
     }
-    // In plain text directly after the option.
+    // Plain text directly after the option.
     let mut stream = running.connect();
     let sent = [option(code::START_TLS, b""), list].concat();
     stream.write_all(&sent).expect("sent");
-    assert!(ends(&mut stream));
-    works(&mut running.client());
+    assert!(is_closed(&mut stream));
+    check_connection(&mut running.client());
     assert_eq!(running.stop().connections, 1);
 }
 
@@ -72,80 +72,82 @@ fn what_is_no_handshake_ends_the_connection() {
 fn garbage_among_requests_ends_the_connection() {
     let running = Running::start(false);
     let mut stream = running.client();
-    works(&mut stream);
+    check_connection(&mut stream);
     stream.sock.write_all(&[23, 3, 3, 0, 40]).expect("sent");
     stream.sock.write_all(&[0x55; 40]).expect("sent");
-    assert!(ends(&mut stream.sock));
-    works(&mut running.client());
+    assert!(is_closed(&mut stream.sock));
+    check_connection(&mut running.client());
     assert_eq!(running.stop().connections, 2);
 }
 
 #[test]
-fn handshakes_that_stop_hold_nobody_up() {
+fn stalled_handshakes_do_not_delay_others() {
     let running = Running::start(false);
     let mut open = Vec::new();
     // More handshakes than the limit.
     for count in 0..70 {
-        let mut stream = running.begun();
+        let mut stream = running.start_tls();
         if count % 2 == 0 {
             // A record of 200 bytes, of which one is sent.
             stream.write_all(&[22, 3, 1, 0, 200, 1]).expect("sent");
         }
         open.push(stream);
     }
-    works(&mut running.client());
+    check_connection(&mut running.client());
     // The oldest was evicted.
-    assert!(ends(&mut open[0]));
+    assert!(is_closed(&mut open[0]));
     drop(open);
-    works(&mut running.client());
+    check_connection(&mut running.client());
     assert_eq!(running.stop().connections, 2);
 }
 
 #[test]
-fn a_client_may_end_at_any_byte() {
+fn a_client_may_disconnect_after_any_byte() {
     let running = Running::start(false);
-    let mut client = encrypted(running.begun(), &running.authority, &[&TLS13], None);
+    let mut client = encrypt(running.start_tls(), &running.authority, &[&TLS13], None);
     let mut hello = Vec::new();
     client
         .conn
         .write_tls(&mut hello)
         .expect("its first message");
     for count in (0..=hello.len()).step_by(7) {
-        let mut stream = running.begun();
+        let mut stream = running.start_tls();
         stream.write_all(&hello[..count]).expect("sent");
-        stream.shutdown(Shutdown::Write).expect("open until now");
-        assert!(ends(&mut stream));
+        stream
+            .shutdown(Shutdown::Write)
+            .expect("an open connection");
+        assert!(is_closed(&mut stream));
     }
-    works(&mut running.client());
+    check_connection(&mut running.client());
     assert_eq!(running.stop().connections, 1);
 }
 
 #[test]
-fn certificates_of_others_are_refused() {
+fn certificates_of_other_authorities_are_refused() {
     let running = Running::start(true);
     let other = Authority::new();
     for version in [&TLS12, &TLS13] {
         for issued in [None, Some(other.issue("client"))] {
-            let mut stream = encrypted(running.begun(), &running.authority, &[version], issued);
-            // With TLS 1.3 the client only notices when it reads.
+            let mut stream = encrypt(running.start_tls(), &running.authority, &[version], issued);
+            // With TLS 1.3, the client only notices the refusal when it reads.
             let sent = stream.write_all(&option(code::GO, &choice()));
             assert!(sent.is_err() || stream.read(&mut [0; 1]).is_err());
         }
         // A client that does not trust the server sends an alert and disconnects.
         let issued = running.authority.issue("client");
-        let mut stream = encrypted(running.begun(), &other, &[version], Some(issued));
+        let mut stream = encrypt(running.start_tls(), &other, &[version], Some(issued));
         assert!(stream.write_all(&option(code::GO, &choice())).is_err());
-        assert!(ends(&mut stream.sock));
+        assert!(is_closed(&mut stream.sock));
     }
     assert_eq!(running.stop().connections, 0);
 }
 
 #[test]
-fn files_that_are_no_certificates_are_named() {
+fn errors_name_the_invalid_file() {
     let authority = Authority::new();
     let folder = authority.folder(&["server"]);
     let error = || match Tls::load(folder.path(), true) {
-        Ok(_) => panic!("it was loaded"),
+        Ok(_) => panic!("an invalid file was loaded"),
         Err(error @ TlsError::Unreadable { .. }) => error.to_string(),
         Err(TlsError::Invalid { path, expected, .. }) => {
             let name = path.file_name().expect("a name").display().to_string();
@@ -160,7 +162,7 @@ fn files_that_are_no_certificates_are_named() {
     put("ca-cert.pem", &authority.certificate());
     assert_eq!(
         error(),
-        "server-key.pem: the key of the certificate next to it"
+        "server-key.pem: the key of the certificate in server-cert.pem"
     );
     put("server-key.pem", "nothing");
     assert_eq!(error(), "server-key.pem: a private key in PEM");

@@ -1,4 +1,5 @@
-//! The option that begins TLS, without TLS (sections "TLS support" and "Option types" of NBD).
+//! The option that starts TLS, without TLS itself (sections "TLS support" and "Option types" of
+//! NBD).
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::Facts;
@@ -36,8 +37,8 @@ fn contexts() -> Vec<u8> {
     Queries::emit("", &["base:allocation"])
 }
 
-/// A handshake after its greeting and `flags`.
-fn flagged(encryption: Encryption, flags: u8) -> (NbdHandshake, NbdStep) {
+/// Returns a handshake after its greeting and `flags`.
+fn handshake_with_flags(encryption: Encryption, flags: u8) -> (NbdHandshake, NbdStep) {
     let mut handshake = NbdHandshake::new(encryption);
     handshake.sent(Greeting::LENGTH);
     handshake.received(&[0, 0, 0, flags]);
@@ -46,10 +47,10 @@ fn flagged(encryption: Encryption, flags: u8) -> (NbdHandshake, NbdStep) {
 }
 
 fn greeted(encryption: Encryption) -> NbdHandshake {
-    flagged(encryption, 3).0
+    handshake_with_flags(encryption, 3).0
 }
 
-/// The last answer to an option, and the state of the handshake.
+/// Sends an option; returns the last answer and the state of the handshake.
 fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
@@ -66,7 +67,7 @@ fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, 
 }
 
 #[test]
-fn nothing_else_is_answered_where_tls_is_required() {
+fn all_other_options_are_refused_if_tls_is_required() {
     let mut handshake = greeted(Encryption::Required);
     let required = (Some(answer::TLS_REQUIRED), NbdStep::Wait);
     for (number, data) in [
@@ -82,7 +83,7 @@ fn nothing_else_is_answered_where_tls_is_required() {
     ] {
         assert_eq!(ask(&mut handshake, number, &data), required, "{number}");
     }
-    // Data that are too long leave no state.
+    // An option that is too long has no effect on the next one.
     assert_eq!(ask(&mut handshake, code::LIST, b""), required);
     let started = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(started, (Some(answer::ACK), NbdStep::StartTls));
@@ -91,7 +92,7 @@ fn nothing_else_is_answered_where_tls_is_required() {
         chosen,
         (Some(answer::ACK), NbdStep::Negotiated(_))
     ));
-    // This option has no errors, so the connection ends.
+    // This option has no error reply, so the connection ends.
     let mut handshake = greeted(Encryption::Required);
     assert_eq!(
         ask(&mut handshake, code::EXPORT_NAME, b""),
@@ -103,7 +104,7 @@ fn nothing_else_is_answered_where_tls_is_required() {
 }
 
 #[test]
-fn clients_choose_where_tls_is_offered() {
+fn tls_is_optional_if_it_is_offered() {
     let mut handshake = greeted(Encryption::Offered);
     let chosen = ask(&mut handshake, code::GO, &choice());
     assert!(matches!(
@@ -119,33 +120,33 @@ fn clients_choose_where_tls_is_offered() {
 }
 
 #[test]
-fn what_was_agreed_in_plain_text_is_forgotten() {
+fn options_negotiated_without_encryption_are_reset() {
     for headers in [code::STRUCTURED_REPLY, code::EXTENDED_HEADERS] {
         let mut handshake = greeted(Encryption::Offered);
         for (number, data) in [(headers, vec![]), (code::SET_CONTEXTS, contexts())] {
-            let agreed = ask(&mut handshake, number, &data);
-            assert_eq!(agreed, (Some(answer::ACK), NbdStep::Wait));
+            let negotiated = ask(&mut handshake, number, &data);
+            assert_eq!(negotiated, (Some(answer::ACK), NbdStep::Wait));
         }
         ask(&mut handshake, code::START_TLS, b"");
-        let (_, NbdStep::Negotiated(agreed)) = ask(&mut handshake, code::GO, &choice()) else {
-            panic!("not agreed");
+        let (_, NbdStep::Negotiated(negotiated)) = ask(&mut handshake, code::GO, &choice()) else {
+            panic!("no export was negotiated");
         };
         assert_eq!(
-            (agreed.headers, agreed.has_status),
+            (negotiated.headers, negotiated.has_status),
             (Headers::Simple, false)
         );
     }
 }
 
 #[test]
-fn tls_begins_once_and_with_nothing_behind_its_option() {
+fn tls_starts_once_and_only_without_further_input() {
     let mut handshake = greeted(Encryption::Required);
     let with_data = ask(&mut handshake, code::START_TLS, b"data");
     assert_eq!(with_data, (Some(answer::INVALID), NbdStep::Wait));
     ask(&mut handshake, code::START_TLS, b"");
-    let again = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(again, (Some(answer::INVALID), NbdStep::Wait));
-    // A following option in plain text would be mistaken for an encrypted one.
+    let second = ask(&mut handshake, code::START_TLS, b"");
+    assert_eq!(second, (Some(answer::INVALID), NbdStep::Wait));
+    // An unencrypted option that follows would be mistaken for an encrypted one.
     let following = option(code::STRUCTURED_REPLY, b"");
     for count in 1..=following.len() {
         let mut handshake = greeted(Encryption::Required);
@@ -157,9 +158,12 @@ fn tls_begins_once_and_with_nothing_behind_its_option() {
 }
 
 #[test]
-fn clients_of_the_older_handshake_have_no_tls() {
-    assert_eq!(flagged(Encryption::Required, 0).1, NbdStep::Close);
-    let (mut handshake, step) = flagged(Encryption::Offered, 0);
+fn clients_with_the_old_handshake_cannot_use_tls() {
+    assert_eq!(
+        handshake_with_flags(Encryption::Required, 0).1,
+        NbdStep::Close
+    );
+    let (mut handshake, step) = handshake_with_flags(Encryption::Offered, 0);
     assert_eq!(step, NbdStep::Wait);
     let refused = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(refused, (Some(answer::POLICY), NbdStep::Wait));

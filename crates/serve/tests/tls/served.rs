@@ -36,13 +36,13 @@ pub struct Running {
 pub type Encrypted = StreamOwned<ClientConnection, UnixStream>;
 
 impl Running {
-    /// Serves a megabyte without time to clients that use TLS.
+    /// Serves a megabyte, untimed, to clients that use TLS.
     pub fn start(verifies_clients: bool) -> Self {
         let authority = Authority::new();
         let folder = authority.folder(&["server"]);
         let tls = Tls::load(folder.path(), verifies_clients).expect("certificates");
         let path = folder.path().with_extension("socket");
-        let setting = ExportSpec {
+        let spec = ExportSpec {
             name: String::new(),
             drive: "hp-c2247".to_owned(),
             changes: Vec::new(),
@@ -58,7 +58,7 @@ impl Running {
             spins: false,
             bound: Span::from_us(100.0),
         };
-        let export = setting.build(pace, 1).expect("an export");
+        let export = spec.build(pace, 1).expect("an export");
         let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
         let nbd = Nbd { tls: Some(tls) };
         let server = Server::start(nbd, vec![export], vec![listener], 4).expect("a server");
@@ -74,10 +74,10 @@ impl Running {
         self.server.wait().remove(0)
     }
 
-    /// A connection whose flags have been sent.
+    /// Connects and sends the client flags.
     pub fn connect(&self) -> UnixStream {
-        let mut stream = UnixStream::connect(&self.path).expect("a server that listens");
-        // A server that hangs must not let the test hang.
+        let mut stream = UnixStream::connect(&self.path).expect("a listening server");
+        // A server that hangs must not hang the test.
         let max = Some(Duration::from_secs(60));
         stream.set_read_timeout(max).expect("a timeout");
         exact(&mut stream, Greeting::LENGTH);
@@ -85,32 +85,32 @@ impl Running {
         stream
     }
 
-    /// A connection that can start TLS.
-    pub fn begun(&self) -> UnixStream {
+    /// Connects and negotiates TLS, but does not start its handshake.
+    pub fn start_tls(&self) -> UnixStream {
         let mut stream = self.connect();
-        let begun = ask(&mut stream, code::START_TLS, b"");
-        assert_eq!(begun, answer::ACK);
+        let answer = ask(&mut stream, code::START_TLS, b"");
+        assert_eq!(answer, answer::ACK);
         stream
     }
 
-    /// A client without a certificate that has chosen the export.
+    /// Connects with TLS, without a certificate, and chooses the export.
     pub fn client(&self) -> Encrypted {
-        self.client_of(&[&TLS13], None)
+        self.client_with(&[&TLS13], None)
     }
 
-    fn client_of(
+    fn client_with(
         &self,
         versions: &[&'static SupportedProtocolVersion],
         issued: Option<Issued>,
     ) -> Encrypted {
-        let mut stream = encrypted(self.begun(), &self.authority, versions, issued);
+        let mut stream = encrypt(self.start_tls(), &self.authority, versions, issued);
         assert_eq!(ask(&mut stream, code::GO, &choice()), answer::ACK);
         stream
     }
 }
 
-/// A client that trusts `authority`.
-pub fn encrypted(
+/// Starts TLS as a client that trusts `authority`.
+pub fn encrypt(
     stream: UnixStream,
     authority: &Authority,
     versions: &[&'static SupportedProtocolVersion],
@@ -142,11 +142,11 @@ pub fn encrypted(
 
 pub fn exact(stream: &mut impl Read, count: usize) -> Vec<u8> {
     let mut data = vec![0; count];
-    stream.read_exact(&mut data).expect("what the server sends");
+    stream.read_exact(&mut data).expect("data from the server");
     data
 }
 
-/// The last answer to an option.
+/// Sends an option; returns the last answer.
 pub fn ask(stream: &mut (impl Read + Write), number: u32, data: &[u8]) -> u32 {
     stream.write_all(&option(number, data)).expect("sent");
     stream.flush().expect("sent");
@@ -173,7 +173,7 @@ fn request(command: Command, cookie: u64, range: (u64, u64)) -> Vec<u8> {
     data[..length].to_vec()
 }
 
-/// The data of the next reply, which is to the request `cookie`.
+/// Reads the reply to the request `cookie`; returns its data.
 fn reply(stream: &mut impl Read, cookie: u64, count: usize) -> Vec<u8> {
     let header = exact(stream, Simple::LENGTH);
     let header = Simple::parse(&header).expect("a reply");
@@ -182,7 +182,7 @@ fn reply(stream: &mut impl Read, cookie: u64, count: usize) -> Vec<u8> {
 }
 
 /// Writes a block and reads it back.
-pub fn works(stream: &mut (impl Read + Write)) {
+pub fn check_connection(stream: &mut (impl Read + Write)) {
     let write = [request(Command::Write, 1, (512, 512)), vec![7; 512]].concat();
     stream.write_all(&write).expect("sent");
     reply(stream, 1, 0);
@@ -192,11 +192,11 @@ pub fn works(stream: &mut (impl Read + Write)) {
 }
 
 #[test]
-fn data_pass_through_each_version() {
+fn data_are_transferred_with_each_version() {
     let running = Running::start(false);
     let data: Vec<u8> = (0..SIZE).map(|at| (at * at / 99) as u8).collect();
     for version in [&TLS12, &TLS13] {
-        let mut stream = running.client_of(&[version], None);
+        let mut stream = running.client_with(&[version], None);
         assert_eq!(
             stream.conn.protocol_version(),
             Some(version.version),
@@ -205,7 +205,7 @@ fn data_pass_through_each_version() {
         let write = [request(Command::Write, 1, (0, SIZE)), data.clone()].concat();
         stream.write_all(&write).expect("sent");
         reply(&mut stream, 1, 0);
-        // More requests than the output buffer holds answers for.
+        // More replies than fit in the output buffer.
         let reads: Vec<u8> = (0..200)
             .flat_map(|cookie| request(Command::Read, cookie, (0, SIZE)))
             .collect();
@@ -215,7 +215,7 @@ fn data_pass_through_each_version() {
         }
         let end = request(Command::Disconnect, 0, (0, 0));
         stream.write_all(&end).expect("sent");
-        // The server announces the end; without that the library would return an error.
+        // The server announces the end; otherwise the library would return an error.
         assert_eq!(stream.read(&mut [0; 1]).expect("an end"), 0);
     }
     let counts = running.stop().counts;
@@ -226,7 +226,7 @@ fn data_pass_through_each_version() {
 fn many_requests_in_one_record_are_all_answered() {
     let running = Running::start(false);
     let mut stream = running.client();
-    // 16 KiB are one record, with more requests than the limit of unanswered ones.
+    // A record of 16 KiB contains more requests than the limit of unanswered ones.
     let reads: Vec<u8> = (0..2000)
         .flat_map(|cookie| request(Command::Read, cookie, (0, 512)))
         .collect();
@@ -238,16 +238,16 @@ fn many_requests_in_one_record_are_all_answered() {
 }
 
 #[test]
-fn a_client_that_reads_late_gets_everything() {
+fn a_client_that_reads_late_receives_everything() {
     let running = Running::start(false);
     let mut late = running.client();
     let mut other = running.client();
-    // At some size what is left waits for the socket only once it has been encrypted.
+    // At some sizes, the remaining data are encrypted before they wait for the socket.
     for length in (64..=512).map(|kib| kib << 10).step_by(8) {
         let read = request(Command::Read, 1, (0, length));
         late.write_all(&read).expect("sent");
-        // When it answers, the server has done all it can for the first.
-        works(&mut other);
+        // When the server answers this client, it has sent all that it can to the first.
+        check_connection(&mut other);
         reply(&mut late, 1, length as usize);
     }
     running.stop();
@@ -256,8 +256,8 @@ fn a_client_that_reads_late_gets_everything() {
 #[test]
 fn options_in_one_record_are_all_answered() {
     let running = Running::start(false);
-    let mut stream = encrypted(running.begun(), &running.authority, &[&TLS13], None);
-    // More than the server takes at once from a connection that has not chosen its export.
+    let mut stream = encrypt(running.start_tls(), &running.authority, &[&TLS13], None);
+    // More than the server reads at a time during a handshake.
     let info = option(code::INFO, &choice());
     stream.write_all(&info.repeat(600)).expect("sent");
     for _ in 0..600 {
@@ -271,16 +271,16 @@ fn options_in_one_record_are_all_answered() {
         }
     }
     assert_eq!(ask(&mut stream, code::GO, &choice()), answer::ACK);
-    works(&mut stream);
+    check_connection(&mut stream);
     running.stop();
 }
 
 #[test]
-fn a_client_with_a_certificate_is_let_in() {
+fn a_client_with_a_certificate_is_accepted() {
     let running = Running::start(true);
     for version in [&TLS12, &TLS13] {
         let issued = running.authority.issue("client");
-        works(&mut running.client_of(&[version], Some(issued)));
+        check_connection(&mut running.client_with(&[version], Some(issued)));
     }
     assert_eq!(running.stop().connections, 2);
 }

@@ -6,7 +6,7 @@ use diskarm_queueing::queues;
 
 use super::check::{
     ALONG, AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE,
-    WHERE, is_endless,
+    WHERE, is_unbounded,
 };
 use super::tally::{Load, Tally};
 use crate::axis::{Axis, Point, Selection, describe_except, points};
@@ -15,7 +15,7 @@ use crate::results::{Estimate, Outcome, Results};
 
 /// The cells along an axis, in ascending order of its numbers.
 struct Line {
-    /// Its position on the other axes; that on the axis itself is 0.
+    /// Its position on the other axes; its index on the axis itself is 0.
     point: Point,
     /// The numbers of the axis and the points of their cells.
     steps: Vec<(f64, Point)>,
@@ -29,11 +29,11 @@ impl Line {
         results: &'r Results<'_>,
         metric: Metric,
     ) -> Vec<(f64, Option<&'r Estimate>)> {
-        let is_endless = is_endless(results.columns, metric);
+        let is_unbounded = is_unbounded(results.columns, metric);
         let estimates = self.steps.iter().filter_map(|(x, point)| {
             let cell = results.outcome(point);
             let estimate = cell.estimate(metric);
-            let is_beyond = is_endless && cell.is_saturated;
+            let is_beyond = is_unbounded && cell.is_saturated;
             (estimate.is_some() || is_beyond).then_some((*x, estimate))
         });
         estimates.collect()
@@ -59,7 +59,10 @@ fn lines(axes: &[Axis], along: usize, selections: &[&Selection]) -> Vec<Line> {
     let numbers = axes[along].numbers().unwrap_or_default();
     let mut lines: Vec<Line> = Vec::new();
     for point in points(axes) {
-        if !selections.iter().all(|selection| selection.has(&point)) {
+        if !selections
+            .iter()
+            .all(|selection| selection.contains(&point))
+        {
             continue;
         }
         let mut base = point.clone();
@@ -97,8 +100,8 @@ impl Crossing {
 }
 
 /// Searches the means along a line with `find`, which gets `None` for a saturated load, and each
-/// replication for the interval. If a replication has only a range, so has the result: from the
-/// lower end of the interval over the lower ends to the upper end of the one over the upper ends.
+/// replication for the interval. If a replication has only a range, so does the result: from the
+/// lower end of the interval of the lower ends to the upper end of that of the upper ends.
 fn search(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Crossing>,
@@ -208,8 +211,8 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     name: "birth_death",
     holds: "the metric, a mean response time in mean services of FCFS, over that of a birth-death \
-            model lies within the bounds: `along` is the load, one where FCFS saturates; the mean \
-            service of m requests to choose from is m^-power; saturated models are left out",
+            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; the \
+            mean service with m requests to choose from is m^-power; saturated models are left out",
     keys: &[
         METRIC,
         ALONG,
@@ -231,14 +234,14 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
 };
 
 fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, power: f64) -> Finding {
-    let is_endless = is_endless(results.columns, subject.metric);
+    let is_unbounded = is_unbounded(results.columns, subject.metric);
     // In mean services of one request.
     let services = queues::satf_services(1.0, power);
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for line in lines(results.axes, along, &[&subject.cells]) {
         for (load, point) in &line.steps {
             let cell = results.outcome(point);
-            let measured = if cell.is_saturated && is_endless {
+            let measured = if cell.is_saturated && is_unbounded {
                 Some(Estimate::exact(f64::INFINITY))
             } else {
                 cell.estimate(subject.metric).cloned()
@@ -252,7 +255,6 @@ fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, powe
     tally.finding()
 }
 
-/// A search for a load along an axis, on one side or on two.
 struct Search {
     along: usize,
     of: Selection,
@@ -345,14 +347,14 @@ impl Level {
                 let estimates = line.estimates(results, metric);
                 search(&estimates, |steps| first_reaching(steps, *level))
             }
-            Self::Side(side) => overtaking(results, metric, line, side),
+            Self::Side(side) => overtaking_load(results, metric, line, side),
         }
     }
 }
 
 /// Returns the load at which the metric first reaches `level`; `None` is a saturated load, above
 /// every level. Between two loads the reciprocal is interpolated linearly, as that of a response
-/// time is linear near saturation. `None` without loads.
+/// time is linear near saturation. Returns `None` if there are no loads.
 fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;
@@ -371,28 +373,28 @@ fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> 
     Some(Crossing::At(before + share * (x - before)))
 }
 
-/// Returns the load from which on the metric exceeds that of `side`.
-fn overtaking(
+/// Returns the load from which the metric exceeds that of `side`.
+fn overtaking_load(
     results: &Results<'_>,
     metric: Metric,
     line: &Line,
     side: &Selection,
 ) -> Option<Load> {
-    let is_endless = is_endless(results.columns, metric);
+    let is_unbounded = is_unbounded(results.columns, metric);
     let other = line.counterpart(side)?;
     let pairs = line.steps.iter().zip(&other.steps);
     let differences = pairs.filter_map(|((x, of), (_, to))| {
         let sides = [of, to].map(|point| results.outcome(point));
-        Some((*x, difference(sides, metric, is_endless)?))
+        Some((*x, difference(sides, metric, is_unbounded)?))
     });
     let differences: Vec<(f64, Estimate)> = differences.collect();
     let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
     search(&steps.collect::<Vec<_>>(), last_above)
 }
 
-/// Returns the amount by which the first is above the second. If the metric grows without bound, a
-/// saturated cell is above any other by `f64::MAX`, and two cannot be compared.
-fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Option<Estimate> {
+/// Returns the amount by which `of` exceeds `to`. If the metric grows without bound, a saturated
+/// cell is above any other by `f64::MAX`, and two cannot be compared.
+fn difference([of, to]: [&Outcome; 2], metric: Metric, is_unbounded: bool) -> Option<Estimate> {
     let endless = |end: f64, like: &Estimate| Estimate::new(end, None, vec![end; like.runs.len()]);
     match (of.estimate(metric), to.estimate(metric)) {
         (Some(of), Some(to)) => {
@@ -401,14 +403,14 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Opti
             let runs = of.runs.iter().zip(&to.runs).map(|(of, to)| of - to);
             Some(Estimate::new(of.mean - to.mean, half_width, runs.collect()))
         }
-        (None, Some(to)) if is_endless && of.is_saturated => Some(endless(f64::MAX, to)),
-        (Some(of), None) if is_endless && to.is_saturated => Some(endless(-f64::MAX, of)),
+        (None, Some(to)) if is_unbounded && of.is_saturated => Some(endless(f64::MAX, to)),
+        (Some(of), None) if is_unbounded && to.is_saturated => Some(endless(-f64::MAX, of)),
         _ => None,
     }
 }
 
 /// Returns the load at which the difference becomes positive: interpolated, or between two loads if
-/// one of them is saturated. `None` without differences.
+/// one of them is saturated. `None` if there are no differences.
 fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
     let known = steps.iter().filter_map(|(x, d)| Some((*x, (*d)?)));
     let known: Vec<(f64, f64)> = known.collect();
@@ -447,7 +449,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the limit: up to the first saturated load, unbounded without one; `None` without loads.
+/// Returns the limit: up to the first saturated load, or unbounded; `None` if there are no loads.
 fn saturation(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.outcome(point).is_saturated;
     let (last, _) = line.steps.last()?;
@@ -477,7 +479,7 @@ mod tests {
 
     /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8.
     #[test]
-    fn a_response_time_is_followed_to_its_level() {
+    fn the_load_that_reaches_a_level_is_interpolated() {
         let at = |loads: &[f64]| {
             let step = |x: &f64| (*x, (*x < 10.0).then(|| 1.0 / (10.0 - x)));
             let steps: Vec<(f64, Option<f64>)> = loads.iter().map(step).collect();
@@ -495,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_between_two_steps() {
+    fn the_last_crossing_is_found() {
         let found = |values: &[f64]| {
             let steps = values.iter().enumerate();
             let steps = steps.map(|(x, d)| (x as f64, Some(*d)));

@@ -105,7 +105,7 @@ impl CheckInfo {
 }
 
 impl Number {
-    /// Returns true if its cell is saturated, or the cell that it is a multiple of.
+    /// Returns true if its cell is saturated, or the cell to which it is a ratio.
     pub(super) fn is_saturated(&self) -> bool {
         self.low == f64::INFINITY || (self.low, self.high) == (0.0, 0.0)
     }
@@ -116,7 +116,7 @@ impl Number {
 pub(super) struct Bounds {
     pub(super) at_least: Option<f64>,
     pub(super) at_most: Option<f64>,
-    /// The share of a bound by which an interval that contains it may reach beyond: a tie.
+    /// The share of a bound by which an interval that contains it may extend beyond it: a tie.
     tie: f64,
 }
 
@@ -129,12 +129,11 @@ impl Bounds {
         }
     }
 
-    fn hold(&self, number: f64) -> bool {
+    fn contains(&self, number: f64) -> bool {
         self.at_least.is_none_or(|min| number >= min)
             && self.at_most.is_none_or(|max| number <= max)
     }
 
-    /// Judges an estimate; unsure if its interval contains a bound.
     pub(super) fn verdict(&self, estimate: &Estimate) -> Verdict {
         if estimate.mean.is_nan() {
             // NaN is not within any bounds.
@@ -144,11 +143,10 @@ impl Bounds {
         self.verdict_between(low, high)
     }
 
-    /// Judges a number of which only a range is known.
     pub(super) fn verdict_between(&self, low: f64, high: f64) -> Verdict {
         let is_beyond = self.at_least.is_some_and(|min| high < min)
             || self.at_most.is_some_and(|max| low > max);
-        match (self.hold(low) && self.hold(high), is_beyond) {
+        match (self.contains(low) && self.contains(high), is_beyond) {
             (true, _) => Verdict::Holds,
             (false, true) => Verdict::Fails,
             (false, false) if self.is_tie(low, high) => Verdict::Holds,
@@ -172,7 +170,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Checks that no key is left, which `check` does not know.
+    /// Checks that no key is left; `check` does not know those that are.
     pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         let Some(key) = self.left.keys().next() else {
             return Ok(());
@@ -192,7 +190,6 @@ impl Keys<'_> {
         name.map(|name| self.scope.metric(key, &name)).transpose()
     }
 
-    /// Returns the axis that `along` names, whose values are numbers.
     pub(super) fn along(&mut self) -> Result<usize, InputError> {
         let axis = self.along_if_any()?;
         axis.ok_or_else(|| self.missing("along", "an axis"))
@@ -231,7 +228,6 @@ impl Keys<'_> {
             .transpose()
     }
 
-    /// Returns the selection at `key`, which is required.
     pub(super) fn required_selection(&mut self, key: &str) -> Result<Selection, InputError> {
         let selection = self.selection(key)?;
         let selection = selection.ok_or_else(|| self.missing(key, "a table of axes"))?;
@@ -288,7 +284,6 @@ impl Keys<'_> {
         self.left.get(key).is_some_and(toml::Value::is_table)
     }
 
-    /// Reads the value of `key` with `read`; `None` if it is absent.
     fn value<T>(
         &mut self,
         key: &str,
@@ -306,18 +301,17 @@ impl Keys<'_> {
         self.value(key, "a number", |value| Scalar::new(value)?.number())
     }
 
-    /// Returns a percentage; `None` if it is absent.
     pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
         let found = format!("{text:?}");
-        let wrong = || self.scope.error(key, found, "a percentage: \"2 %\"");
+        let wrong = || self.scope.error(key, found, "a percentage such as \"2 %\"");
         quantity::fraction(&text).ok_or_else(wrong).map(Some)
     }
 
     pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, InputError> {
-        self.value(key, "a text", |value| value.as_str().map(str::to_owned))
+        self.value(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
     /// Returns the share of a bound that counts as equal to it; 0 if it is absent.
@@ -350,7 +344,10 @@ pub(super) type Key = (&'static str, &'static str);
 pub(super) const METRIC: Key = ("metric", "the metric to check");
 pub(super) const ALONG: Key = ("along", "an axis of numbers");
 pub(super) const WHERE: Key = ("where = {}", "the cells to check; all if omitted");
-pub(super) const AT_LEAST: Key = ("at_least", "the lower bound; it, at_most or both");
+pub(super) const AT_LEAST: Key = (
+    "at_least",
+    "the lower bound; at_least, at_most or both are needed",
+);
 pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
 pub(super) const TIE: Key = (
     "tie = \"0 %\"",
@@ -375,14 +372,14 @@ impl Subject {
 
     pub(super) fn points(&self, axes: &[Axis]) -> Vec<Point> {
         let mut points = points(axes);
-        points.retain(|point| self.cells.has(point));
+        points.retain(|point| self.cells.contains(point));
         points
     }
 }
 
 /// Prefixes of metrics that grow with the queue: in a saturated cell they exceed those of any
 /// other. Saturation does not determine other metrics, such as shares and parts of service.
-const ENDLESS: &[&str] = &[
+const UNBOUNDED: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",
     "writes_response_ms_",
@@ -391,11 +388,11 @@ const ENDLESS: &[&str] = &[
 ];
 
 /// Returns true if `metric`, or the one that it is a multiple of, grows without bound.
-pub(super) fn is_endless(columns: &[Column], metric: Metric) -> bool {
+pub(super) fn is_unbounded(columns: &[Column], metric: Metric) -> bool {
     let column = &columns[metric.0];
     match column.multiple(columns, |_| None) {
-        Some((of, _)) => is_endless(columns, Metric(of)),
-        None => ENDLESS.iter().any(|start| column.name.starts_with(start)),
+        Some((of, _)) => is_unbounded(columns, Metric(of)),
+        None => UNBOUNDED.iter().any(|start| column.name.starts_with(start)),
     }
 }
 

@@ -4,9 +4,9 @@ use diskarm_core::text::InputError;
 
 use super::check::{
     AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE, WHERE,
-    is_endless,
+    is_unbounded,
 };
-use super::tally::{Tally, farthest, quotient};
+use super::tally::{Tally, max_distance, quotient};
 use crate::axis::{Point, Selection, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
@@ -25,7 +25,7 @@ pub(super) const RATIO: CheckInfo = CheckInfo {
         MEAN_OVER,
         (
             "equal",
-            "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has \
+            "a metric such as queue_mean: `to` is interpolate linearly along `along` where it has \
              the same value of this metric as `of`; cells of `of` beyond all values of `to` are \
              left out",
         ),
@@ -53,7 +53,7 @@ const MEAN_OVER: Key = (
     "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
 );
 
-/// The ratio at a point; `None` where it is not known.
+/// The ratio at a point; `None` if it is unknown.
 type RatioAt = (Point, Option<Estimate>);
 
 struct Ratio {
@@ -61,14 +61,13 @@ struct Ratio {
     /// Any number of cells, each compared with its counterpart in `to`.
     of: Selection,
     to: Selection,
-    /// Check the geometric means of the ratios over this axis instead of each ratio.
+    /// If present, the geometric means of the ratios over this axis are checked, not each ratio.
     mean_over: Option<usize>,
-    /// Compare at equal values of this metric, along this axis, instead of in the same cells.
+    /// If present, sides are compared at equal values of this metric along this axis.
     equal: Option<(Metric, usize)>,
 }
 
 impl Ratio {
-    /// Reads a check of `subject` with the keys [`OF`], [`TO`] and [`MEAN_OVER`].
     fn new(subject: Subject, keys: &mut Keys<'_>) -> Result<Self, InputError> {
         Ok(Self {
             subject,
@@ -112,7 +111,7 @@ impl Ratio {
             cell.estimate(equal).zip(cell.estimate(self.subject.metric))
         };
         let points = self.subject.points(results.axes).into_iter();
-        let points = points.filter(|point| self.of.has(point));
+        let points = points.filter(|point| self.of.contains(point));
         let ratios = points.map(|point| {
             let other = self.to.counterpart(&point);
             let loads = 0..results.axes[along].values.len();
@@ -139,13 +138,13 @@ pub(super) fn ratios(
     to: &Selection,
     cells: &Selection,
 ) -> Vec<RatioAt> {
-    let is_endless = is_endless(results.columns, metric);
+    let is_unbounded = is_unbounded(results.columns, metric);
     let points = points(results.axes).into_iter();
-    let points = points.filter(|point| of.has(point) && cells.has(point));
+    let points = points.filter(|point| of.contains(point) && cells.contains(point));
     let ratios = points.filter_map(|point| {
         let other = to.counterpart(&point)?;
         let sides = [&point, &other].map(|point| results.outcome(point));
-        let are_beyond = sides.map(|side| is_endless && side.is_saturated);
+        let are_beyond = sides.map(|side| is_unbounded && side.is_saturated);
         let ratio = match (sides.map(|side| side.estimate(metric)), are_beyond) {
             ([Some(top), Some(base)], _) => {
                 Some(quotient(top, base)).filter(|ratio| !ratio.mean.is_nan())
@@ -160,7 +159,7 @@ pub(super) fn ratios(
     ratios.collect()
 }
 
-/// Groups ratios by all axes except `over`, whose place in the points is 0.
+/// Groups ratios by all axes except `over`, whose index in the points is 0.
 fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)> {
     let mut groups: Vec<(Point, Vec<_>)> = Vec::new();
     for (mut base, ratio) in all {
@@ -174,24 +173,24 @@ fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)>
 }
 
 /// Returns the geometric mean of ratios, replication by replication. The mean of the reciprocals is
-/// its reciprocal, so that it does not matter which side is the base. `None` without any ratios,
-/// and where one is infinite and another is 0.
+/// its reciprocal, so that it does not matter which side is the base. `None` if there are none, or
+/// if one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
-    let of_all = |value: &dyn Fn(&Estimate) -> f64| {
+    let over_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());
         (logarithms.sum::<f64>() / all.len() as f64).exp()
     };
-    let mean = of_all(&|estimate| estimate.mean);
+    let mean = over_all(&|estimate| estimate.mean);
     if mean.is_nan() {
         return None;
     }
     let replications = all.iter().map(|estimate| estimate.runs.len()).min()?;
-    let runs = (0..replications).map(|number| of_all(&|estimate| estimate.runs[number]));
+    let runs = (0..replications).map(|number| over_all(&|estimate| estimate.runs[number]));
     let paired = Estimate::from_runs(runs.collect()).and_then(|mean| mean.half_width);
     let is_known = mean.is_finite() && all.iter().any(|estimate| estimate.half_width.is_some());
     let unpaired = || {
-        let low = of_all(&|estimate| estimate.ends().0.max(0.0));
-        farthest(mean, (low, of_all(&|estimate| estimate.ends().1)))
+        let low = over_all(&|estimate| estimate.ends().0.max(0.0));
+        max_distance(mean, (low, over_all(&|estimate| estimate.ends().1)))
     };
     let paired = paired.filter(|half| half.is_finite());
     let half_width = paired.or_else(|| is_known.then(unpaired));
@@ -207,24 +206,24 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
     let ratio = |value: &dyn Fn(&Estimate) -> Option<f64>| {
         let steps = base.iter().map(|(x, y)| Some((value(x)?, value(y)?)));
         let steps: Vec<(f64, f64)> = steps.collect::<Option<_>>()?;
-        Some(value(metric)? / interpolated(steps, value(equal)?)?)
+        Some(value(metric)? / interpolate(steps, value(equal)?)?)
     };
     let mean = ratio(&|estimate| Some(estimate.mean))?;
-    // Replications have the same requests at one load only, but each has all its own loads.
+    // Replications share requests only at the same load, but each of them has all loads.
     let runs = (0..metric.runs.len())
         .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
     let runs: Vec<f64> = runs.collect();
     let half_width = if runs.len() == metric.runs.len() {
         Estimate::from_runs(runs.clone()).and_then(|all| all.half_width)
     } else {
-        // Some replication is beyond the ends of `to`.
+        // A replication is beyond the ends of `to`.
         Some(f64::INFINITY)
     };
     Some(Estimate::new(mean, half_width, runs))
 }
 
 /// Interpolates the metric linearly where the other one is `x`; `None` beyond the steps.
-fn interpolated(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
+fn interpolate(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut pairs = steps.windows(2);
     let pair = pairs.find(|pair| pair[0].0 <= x && x <= pair[1].0)?;
@@ -323,7 +322,7 @@ pub(super) const GAIN: CheckInfo = CheckInfo {
 };
 
 /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`: below
-/// 1 where `of` is smaller in relation to `to` than it is there.
+/// 1 where `of` is smaller relative to `to` than it is there.
 fn gain(
     results: &Results<'_>,
     subject: &Subject,
@@ -332,7 +331,10 @@ fn gain(
 ) -> Finding {
     let all = ratios(results, subject.metric, of, to, &Selection::default());
     let mut tally = Tally::new(&subject.bounds, results.axes);
-    for (point, ratio) in all.iter().filter(|(point, _)| subject.cells.has(point)) {
+    for (point, ratio) in all
+        .iter()
+        .filter(|(point, _)| subject.cells.contains(point))
+    {
         let base = than.counterpart(point);
         let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
         // A saturated side has no gain.
@@ -352,9 +354,9 @@ mod tests {
     #[test]
     fn the_metric_is_interpolated_between_queues() {
         let steps = vec![(4.0, 30.0), (0.0, 10.0), (1.0, 14.0)];
-        assert_eq!(interpolated(steps.clone(), 0.5), Some(12.0));
-        assert_eq!(interpolated(steps.clone(), 2.5), Some(22.0));
-        assert_eq!(interpolated(steps.clone(), 4.0), Some(30.0));
-        assert_eq!(interpolated(steps, 4.5), None);
+        assert_eq!(interpolate(steps.clone(), 0.5), Some(12.0));
+        assert_eq!(interpolate(steps.clone(), 2.5), Some(22.0));
+        assert_eq!(interpolate(steps.clone(), 4.0), Some(30.0));
+        assert_eq!(interpolate(steps, 4.5), None);
     }
 }

@@ -6,12 +6,10 @@ use super::check::{Bounds, Finding, Number, Verdict};
 use crate::axis::{Axis, Point, describe};
 use crate::results::Estimate;
 
-/// The numbers that a claim is about, with their verdicts.
 pub(super) struct Tally<'a> {
     bounds: &'a Bounds,
     pub(super) axes: &'a [Axis],
     entries: Vec<Entry>,
-    /// The number of cells without a verdict.
     left_out: usize,
 }
 
@@ -19,7 +17,7 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// With two digits of its interval, or enough to differ from a bound that it exceeds.
+    /// The number with two digits of its interval, or enough to differ from a bound it exceeds.
     text: String,
 }
 
@@ -46,16 +44,15 @@ impl<'a> Tally<'a> {
         };
         let verdict = number.verdict(self.bounds);
         let text = match verdict {
-            Verdict::Holds => number.describe(short),
+            Verdict::Holds => number.describe(four_digits),
             _ => number.describe(|number| distinct_text(number, self.bounds)),
         };
         self.push(&number, verdict, text, point, at);
     }
 
-    /// Adds a saturated cell, which is beyond any bounds.
     pub(super) fn add_saturated(&mut self, point: &Point) {
         let number = Load::At(Estimate::exact(f64::INFINITY));
-        let (text, at) = (number.describe(short), describe(self.axes, point));
+        let (text, at) = (number.describe(four_digits), describe(self.axes, point));
         self.push(&number, Verdict::Fails, text, point.clone(), at);
     }
 
@@ -98,19 +95,19 @@ impl<'a> Tally<'a> {
 
     fn text(&self) -> String {
         match &self.entries[..] {
-            [] => return "no cell with a figure".to_owned(),
+            [] => return "no cell has the metric".to_owned(),
             [only] => return only.text.clone(),
             _ => {}
         }
         let all = self.entries.iter().map(|entry| entry.mean);
-        let low = short(all.clone().fold(f64::INFINITY, f64::min));
-        let high = short(all.fold(f64::NEG_INFINITY, f64::max));
+        let low = four_digits(all.clone().fold(f64::INFINITY, f64::min));
+        let high = four_digits(all.fold(f64::NEG_INFINITY, f64::max));
         let mut text = format!("{low} to {high} in {} cells", self.entries.len());
         for (verdict, word) in [(Verdict::Fails, "fails"), (Verdict::Unsure, "unsure")] {
             let entries = self.entries.iter();
-            let mut such = entries.filter(|entry| entry.number.verdict == verdict);
-            let count = such.clone().count();
-            if let Some(entry) = such.next() {
+            let mut matching = entries.filter(|entry| entry.number.verdict == verdict);
+            let count = matching.clone().count();
+            if let Some(entry) = matching.next() {
                 text += &format!(
                     "; {word} in {count}, first {} at {}",
                     entry.text, entry.number.at
@@ -136,8 +133,8 @@ fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
 }
 
 /// Formats a number with four digits, or all digits before the decimal point.
-fn short(number: f64) -> String {
-    digits(number, 4)
+fn four_digits(number: f64) -> String {
+    format_digits(number, 4)
 }
 
 /// Formats a number with four digits, or as many as it needs to differ from other bounds.
@@ -147,11 +144,11 @@ fn distinct_text(number: f64, bounds: &Bounds) -> String {
         let mut others = bounds.filter(|bound| *bound != number);
         others.all(|bound| text.parse() != Ok(bound))
     };
-    let mut texts = (4..=16).map(|count| digits(number, count));
-    texts.find(differs).unwrap_or_else(|| short(number))
+    let mut texts = (4..=16).map(|count| format_digits(number, count));
+    texts.find(differs).unwrap_or_else(|| four_digits(number))
 }
 
-fn digits(number: f64, count: i32) -> String {
+fn format_digits(number: f64, count: i32) -> String {
     if number == f64::INFINITY {
         "saturated".to_owned()
     } else {
@@ -204,7 +201,6 @@ impl Load {
         }
     }
 
-    /// Describes the load, with numbers formatted by `text`.
     fn describe(&self, text: impl Fn(f64) -> String) -> String {
         match self {
             Self::At(estimate) => estimate_text(estimate, text),
@@ -216,8 +212,8 @@ impl Load {
     }
 }
 
-/// Divides replication by replication, as those of one seed have the same requests. If they cannot
-/// be paired, the interval covers all quotients of the two intervals.
+/// Divides replication by replication, since those with the same seed have the same requests. If
+/// they cannot be paired, the interval covers all quotients of the two intervals.
 pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let mean = top.mean / base.mean;
     let pairs = top.runs.iter().zip(&base.runs);
@@ -228,7 +224,7 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let ends = || {
         let (top, base) = (top.ends(), base.ends());
         if base.0 > 0.0 {
-            farthest(mean, (top.0 / base.1, top.1 / base.0))
+            max_distance(mean, (top.0 / base.1, top.1 / base.0))
         } else {
             // The base may be 0.
             f64::INFINITY
@@ -238,7 +234,7 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     Estimate::new(mean, paired.or_else(|| is_known.then(ends)), runs)
 }
 
-pub(super) fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
+pub(super) fn max_distance(mean: f64, (low, high): (f64, f64)) -> f64 {
     (mean - low).max(high - mean)
 }
 
@@ -256,7 +252,7 @@ mod tests {
             (None, "1.115"),
         ] {
             let estimate = Estimate::new(1.114_6, half_width, Vec::new());
-            assert_eq!(estimate_text(&estimate, short), text);
+            assert_eq!(estimate_text(&estimate, four_digits), text);
         }
     }
 
@@ -275,8 +271,8 @@ mod tests {
         assert_eq!(open.over(&open), Load::Within(0.0, f64::INFINITY));
         let none = Load::Within(0.0, 1.0);
         assert_eq!(none.over(&none), Load::Within(0.0, f64::INFINITY));
-        assert_eq!(open.describe(short), "above 4");
-        assert_eq!(none.describe(short), "at most 1");
+        assert_eq!(open.describe(four_digits), "above 4");
+        assert_eq!(none.describe(four_digits), "at most 1");
     }
 
     /// 6 over 2 to 4 is 1.5 to 3; the farther end is 1 away from 2.

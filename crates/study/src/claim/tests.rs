@@ -1,4 +1,4 @@
-//! Every check with invented numbers, for which the verdict is known.
+//! Every check, with invented numbers whose verdict is known.
 
 mod reasons;
 
@@ -23,19 +23,17 @@ fn axis(name: &str, values: &[Scalar]) -> Axis {
     }
 }
 
-/// Policies a, b and c, and loads 1, 2 and 4.
 fn axes() -> Vec<Axis> {
     let policies = ["a", "b", "c"].map(|name| Scalar::Text(name.to_owned()));
     let loads = [1.0, 2.0, 4.0].map(Scalar::Number);
     vec![axis("policy", &policies), axis("load", &loads)]
 }
 
-/// Those of the measure `responses`.
+/// The columns of the measure `responses`.
 fn columns() -> Vec<Column> {
     (Measure::Responses.info().columns)()
 }
 
-/// A cell at each point of the axes.
 fn cells(axes: &[Axis]) -> Vec<Cell> {
     let text = "drive = \"d\"\npolicy = \"{policy}\"\nworkload = \"{load}\"\nrequests = 1\n";
     let keys: Keys = toml::from_str(text).unwrap();
@@ -62,7 +60,6 @@ fn read(claim: &str) -> Result<Claim, InputError> {
     })
 }
 
-/// Every key that any check has.
 const KEYS: &[(&str, &str)] = &[
     ("metric", "\"response_ms_mean\""),
     ("where", "{ load = [1, 2] }"),
@@ -84,7 +81,6 @@ const KEYS: &[(&str, &str)] = &[
     ("equal", "\"queue_mean\""),
 ];
 
-/// The listed keys of a check are those that its reader reads.
 #[test]
 fn each_check_reads_the_keys_that_it_lists_and_no_others() {
     for info in CHECKS {
@@ -104,7 +100,7 @@ fn each_check_reads_the_keys_that_it_lists_and_no_others() {
     }
 }
 
-/// The verdict for these replications of each policy and load; a cell without any is saturated.
+/// Judges a claim by these replications of each policy and load; a cell without any is saturated.
 fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
     judge_of("response_ms_mean", claim, means)
 }
@@ -113,11 +109,11 @@ fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
 fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
     let (axes, columns) = (axes(), columns());
     let cells = cells(&axes);
-    let place = columns.iter().position(|c| c.name == column).unwrap();
+    let index = columns.iter().position(|c| c.name == column).unwrap();
     let replicated = means.as_flattened().iter().map(|runs| {
         let run = |mean: &f64| {
             let mut run = vec![None; columns.len()];
-            run[place] = Some(*mean).filter(|mean| !mean.is_nan());
+            run[index] = Some(*mean).filter(|mean| !mean.is_nan());
             run
         };
         let replicated = match runs {
@@ -169,7 +165,7 @@ fn ratios_are_matched_on_the_other_axes() {
     assert_eq!(verdict(&claim("at_least = 1"), of_alone), Verdict::Holds);
     let to_alone = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 1"), to_alone), Verdict::Fails);
-    // As pairs, replications of 10, 20 and 11, 22 leave no doubt; unpaired they would.
+    // As pairs, replications of 10, 20 and 11, 22 leave no doubt; unpaired, they would.
     let paired = [
         [&[10.0, 20.0][..], TEN, TEN],
         [&[11.0, 22.0], TEN, TEN],
@@ -200,7 +196,7 @@ fn many_cells_are_compared_with_one() {
         Verdict::Holds
     );
     assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
-    // The mean over the loads is that of each policy on its own.
+    // The mean over the loads is taken for each policy separately.
     let mean = |bounds: &str| claim(&format!("{bounds}\nmean_over = \"load\""));
     let uneven = [[TEN; 3], [TEN, TEN, TWELVE], [TWELVE; 3]];
     assert_eq!(
@@ -234,7 +230,7 @@ fn a_gain_is_compared_with_the_gain_elsewhere() {
 }
 
 #[test]
-fn an_order_lets_a_slack_pass() {
+fn an_order_allows_for_slack() {
     let claim = |slack: &str| {
         format!(
             "check = \"order\"\nmetric = \"response_ms_mean\"\n\
@@ -286,7 +282,7 @@ fn a_saturated_cell_fails_a_lower_bound() {
 }
 
 #[test]
-fn a_spread_is_that_of_all_values_of_an_axis() {
+fn a_spread_covers_all_values_of_an_axis() {
     let claim = "check = \"spread\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
                  at_most = 1.15";
     assert_eq!(
@@ -329,8 +325,11 @@ fn loads_are_found_where_a_level_is_reached() {
     assert_eq!(verdict(&claim("at_most = 4"), never), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 3"), never), Verdict::Fails);
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
-    let at_once = [[TWELVE; 3], [TEN; 3], [TEN; 3]];
-    assert_eq!(verdict(&claim("at_least = 2"), at_once), Verdict::Fails);
+    let above_from_start = [[TWELVE; 3], [TEN; 3], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 2"), above_from_start),
+        Verdict::Fails
+    );
     // A ratio keeps the gap before saturation, with any number of replications.
     let gap = [[TEN, TEN, TWELVE], [TEN, TEN, &[]], [TEN; 3]];
     let ratio = |bounds: &str| claim(&format!("to = {{ policy = \"b\" }}\n{bounds}"));
@@ -406,9 +405,9 @@ fn a_load_is_unsure_if_replications_disagree() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636, and one not
-    // by 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's factor for
-    // four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, and may be any beyond.
+    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636, and one not by
+    // 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's factor for
+    // four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, without an upper limit.
     let noisy: &[f64] = &[10.0, 14.0, 14.0, 14.0];
     let ten: &[f64] = &[10.0; 4];
     let means = [[ten, ten, noisy], [ten; 3], [ten; 3]];
@@ -417,7 +416,7 @@ fn a_load_is_unsure_if_replications_disagree() {
     assert_eq!(verdict(&claim("at_least = 1.90"), means), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 1.89"), means), Verdict::Fails);
     assert_eq!(judge(&claim("at_most = 1.89"), means).ours, "above 1.892");
-    // A single run has no interval, and is judged as it is.
+    // A single run has no interval; its value is judged.
     let single: [[&[f64]; 3]; 3] = [[&[10.0], &[10.0], &[12.0]], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.0911"), single), Verdict::Holds);
 }
@@ -516,7 +515,7 @@ fn a_spread_with_a_saturated_value_is_infinite() {
 }
 
 #[test]
-fn a_cell_without_the_figure_is_not_saturated() {
+fn a_cell_without_the_metric_is_not_saturated() {
     let claim = "check = \"value\"\nmetric = \"writes_response_ms_mean\"\n\
                  where = { policy = \"a\" }\nat_most = 10";
     let absent: &[f64] = &[f64::NAN, f64::NAN];
@@ -542,7 +541,7 @@ fn a_failing_number_is_shown_with_enough_digits() {
     );
 }
 
-/// Within 25 % is 0.8 to 1.25, so that both directions are alike.
+/// Within 25 % means from 0.8 to 1.25, which is the same in both directions.
 #[test]
 fn equivalence_does_not_depend_on_the_base() {
     let claim = |within: &str, of: &str, to: &str| {
@@ -584,10 +583,10 @@ fn a_side_names_an_axis() {
     }
 }
 
-/// b is 1.1 and 1.2 of a, c is 1.3 and 1.0: neither serves at both loads within 1.15, though each
-/// does at one; within 1.2 it is b that serves.
+/// b takes 1.1 and 1.2 times as long as a, c 1.3 and 1.0 times: neither is within 1.15 at both
+/// loads, though each is at one; within 1.2 is only b.
 #[test]
-fn a_setting_serves_in_all_cells() {
+fn one_value_must_hold_in_all_cells() {
     let claim = |max: f64| {
         format!(
             "check = \"exists\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
@@ -613,14 +612,14 @@ fn a_setting_serves_in_all_cells() {
     assert_eq!(verdict(alone, saturated), Verdict::Fails);
 }
 
-/// With queues of 0, 2 and 6 requests b takes 10, 14 and 22 ms, that is 10 + 2 q. a takes 6 ms at 1
-/// and 12 ms at 4, where b takes 12 and 18; at 7 there is nothing to compare with.
+/// With queues of 0, 2 and 6 requests b takes 10, 14 and 22 ms, that is 10 + 2 q. a takes 6 ms at a
+/// queue of 1 and 12 ms at 4, where b takes 12 and 18; at 7 b has no value.
 #[test]
-fn sides_are_compared_where_as_many_wait() {
+fn sides_are_compared_at_equal_queues() {
     let (axes, columns) = (axes(), columns());
     let cells = cells(&axes);
-    let place = |name: &str| columns.iter().position(|c| c.name == name).unwrap();
-    let (queue, response) = (place("queue_mean"), place("response_ms_mean"));
+    let index = |name: &str| columns.iter().position(|c| c.name == name).unwrap();
+    let (queue, response) = (index("queue_mean"), index("response_ms_mean"));
     let numbers = [
         [(1.0, 6.0), (4.0, 12.0), (7.0, 9.0)],
         [(0.0, 10.0), (2.0, 14.0), (6.0, 22.0)],
@@ -666,7 +665,7 @@ fn equal_or_better_holds_on_a_tie() {
 }
 
 #[test]
-fn a_claim_says_whose_its_bounds_are() {
+fn remarks_name_the_origin_of_the_bounds() {
     let claim = "bounds = \"ours\"\nmodel_check = true\ncheck = \"value\"\n\
                  metric = \"response_ms_mean\"\nat_most = 1";
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::check::{
     AT_LEAST, AT_MOST, Check, CheckInfo, Finding, Key, METRIC, Subject, TIE, Verdict, WHERE,
-    is_endless,
+    is_unbounded,
 };
 use super::ratio::ratios;
 use super::tally::{Tally, quotient};
@@ -50,7 +50,7 @@ fn means(results: &Results<'_>, subject: &Subject) -> Finding {
     tally.finding()
 }
 
-/// The numbers are half widths of the 95 % intervals as shares of the means.
+/// Checks half-widths of the 95 % intervals as shares of the means.
 fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for point in subject.points(results.axes) {
@@ -81,24 +81,24 @@ pub(super) const SPREAD: CheckInfo = CheckInfo {
     },
 };
 
-/// The numbers are the largest estimate over the smallest, at each point of the other axes.
+/// Checks the largest estimate over the smallest, at each point of the other axes.
 fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
-    let is_endless = is_endless(results.columns, subject.metric);
+    let is_unbounded = is_unbounded(results.columns, subject.metric);
     let mut tally = Tally::new(&subject.bounds, results.axes);
     let mut seen: Vec<Point> = Vec::new();
     for point in subject.points(results.axes) {
-        let at = |place: usize| {
+        let at = |index: usize| {
             let mut moved = point.clone();
-            moved[among] = place;
+            moved[among] = index;
             moved
         };
         if seen.contains(&at(0)) {
             continue;
         }
         let points = (0..results.axes[among].values.len()).map(at);
-        let selected = points.filter(|point| subject.cells.has(point));
+        let selected = points.filter(|point| subject.cells.contains(point));
         let all: Vec<&Outcome> = selected.map(|point| results.outcome(&point)).collect();
-        let spread = largest_over_smallest(&all, subject.metric, is_endless);
+        let spread = largest_over_smallest(&all, subject.metric, is_unbounded);
         tally.add_cell(spread, &point);
         seen.push(at(0));
     }
@@ -107,10 +107,10 @@ fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
 
 /// Returns the spread: infinite if some but not all are saturated and the metric grows without
 /// bound; `None` if another value is missing, or all are 0.
-fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_endless: bool) -> Option<Estimate> {
-    let is_beyond = |cell: &&&Outcome| is_endless && cell.is_saturated;
-    let kept_up = all.iter().filter(|cell| !is_beyond(cell));
-    let known: Option<Vec<&Estimate>> = kept_up.map(|cell| cell.estimate(metric)).collect();
+fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_unbounded: bool) -> Option<Estimate> {
+    let is_beyond = |cell: &&&Outcome| is_unbounded && cell.is_saturated;
+    let unsaturated = all.iter().filter(|cell| !is_beyond(cell));
+    let known: Option<Vec<&Estimate>> = unsaturated.map(|cell| cell.estimate(metric)).collect();
     let known = known?;
     let by_mean = |a: &&&Estimate, b: &&&Estimate| a.mean.total_cmp(&b.mean);
     let largest = known.iter().max_by(by_mean)?;
@@ -168,9 +168,9 @@ fn exists(
         }
     };
     let values = results.axes[among].values.iter().enumerate();
-    let found = values.map(|(place, value)| {
+    let found = values.map(|(index, value)| {
         let mut tally = Tally::new(&subject.bounds, results.axes);
-        for (point, number) in all.iter().filter(|(point, _)| point[among] == place) {
+        for (point, number) in all.iter().filter(|(point, _)| point[among] == index) {
             match number {
                 Some(number) if number.mean == f64::INFINITY => tally.add_saturated(point),
                 number => tally.add_cell(number.clone(), point),
@@ -193,8 +193,8 @@ fn exists(
 mod tests {
     use super::*;
 
-    /// Student's factor for three runs is 4.303; of 9, 10 and 11 the deviation is 1, so that the
-    /// half width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
+    /// Student's factor for three runs is 4.303; the deviation of 9, 10 and 11 is 1, so the
+    /// half-width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
     #[test]
     fn the_half_width_is_a_share_of_the_mean() {
         let share = |runs| relative_half_width(&Estimate::from_runs(runs).expect("runs"));

@@ -3,10 +3,10 @@
 //! time to serve requests that all wait at once, with no further arrivals (section 4.1).
 //!
 //! For `access` the first request of the workload's first stream is served, which positions the
-//! head. Then the drive estimates each request of the last stream, where it is and as if it began
-//! at certain angles of its track, and serves none of them. For `drain` the requests of the warm-up
-//! are served first, one at a time, to position the arm; then all others wait at once. Their
-//! arrival times do not matter.
+//! head. Then the drive estimates the time of each request of the last stream, both where it is and
+//! as if it began at certain angles of its track, but serves none of them. For `drain` the requests
+//! of the warm-up are served first, one at a time, to position the arm; then all others wait at
+//! once. Their arrival times do not matter.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -17,7 +17,7 @@ use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::workload::Requests;
 use diskarm_simulate::{GeneratedRequests, Input, Simulation, System};
 
-use crate::metric::{Column, Figures, MeasureInfo, Stop};
+use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "access",
@@ -49,10 +49,10 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that
-/// begins at the head: on a boundary of sectors the time would be zero or a revolution by chance.
+/// begins at the head: on a sector boundary, the time would be zero or a revolution by chance.
 const ANGLES: usize = 24;
 
-pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
     let generated = generated(simulation)?;
     let disk = simulation.system.disk();
     let (drive, now, rest) = positioned_drive(1, simulation.system, generated)?;
@@ -63,36 +63,36 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     let count = generated.requests_count();
     let [mut positioning, mut seek] = [Span::ZERO; 2];
     let revolution = drive.shape().revolution;
-    let mut within = [0_u64; 2];
+    let mut counts_within = [0_u64; 2];
     let mut at_angles = [Span::ZERO; ANGLES];
     for request in targets.take(count as usize) {
         if stop().is_break() {
-            return Ok(Figures::Stopped);
+            return Ok(RunOutcome::Stopped);
         }
-        let place = drive.locate(&request);
-        let takes = outlook.positioning(&request, &place);
-        positioning += takes;
-        seek += outlook.seek(&request, &place);
-        within[0] += u64::from(takes < revolution);
-        within[1] += u64::from(takes < revolution * 2);
+        let extent = drive.locate(&request);
+        let time = outlook.positioning(&request, &extent);
+        positioning += time;
+        seek += outlook.seek(&request, &extent);
+        counts_within[0] += u64::from(time < revolution);
+        counts_within[1] += u64::from(time < revolution * 2);
         for (number, sum) in (0..).zip(&mut at_angles) {
             let on = Angle::from_fraction(2 * number + 1, 2 * ANGLES as u64);
             let start = outlook.angle(request.op) + on;
-            *sum += outlook.positioning(&request, &Extent { start, ..place });
+            *sum += outlook.positioning(&request, &Extent { start, ..extent });
         }
     }
     let share = |number: f64| Some(number / count as f64);
-    let turn = revolution.as_ms();
+    let revolution_ms = revolution.as_ms();
     let at_angles = at_angles.map(|sum| share(sum.as_ms()));
     let means = [
         share(positioning.as_ms()),
         share(seek.as_ms()),
-        share(positioning.as_ms() / turn),
-        share(seek.as_ms() / turn),
-        share(within[0] as f64),
-        share(within[1] as f64),
+        share(positioning.as_ms() / revolution_ms),
+        share(seek.as_ms() / revolution_ms),
+        share(counts_within[0] as f64),
+        share(counts_within[1] as f64),
     ];
-    Ok(Figures::Measured([&means[..], &at_angles].concat()))
+    Ok(RunOutcome::Measured([&means[..], &at_angles].concat()))
 }
 
 /// Returns a drive that has served the first `served` requests of the workload's first stream, one
@@ -127,7 +127,7 @@ pub(super) const DRAIN: MeasureInfo = MeasureInfo {
     },
 };
 
-pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
     let generated = generated(simulation)?;
     let streams = generated.workload.streams.len();
     if streams != 1 {
@@ -147,13 +147,13 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figur
     let mut now = begin;
     while let Some(pending) = policy.next(now, &drive) {
         if stop().is_break() {
-            return Ok(Figures::Stopped);
+            return Ok(RunOutcome::Stopped);
         }
         now = serve(&mut drive, now, pending.request)?;
     }
     let all_ms = (now - begin).as_ms();
     let figures = vec![Some(all_ms), Some(all_ms / count as f64)];
-    Ok(Figures::Measured(figures))
+    Ok(RunOutcome::Measured(figures))
 }
 
 /// Returns the generated requests of a simulation; these measures take no traces.

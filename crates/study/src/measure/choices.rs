@@ -15,17 +15,21 @@ use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
 use super::responses::run_once;
-use crate::metric::{Column, Figures, MeasureInfo, Stop};
+use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "choices",
-    summary: "whether the chosen request has the least seek, the least rotational wait, or neither",
+    summary: "whether the chosen request has the shortest seek, the shortest rotational wait, \
+              or neither",
     columns: || {
         Column::all(&[
-            ("least_seek_share", "Share of choices with the least seek"),
+            (
+                "least_seek_share",
+                "Share of choices with the shortest seek",
+            ),
             (
                 "least_rotation_share",
-                "Share of choices with the least rotational wait",
+                "Share of choices with the shortest rotational wait",
             ),
             ("both_share", "Share of choices with both"),
             ("neither_share", "Share of choices with neither"),
@@ -35,7 +39,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     },
 };
 
-pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
     let counter = DecisionCounter {
         policy: simulation.policy,
         warm_up: simulation.warm_up,
@@ -46,10 +50,10 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         ..*simulation
     };
     run_once(&simulation, stop, |run| {
-        let counts = locked(&counter.counts);
+        let counts = lock_counts(&counter.counts);
         let all = counts.seek + counts.rotation + counts.neither - counts.both;
         let share = |count: u64| Some(count as f64 / all as f64).filter(|_| all > 0);
-        let responses = run.report.all().responses().figures();
+        let responses = run.report.all().responses().stats();
         vec![
             share(counts.seek),
             share(counts.rotation),
@@ -61,7 +65,6 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     })
 }
 
-/// Counts of decisions after the warm-up.
 #[derive(Default)]
 struct DecisionCounts {
     /// All decisions, including the warm-up.
@@ -90,11 +93,10 @@ impl DecisionCounts {
 }
 
 /// Returns the counts, even if a thread panicked while it held the lock.
-fn locked(counts: &Mutex<DecisionCounts>) -> MutexGuard<'_, DecisionCounts> {
+fn lock_counts(counts: &Mutex<DecisionCounts>) -> MutexGuard<'_, DecisionCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a policy whose decisions are counted.
 struct DecisionCounter<'a> {
     policy: &'a dyn MakePolicy,
     warm_up: u64,
@@ -103,7 +105,7 @@ struct DecisionCounter<'a> {
 
 impl MakePolicy for DecisionCounter<'_> {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
-        Box::new(self.watching(self.policy.policy(drive)))
+        Box::new(self.counted(self.policy.policy(drive)))
     }
 
     fn boxed(
@@ -112,13 +114,13 @@ impl MakePolicy for DecisionCounter<'_> {
     ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
         let policy = self.policy.boxed(device)?;
         device.check_knowledge("with cell.measure = \"choices\"", Knowledge::Times)?;
-        Ok(Box::new(self.watching(policy)))
+        Ok(Box::new(self.counted(policy)))
     }
 }
 
 impl DecisionCounter<'_> {
-    fn watching<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> Watching<E> {
-        Watching {
+    fn counted<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> CountedPolicy<E> {
+        CountedPolicy {
             policy,
             waiting: Vec::new(),
             warm_up: self.warm_up,
@@ -128,36 +130,36 @@ impl DecisionCounter<'_> {
 }
 
 /// Compares each decision of `policy` with all waiting requests.
-struct Watching<E: Estimate> {
+struct CountedPolicy<E: Estimate> {
     policy: Box<dyn Policy<E>>,
     waiting: Vec<(Request, Extent)>,
     warm_up: u64,
     counts: Arc<Mutex<DecisionCounts>>,
 }
 
-impl<E: Estimate> Watching<E> {
+impl<E: Estimate> CountedPolicy<E> {
     fn forget(&mut self, id: u64) {
         self.waiting.retain(|(request, _)| request.id != id);
     }
 }
 
-impl<E: Estimate> Policy<E> for Watching<E> {
+impl<E: Estimate> Policy<E> for CountedPolicy<E> {
     fn add(&mut self, pending: Pending, drive: &E) {
-        let place = drive.locate(&pending.request);
-        self.waiting.push((pending.request, place));
+        let extent = drive.locate(&pending.request);
+        self.waiting.push((pending.request, extent));
         self.policy.add(pending, drive);
     }
 
     fn note_bypass(&mut self, request: &Request, drive: &E) {
-        locked(&self.counts).count(self.warm_up, 1, [true, true]);
+        lock_counts(&self.counts).count(self.warm_up, 1, [true, true]);
         self.policy.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
-        let parts = self.waiting.iter().map(|(request, place)| {
-            let seek = outlook.seek(request, place);
-            let rotation = outlook.positioning(request, place) - seek;
+        let parts = self.waiting.iter().map(|(request, extent)| {
+            let seek = outlook.seek(request, extent);
+            let rotation = outlook.positioning(request, extent) - seek;
             (request.id, [seek, rotation])
         });
         let parts: Vec<(u64, [Span; 2])> = parts.collect();
@@ -165,7 +167,7 @@ impl<E: Estimate> Policy<E> for Watching<E> {
         let id = chosen.request.id;
         if let Some((_, own)) = parts.iter().find(|(other, _)| *other == id) {
             let has = [0, 1].map(|part| parts.iter().all(|(_, its)| own[part] <= its[part]));
-            locked(&self.counts).count(self.warm_up, parts.len(), has);
+            lock_counts(&self.counts).count(self.warm_up, parts.len(), has);
         }
         self.forget(id);
         Some(chosen)

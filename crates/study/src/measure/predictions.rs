@@ -1,8 +1,8 @@
 //! Errors of the predictions of a model that follows a measured trace request by request (lumb01,
 //! section 5, figures of prediction errors).
 //!
-//! An error is the measured response minus the predicted one: below zero, the model expected a
-//! longer service than there was. Requests of the warm-up are followed, and not judged.
+//! An error is the measured response minus the predicted one: below zero, the model predicted a
+//! longer service. Requests of the warm-up are followed but not judged.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use diskarm_core::units::{SectorCount, Span};
 use diskarm_simulate::measured::{RowRange, predict};
 use diskarm_simulate::{Input, Simulation};
 
-use crate::metric::{Column, Figures, MeasureInfo, Stop};
+use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 const BIN: Span = Span::from_ns(20_000);
 
 /// Bins on each side of the one about zero.
 const SIDE: i64 = 25;
 
-/// Errors nearer to a revolution than this are a revolution.
+/// Errors within this of a revolution count as a revolution.
 const NEAR: Span = Span::from_ns(250_000);
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "predictions",
-    summary: "\
-        errors of what `diskarm validate --locked` predicts: measured minus predicted responses",
+    summary: "errors of the predictions of `diskarm validate --locked`: measured minus predicted \
+              responses",
     columns: || {
         let mut columns = Column::all(&[
             ("error_ms_median", "Median error, ms"),
@@ -56,7 +56,7 @@ pub(super) fn run(
     simulation: &Simulation<'_>,
     sizes: &Range<SectorCount>,
     stop: Stop<'_>,
-) -> Result<Figures, String> {
+) -> Result<RunOutcome, String> {
     let (system, warm_up) = (simulation.system, simulation.warm_up as usize);
     let model = system.single_drive("cell.drive");
     let model = model.map_err(|error| error.to_string())?;
@@ -64,7 +64,7 @@ pub(super) fn run(
         return Err("cell.workload: found a workload, expected a measured trace".to_owned());
     };
     if stop().is_break() {
-        return Ok(Figures::Stopped);
+        return Ok(RunOutcome::Stopped);
     }
     let (file, rows) = (&traced.files[0], RowRange::default());
     let predictions = predict(model, file, &traced.reading, rows);
@@ -72,23 +72,23 @@ pub(super) fn run(
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
     let errors = rows.map(|row| row.error()).collect();
-    Ok(Figures::Measured(figures(errors, locked.period())))
+    Ok(RunOutcome::Measured(figures(errors, locked.period())))
 }
 
 fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     errors.sort_unstable();
     let count = errors.len();
-    let share = |counted: usize| (count > 0).then(|| counted as f64 / count as f64);
+    let share = |part: usize| (count > 0).then(|| part as f64 / count as f64);
     let size = |error: Span| error.max(-error);
     let within = |max: Span| errors.iter().filter(|error| size(**error) <= max).count();
-    let is_turn = |error: &&Span| size(size(**error) - revolution) <= NEAR;
+    let is_revolution = |error: &&Span| size(size(**error) - revolution) <= NEAR;
     // By nearest rank.
     let median = errors.get(count.saturating_sub(1) / 2);
     let mut figures = vec![
         median.map(|error| error.as_ms()),
         share(within(Span::from_ns(50_000))),
         share(within(Span::from_ns(250_000))),
-        share(errors.iter().filter(is_turn).count()),
+        share(errors.iter().filter(is_revolution).count()),
         Some(count as f64),
     ];
     figures.extend(middles().map(|middle| {

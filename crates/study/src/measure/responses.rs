@@ -8,7 +8,7 @@ use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
 use diskarm_simulate::devices::{PART_KINDS, PartMetric};
 use diskarm_simulate::{Run, Simulation};
 
-use crate::metric::{Column, Figures, MeasureInfo, Stop};
+use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "responses",
@@ -33,7 +33,7 @@ fn values(columns: Vec<MeasuredColumn>) -> Vec<Option<f64>> {
     columns.into_iter().map(|(_, value)| value).collect()
 }
 
-/// Metrics that reads and writes have by themselves too.
+/// Metrics that reads and writes also have separately.
 const BY_DIRECTION: [&str; 5] = [
     "response_ms_mean",
     "response_ms_std",
@@ -42,13 +42,13 @@ const BY_DIRECTION: [&str; 5] = [
     "response_ms_max",
 ];
 
-pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
     run_once(simulation, stop, |run| {
         values(response_columns(&run.report))
     })
 }
 
-pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
     run_once(simulation, stop, |run| {
         values(part_columns(&run.report, &run.parts))
     })
@@ -59,18 +59,18 @@ pub(super) fn run_once(
     simulation: &Simulation<'_>,
     stop: Stop<'_>,
     values: impl FnOnce(&Run) -> Vec<Option<f64>>,
-) -> Result<Figures, String> {
+) -> Result<RunOutcome, String> {
     let run = simulation.run(&|_| stop(), None);
     let run = run.map_err(|error| error.to_string())?;
     if run.is_stopped {
-        return Ok(Figures::Stopped);
+        return Ok(RunOutcome::Stopped);
     }
     if run.is_saturated {
-        return Ok(Figures::Saturated);
+        return Ok(RunOutcome::Saturated);
     }
     let values = values(&run).into_iter();
     let values = values.map(|value| value.filter(|value| value.is_finite()));
-    Ok(Figures::Measured(values.collect()))
+    Ok(RunOutcome::Measured(values.collect()))
 }
 
 fn response_columns(report: &Report) -> Vec<MeasuredColumn> {
@@ -123,13 +123,13 @@ fn busiest_disk(parts: &[ComponentReport]) -> MeasuredColumn {
 }
 
 fn responses(served: &RequestTotals) -> Vec<MeasuredColumn> {
-    columns(RESPONSE, served.responses().figures().as_ref())
+    columns(RESPONSE, served.responses().stats().as_ref())
 }
 
-fn columns<T>(metrics: &[Metric<T>], of: Option<&T>) -> Vec<MeasuredColumn> {
+fn columns<T>(metrics: &[Metric<T>], source: Option<&T>) -> Vec<MeasuredColumn> {
     let columns = metrics.iter().filter_map(|metric| {
         let (name, title) = metric.column?;
-        Some((Column::measured(name, title), of.and_then(metric.of)))
+        Some((Column::measured(name, title), source.and_then(metric.of)))
     });
     columns.collect()
 }

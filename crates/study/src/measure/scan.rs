@@ -16,7 +16,7 @@ use diskarm_scan::{
 };
 use diskarm_simulate::{Arrivals, Error, Input, Model, Simulation, System};
 
-use crate::metric::{Column, Figures, MeasureInfo, Stop};
+use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 /// A column: its name, its title in charts, and its value.
 type ScanColumn = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
@@ -40,7 +40,8 @@ const COLUMNS: &[ScanColumn] = columns! { s:
     "free_of_streaming_share",
     "Free bandwidth over that of a drive that reads all its blocks in order"
         => Some(s.free_mb_per_s / s.streaming_mb_per_s?);
-    "left_share_max", "Most that is left of a tenth of the disk when 90 % is read" => left_share(s);
+    "left_share_max", "Largest share left of any tenth of the disk when 90 % is read"
+        => left_share(s);
     "foreground_mb_per_s", "Bandwidth of the foreground, MB/s" => Some(s.foreground_mb_per_s);
     "foreground_alone_mb_per_s", "The same without the scan, MB/s" => s.foreground_alone_mb_per_s;
     "utilisation_gain", "Bandwidth of foreground and scan over that of the foreground alone"
@@ -91,20 +92,21 @@ pub(super) fn run(
     policy: &PolicyConfig,
     scanning: &Scanning,
     stop: Stop<'_>,
-) -> Result<Figures, String> {
+) -> Result<RunOutcome, String> {
     if simulation.warm_up > 0 {
         let found = simulation.warm_up;
         let expected = "expected 0, as a scan counts from its first read";
         return Err(format!("cell.warm_up: found {found}, {expected}"));
     }
     let drive = simulation.system;
-    let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
-    if scanning.rebuild || is_inside_one {
+    let is_inside_one_drive =
+        scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
+    if scanning.rebuild || is_inside_one_drive {
         let alone = drive.single_drive("cell.drive");
         alone.map_err(|error| error.to_string())?;
     }
-    let believed = scanning.believed.as_ref();
-    let model = believed.unwrap_or(&drive.drive);
+    let assumed_model = scanning.assumed_model.as_ref();
+    let model = assumed_model.unwrap_or(&drive.drive);
     let (recorded, seed, max_requests);
     let requests = match simulation.input {
         Input::Generated(generated) => {
@@ -130,7 +132,7 @@ pub(super) fn run(
         on_prediction: OnPrediction::default(),
     };
     if stop().is_break() {
-        return Ok(Figures::Stopped);
+        return Ok(RunOutcome::Stopped);
     }
     let fcfs = PolicyConfig::default();
     let ran = if scanning.rebuild {
@@ -146,7 +148,7 @@ pub(super) fn run(
     let ran = ran.map_err(|error| error.to_string())?;
     let names = ScanNames {
         drive: &drive.name,
-        model: believed.map_or(&drive.name, |model| &model.name),
+        model: assumed_model.map_or(&drive.name, |model| &model.name),
         workload: None,
         trace: None,
         trace_changes: &[],
@@ -154,19 +156,18 @@ pub(super) fn run(
     let results = ScanResults::new(&scan, &ran, names, Vec::new());
     let values = COLUMNS.iter().map(|(_, _, of)| of(&results));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
-    Ok(Figures::Measured(values.collect()))
+    Ok(RunOutcome::Measured(values.collect()))
 }
 
 pub(crate) struct Scanning {
-    /// The drive that the scheduler believes in, if it is another.
-    pub believed: Option<Model>,
+    /// The model that the scheduler assumes, if it is not that of the drive.
+    pub assumed_model: Option<Model>,
     pub location: SchedulerLocation,
     pub settings: BackgroundSettings,
     /// True if a pair is rebuilt with what is read.
     pub rebuild: bool,
 }
 
-/// The keys of the table, each a flag of `diskarm scan`.
 const KEYS: &[&str] = &[
     "model",
     "inside",
@@ -179,7 +180,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. The error is a problem of the cell.
+    /// Reads the table. A key whose value is `none` is ignored. Fails with a problem of the cell.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));
@@ -197,11 +198,15 @@ impl Scanning {
         };
         let rebuild = table.flag("rebuild")?;
         if rebuild && location == SchedulerLocation::InFirmware {
-            return Err(wrong("rebuild", "true", "false, as it scans inside"));
+            return Err(wrong(
+                "rebuild",
+                "true",
+                "false, as the scan runs inside the drive",
+            ));
         }
         Ok(Self {
             rebuild,
-            believed: table.model(drive)?,
+            assumed_model: table.model(drive)?,
             location,
             settings,
         })
@@ -237,9 +242,11 @@ impl ScanTable<'_> {
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
             (true, None) => Ok(SchedulerLocation::InFirmware),
-            (true, Some(depth)) => {
-                Err(wrong("depth", depth, "it to be absent, as it scans inside"))
-            }
+            (true, Some(depth)) => Err(wrong(
+                "depth",
+                depth,
+                "it to be absent, as the scan runs inside the drive",
+            )),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);
                 if depth > max as usize {

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use diskarm_plot::{self as plot, MapAxis, Point, Series};
 use diskarm_results::html::Html;
 
-use super::tables::{self, Heads, Plane, grid};
+use super::tables::{self, Headings, Plane, grid};
 use crate::axis::Point as Cell;
-use crate::figure::{Across, Density, Figure, Map, Scale};
+use crate::figure::{Density, Figure, Map, Scale, XQuantity};
 use crate::file::Study;
 use crate::results::{Estimate, Results};
 
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// The name of its files without extension; no two drawings have the same.
+    /// The name of its files without extension; no two drawings have the same name.
     pub name: String,
     pub title: String,
     pub svg: String,
@@ -23,7 +23,7 @@ pub struct Drawing {
     pub numbers: Html,
 }
 
-/// Draws all figures, densities and maps, each for all values of the axes that it does not name.
+/// Draws all figures, densities and maps, each for all combinations of values on other axes.
 pub fn all(study: &Study, results: &Results<'_>) -> Vec<Drawing> {
     let names = BTreeSet::new();
     let mut charts = Charts {
@@ -40,17 +40,15 @@ pub fn all(study: &Study, results: &Results<'_>) -> Vec<Drawing> {
 struct Charts<'a> {
     study: &'a Study,
     results: &'a Results<'a>,
-    /// The names of all drawings so far.
     names: BTreeSet<String>,
 }
 
-/// A line chart, apart from its lines.
+/// A line chart without its lines.
 struct LineChart<'a> {
     name: &'a str,
     title: &'a str,
     x: plot::Axis,
     y: plot::Axis,
-    /// The title of the lines, with its unit.
     lines: String,
 }
 
@@ -83,8 +81,8 @@ impl Charts<'_> {
             let planes = Plane::all(&study.axes, [figure.series, figure.along], &figure.cells);
             let series = |plane: &Plane<2>, line| figure_series(results, figure, plane, line);
             self.line_charts(&chart, &planes, series, |plane| {
-                let rows = Heads::new(across, &plane.along[1]);
-                grid(&rows, &Heads::new(lines, &plane.along[0]), |x, line| {
+                let rows = Headings::new(across, &plane.along[1]);
+                grid(&rows, &Headings::new(lines, &plane.along[0]), |x, line| {
                     let point = plane.point([plane.along[0][line], plane.along[1][x]]);
                     figure_numbers(results, figure, &point)
                 })
@@ -108,11 +106,11 @@ impl Charts<'_> {
             let series = |plane: &Plane<1>, line| density_series(results, density, plane, line);
             self.line_charts(&chart, &planes, series, |plane| {
                 let bins = density.bins.iter().map(|(_, metric)| *metric);
-                let rows = Heads::of_metrics(&density.x_label, study, bins);
-                let places = &plane.along[0];
-                grid(&rows, &Heads::new(lines, places), |bin, line| {
-                    let point = plane.point([places[line]]);
-                    tables::figure(results, &point, density.bins[bin].1)
+                let rows = Headings::of_metrics(&density.x_label, study, bins);
+                let indices = &plane.along[0];
+                grid(&rows, &Headings::new(lines, indices), |bin, line| {
+                    let point = plane.point([indices[line]]);
+                    tables::format_metric(results, &point, density.bins[bin].1)
                 })
             })
         });
@@ -140,7 +138,7 @@ impl Charts<'_> {
         let shared = (planes.len() > 1).then_some(heights);
         let drawings = planes.iter().map(|plane| {
             let plotted = plot::Figure {
-                title: plane.titled(chart.title),
+                title: plane.full_title(chart.title),
                 note: self.note(),
                 x: chart.x.clone(),
                 y: plot::Axis {
@@ -151,7 +149,7 @@ impl Charts<'_> {
                 series: series(plane),
             };
             Drawing {
-                name: unique(&mut self.names, chart.name, &plane.words),
+                name: unique_name(&mut self.names, chart.name, &plane.shared_labels),
                 svg: plotted.svg(),
                 narrow_svg: plotted.narrow_svg(),
                 title: plotted.title,
@@ -165,7 +163,7 @@ impl Charts<'_> {
         let mut drawings = Vec::new();
         for map in &self.study.maps {
             for plane in Plane::all(&self.study.axes, [map.x], &map.cells) {
-                let name = unique(&mut self.names, &map.name, &plane.words);
+                let name = unique_name(&mut self.names, &map.name, &plane.shared_labels);
                 drawings.push(self.map(map, plane, name));
             }
         }
@@ -175,19 +173,19 @@ impl Charts<'_> {
     fn map(&self, map: &Map, mut plane: Plane<1>, name: String) -> Drawing {
         let (study, results) = (self.study, self.results);
         let across = &study.axes[map.x];
-        let number = |place: usize| across.values[place].value.number().unwrap_or(f64::NAN);
+        let number = |index: usize| across.values[index].value.number().unwrap_or(f64::NAN);
         plane.along[0].sort_by(|one, other| number(*one).total_cmp(&number(*other)));
-        let places = &plane.along[0];
-        let numbers: Vec<f64> = places.iter().map(|place| number(*place)).collect();
+        let indices = &plane.along[0];
+        let numbers: Vec<f64> = indices.iter().map(|index| number(*index)).collect();
         let rows = map.y.iter().map(|metric| {
-            let values = places
+            let values = indices
                 .iter()
-                .map(|place| mean(results.estimate(&plane.point([*place]), *metric)));
+                .map(|index| mean(results.estimate(&plane.point([*index]), *metric)));
             values.collect()
         });
         let height = map.y_most / map.y.len() as f64;
         let plotted = plot::Map {
-            title: plane.titled(&map.title),
+            title: plane.full_title(&map.title),
             note: self.note(),
             x: MapAxis {
                 label: across.with_unit(),
@@ -201,9 +199,9 @@ impl Charts<'_> {
             bounds: map.bounds.clone(),
             rows: rows.collect(),
         };
-        let rows = Heads::of_metrics(&map.y_label, study, map.y.iter().copied());
-        let numbers = grid(&rows, &Heads::new(across, places), |row, column| {
-            tables::figure(results, &plane.point([places[column]]), map.y[row])
+        let rows = Headings::of_metrics(&map.y_label, study, map.y.iter().copied());
+        let numbers = grid(&rows, &Headings::new(across, indices), |row, column| {
+            tables::format_metric(results, &plane.point([indices[column]]), map.y[row])
         });
         Drawing {
             name,
@@ -215,17 +213,17 @@ impl Charts<'_> {
     }
 }
 
-/// Adds the name of `figure` and these labels to `names`, with a number if it is not the first.
-fn unique(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) -> String {
+/// Adds a name of `figure` and `labels` to `names`, numbered if it is taken, and returns it.
+fn unique_name(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) -> String {
     let words: String = labels.iter().map(|label| format!("-{label}")).collect();
     let name = file_name(&format!("{figure}{words}"));
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut candidates = [name.clone()].into_iter().chain(numbered);
     let unused = candidates.find(|candidate| names.insert(candidate.clone()));
-    unused.expect("numbers do not end")
+    unused.expect("there is always another number")
 }
 
-/// Writes the words in lower-case letters, digits, dots and hyphens.
+/// Converts the words to lower-case letters, digits, dots and hyphens.
 fn file_name(words: &str) -> String {
     let is_other = |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c));
     let kept = words.to_lowercase().replace(is_other, "-");
@@ -239,27 +237,29 @@ fn mean(estimate: Option<&Estimate>) -> f64 {
 
 /// Returns the numbers of a cell: of the vertical axis, and of a metric on the horizontal one.
 fn figure_numbers(results: &Results<'_>, figure: &Figure, cell: &Cell) -> Html {
-    let y = tables::figure(results, cell, figure.y);
+    let y = tables::format_metric(results, cell, figure.y);
     match figure.x {
-        Across::Numbers => y,
-        Across::Metric(_) if results.estimate(cell, figure.y).is_none() => y,
-        Across::Metric(x) => Html::from([y, " at ".into(), tables::figure(results, cell, x)]),
+        XQuantity::Numbers => y,
+        XQuantity::Metric(_) if results.estimate(cell, figure.y).is_none() => y,
+        XQuantity::Metric(x) => {
+            Html::from([y, " at ".into(), tables::format_metric(results, cell, x)])
+        }
     }
 }
 
 /// Returns the line for one value of the series axis. A cell without the metric leaves a gap.
 fn figure_series(results: &Results<'_>, figure: &Figure, plane: &Plane<2>, line: usize) -> Series {
     let along = &results.axes[figure.along].values;
-    let cells = plane.along[1].iter().filter_map(|place| {
-        let cell = plane.point([line, *place]);
+    let cells = plane.along[1].iter().filter_map(|index| {
+        let cell = plane.point([line, *index]);
         let x = match figure.x {
-            Across::Numbers => along[*place].value.number()?,
-            Across::Metric(x) => mean(results.estimate(&cell, x)),
+            XQuantity::Numbers => along[*index].value.number()?,
+            XQuantity::Metric(x) => mean(results.estimate(&cell, x)),
         };
         Some((x, cell))
     });
     let mut cells: Vec<_> = cells.collect();
-    if figure.x == Across::Numbers {
+    if figure.x == XQuantity::Numbers {
         cells.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     }
     let points = cells.iter().map(|(x, point)| {
@@ -325,9 +325,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_are_plain_and_differ() {
+    fn file_names_are_plain_and_unique() {
         let mut names = BTreeSet::new();
-        let mut name = |words: &str| unique(&mut names, words, &[]);
+        let mut name = |words: &str| unique_name(&mut names, words, &[]);
         assert_eq!(name("3a-HP C2247 (b/w)"), "3a-hp-c2247-b-w");
         assert_eq!(name("3A HP-C2247 b w"), "3a-hp-c2247-b-w-2");
         assert_eq!(name("../../x"), "..-..-x");

@@ -8,21 +8,21 @@ use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
-/// Returns a table of each metric for all values of the axes that a table does not name.
+/// Returns one table for each metric and each combination of values on all other axes.
 pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
         for plane in Plane::all(&study.axes, [table.rows, table.columns], &table.cells) {
             for metric in &table.metrics {
-                let rows = Heads::new(&study.axes[table.rows], &plane.along[0]);
-                let columns = Heads::new(&study.axes[table.columns], &plane.along[1]);
+                let rows = Headings::new(&study.axes[table.rows], &plane.along[0]);
+                let columns = Headings::new(&study.axes[table.columns], &plane.along[1]);
                 let cells = grid(&rows, &columns, |row, column| {
                     let point = plane.point([plane.along[0][row], plane.along[1][column]]);
-                    figure(results, &point, *metric)
+                    format_metric(results, &point, *metric)
                 });
                 let measured = &study.columns[metric.0].title;
                 tables.push(Html::from([
-                    Html::element("h3", plane.titled(&table.title)),
+                    Html::element("h3", plane.full_title(&table.title)),
                     Html::with("p", &[("class", "measured")], measured.as_str()),
                     cells,
                 ]));
@@ -32,8 +32,8 @@ pub fn all(study: &Study, results: &Results<'_>) -> Html {
     tables.into_iter().collect()
 }
 
-/// Formats the metric of a cell, or why there is none.
-pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
+/// Formats the metric of a cell, or the reason why there is none.
+pub fn format_metric(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     match results.estimate(point, metric) {
         Some(estimate) => rounded(estimate.mean, estimate.half_width).into(),
         None if results.outcome(point).is_saturated => {
@@ -43,17 +43,17 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     }
 }
 
-pub struct Heads<'a> {
+pub struct Headings<'a> {
     pub title: String,
     pub labels: Vec<&'a str>,
 }
 
-impl<'a> Heads<'a> {
-    pub fn new(axis: &'a Axis, places: &[usize]) -> Self {
-        let label = |place: &usize| axis.values[*place].label.as_str();
+impl<'a> Headings<'a> {
+    pub fn new(axis: &'a Axis, indices: &[usize]) -> Self {
+        let label = |index: &usize| axis.values[*index].label.as_str();
         Self {
             title: axis.with_unit(),
-            labels: places.iter().map(label).collect(),
+            labels: indices.iter().map(label).collect(),
         }
     }
 
@@ -71,16 +71,20 @@ impl<'a> Heads<'a> {
 }
 
 /// Returns a table; `cell` returns the content at a row and a column.
-pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -> Html) -> Html {
+pub fn grid(
+    rows: &Headings<'_>,
+    columns: &Headings<'_>,
+    cell: impl Fn(usize, usize) -> Html,
+) -> Html {
     let heads = columns.labels.iter();
     let heads = heads.map(|label| Html::with("th", &[("scope", "col")], *label));
     let attributes = [("scope", "col"), ("rowspan", "2")];
     let corner = Html::with("th", &attributes, rows.title.as_str());
     let span = columns.labels.len().to_string();
     let attributes = [("scope", "colgroup"), ("colspan", span.as_str())];
-    let above = Html::with("th", &attributes, columns.title.as_str());
+    let columns_title = Html::with("th", &attributes, columns.title.as_str());
     let head = Html::from([
-        Html::element("tr", [corner, above]),
+        Html::element("tr", [corner, columns_title]),
         Html::element("tr", heads.collect::<Html>()),
     ]);
     let lines = rows.labels.iter().enumerate().map(|(row, label)| {
@@ -96,15 +100,14 @@ pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -
     html::wide(Html::element("table", table))
 }
 
-/// Some cells of a study that lie in one plane, or along one axis.
+/// Some cells of a study in one plane, or along one axis.
 pub struct Plane<const N: usize> {
     /// The values that they share: `Drive: HP C2247, ...`; empty without other axes.
     pub label: String,
     /// The labels of the values that they share.
-    pub words: Vec<String>,
+    pub shared_labels: Vec<String>,
     /// The indices of the selected values along each axis.
     pub along: [Vec<usize>; N],
-    /// A point in the plane.
     origin: Point,
     axes: [usize; N],
 }
@@ -114,7 +117,7 @@ impl<const N: usize> Plane<N> {
     pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
         let mut planes: Vec<Self> = Vec::new();
         let points = points(study_axes).into_iter();
-        for point in points.filter(|point| cells.has(point)) {
+        for point in points.filter(|point| cells.contains(point)) {
             let mut origin = point.clone();
             axes.iter().for_each(|axis| origin[*axis] = 0);
             let known = planes.iter().position(|plane| plane.origin == origin);
@@ -122,9 +125,9 @@ impl<const N: usize> Plane<N> {
                 planes.push(Self::new(origin, study_axes, axes));
                 planes.len() - 1
             });
-            for (places, axis) in planes[index].along.iter_mut().zip(axes) {
-                if !places.contains(&point[axis]) {
-                    places.push(point[axis]);
+            for (indices, axis) in planes[index].along.iter_mut().zip(axes) {
+                if !indices.contains(&point[axis]) {
+                    indices.push(point[axis]);
                 }
             }
         }
@@ -132,33 +135,33 @@ impl<const N: usize> Plane<N> {
     }
 
     fn new(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
-        let (mut labels, mut words) = (Vec::new(), Vec::new());
-        for (number, (axis, place)) in study_axes.iter().zip(&origin).enumerate() {
+        let (mut labels, mut shared_labels) = (Vec::new(), Vec::new());
+        for (number, (axis, index)) in study_axes.iter().zip(&origin).enumerate() {
             if !axes.contains(&number) && axis.values.len() > 1 {
-                let value = &axis.values[*place].label;
+                let value = &axis.values[*index].label;
                 labels.push(format!("{}: {value}", axis.title));
-                words.push(value.clone());
+                shared_labels.push(value.clone());
             }
         }
         Self {
             label: labels.join("; "),
-            words,
+            shared_labels,
             along: [const { Vec::new() }; N],
             origin,
             axes,
         }
     }
 
-    pub fn point(&self, places: [usize; N]) -> Point {
+    pub fn point(&self, indices: [usize; N]) -> Point {
         let mut point = self.origin.clone();
-        for (axis, place) in self.axes.into_iter().zip(places) {
-            point[axis] = place;
+        for (axis, index) in self.axes.into_iter().zip(indices) {
+            point[axis] = index;
         }
         point
     }
 
-    /// Returns a title with the values that the cells share.
-    pub fn titled(&self, title: &str) -> String {
+    /// Returns `title` with the values that the cells share.
+    pub fn full_title(&self, title: &str) -> String {
         match self.label.as_str() {
             "" => title.to_owned(),
             label => format!("{title} ({label})"),

@@ -67,7 +67,7 @@ impl Format for Alibaba {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::shaped(source, SHAPE, |row, metadata| {
+        Ok(TextRows::with_shape(source, SHAPE, |row, metadata| {
             let [device, op, offset, length, time]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.bytes(&length, metadata)?;

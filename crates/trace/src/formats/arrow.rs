@@ -5,7 +5,7 @@ use std::io::Read;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 
-use crate::columns::{Batches, ColumnRows, undecoded};
+use crate::columns::{Batches, ColumnRows, decoding_error};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{ARROW_MAGIC, Format, FormatInfo, OpenResult, Options, TimeOrigin, is_arrow};
 use crate::source::ByteSource;
@@ -54,14 +54,14 @@ impl Format for Arrow {
         let name = source.name().to_owned();
         let is_file = source.head().starts_with(ARROW_MAGIC);
         if is_file {
-            source.pass(WORD)?;
+            source.skip(WORD)?;
             // The specification pads to 8 bytes, the Rust writer to 64.
             while is_padding(&mut source)? {
-                source.pass(WORD)?;
+                source.skip(WORD)?;
             }
         }
         let stream = StreamReader::try_new(source, None)
-            .map_err(|error| undecoded(&name, "schema", &error))?;
+            .map_err(|error| decoding_error(&name, "schema", &error))?;
         let schema = stream.schema();
         let messages = Messages {
             name: name.clone(),
@@ -73,11 +73,10 @@ impl Format for Arrow {
     }
 }
 
-/// Returns true if the next word is padding.
 fn is_padding(source: &mut ByteSource) -> Result<bool, TraceError> {
     match source.peek(WORD) {
         Ok(word) => Ok(word == [0; WORD]),
-        Err(error) => Err(source.failed("read", error)),
+        Err(error) => Err(source.io_error("read", error)),
     }
 }
 
@@ -85,7 +84,6 @@ struct Messages {
     name: String,
     stream: StreamReader<ByteSource>,
     is_file: bool,
-    /// Batches read so far.
     count: u64,
 }
 
@@ -96,12 +94,12 @@ impl Messages {
         let source = self.stream.get_mut();
         let mut last = Vec::new();
         loop {
-            let fresh = source
+            let count = source
                 .by_ref()
                 .take(4096)
                 .read_to_end(&mut last)
-                .map_err(|error| source.failed("read", error))?;
-            if fresh == 0 {
+                .map_err(|error| source.io_error("read", error))?;
+            if count == 0 {
                 break;
             }
             last.drain(..last.len().saturating_sub(ARROW_MAGIC.len()));
@@ -124,7 +122,7 @@ impl Batches for Messages {
             }
             Some(Err(error)) => {
                 let what = format!("record batch {}", self.count + 1);
-                Err(undecoded(&self.name, &what, &error))
+                Err(decoding_error(&self.name, &what, &error))
             }
             None if self.is_file => self.check_end().map(|()| None),
             None => Ok(None),

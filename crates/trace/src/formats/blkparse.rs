@@ -57,7 +57,7 @@ impl Format for BlkParse {
         carries: "arrivals, responses, urgency and devices",
     };
 
-    /// A device, two numbers, seconds, a number and an action's letters.
+    /// Returns true for a device, two numbers, seconds, a number and the letters of an action.
     fn sniff(head: &[u8]) -> bool {
         let mut fields = words(head_lines(head).next().unwrap_or_default());
         let mut next = || fields.next().unwrap_or_default();
@@ -151,7 +151,7 @@ fn event(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Event>, T
                 metadata.ignore(match rwbs.text {
                     letters if letters.contains(&b'D') => "discard",
                     letters if letters.contains(&b'F') => "flush",
-                    _ => "a request without data",
+                    _ => "request without data",
                 });
             }
             return Ok(None);

@@ -14,7 +14,7 @@ use crate::format::{
 use crate::lines::MAX_SECTORS;
 use crate::pairing::{Action, Event, Pairing};
 use crate::record::{BLOCK_BYTES, Location, Record, Urgency};
-use crate::source::{ByteSource, part};
+use crate::source::{ByteSource, bytes_at};
 use crate::time::TimeUnit;
 
 /// blktrace, binary: the per-processor files of a trace, merged in order of time.
@@ -89,11 +89,11 @@ impl Format for BlkTrace {
                 continue;
             }
             let Some(order) = order(source.head()) else {
-                return Err(unframed(&source));
+                return Err(magic_error(&source));
             };
             files.push(Events { source, order });
         }
-        Ok(Box::new(Merged {
+        Ok(Box::new(Merger {
             next: BinaryHeap::with_capacity(files.len()),
             pending: (0..files.len()).rev().collect(),
             files,
@@ -102,7 +102,7 @@ impl Format for BlkTrace {
         }))
     }
 
-    /// `x.blktrace.N`, in the order of N, for one of them or for `x`.
+    /// Returns all `x.blktrace.N`, in the order of N, for one of them or for `x`.
     fn parts(path: &Path) -> Vec<PathBuf> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Format for BlkTrace {
     }
 }
 
-/// The N of a file called `base.N`, where the base ends in `.blktrace`.
+/// Returns the N of a file called `base.N`, where the base ends in `.blktrace`.
 fn number(name: &str, base: &str) -> Option<u32> {
     let digits = name.strip_prefix(base)?.strip_prefix('.')?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,7 +134,6 @@ fn number(name: &str, base: &str) -> Option<u32> {
     is_part.then(|| digits.parse().ok()).flatten()
 }
 
-/// The byte order of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     Little,
@@ -154,24 +153,24 @@ impl Order {
     #[inline]
     fn u16(self, bytes: &[u8; RECORD], start: usize) -> u16 {
         match self {
-            Self::Little => u16::from_le_bytes(part(bytes, start)),
-            Self::Big => u16::from_be_bytes(part(bytes, start)),
+            Self::Little => u16::from_le_bytes(bytes_at(bytes, start)),
+            Self::Big => u16::from_be_bytes(bytes_at(bytes, start)),
         }
     }
 
     #[inline]
     fn u32(self, bytes: &[u8; RECORD], start: usize) -> u32 {
         match self {
-            Self::Little => u32::from_le_bytes(part(bytes, start)),
-            Self::Big => u32::from_be_bytes(part(bytes, start)),
+            Self::Little => u32::from_le_bytes(bytes_at(bytes, start)),
+            Self::Big => u32::from_be_bytes(bytes_at(bytes, start)),
         }
     }
 
     #[inline]
     fn u64(self, bytes: &[u8; RECORD], start: usize) -> u64 {
         match self {
-            Self::Little => u64::from_le_bytes(part(bytes, start)),
-            Self::Big => u64::from_be_bytes(part(bytes, start)),
+            Self::Little => u64::from_le_bytes(bytes_at(bytes, start)),
+            Self::Big => u64::from_be_bytes(bytes_at(bytes, start)),
         }
     }
 }
@@ -182,18 +181,18 @@ struct Events {
 }
 
 impl Events {
-    /// The time of the next event; `None` at the end of the file.
+    /// Returns the time of the next event; `None` at the end of the file.
     #[inline]
     fn next_time(&mut self) -> Result<Option<u64>, TraceError> {
         let order = self.order;
-        if self.source.held().len() < RECORD && self.source.require(RECORD)? == 0 {
+        if self.source.buffered().len() < RECORD && self.source.require(RECORD)? == 0 {
             return Ok(None);
         }
-        let Some(bytes) = self.source.held().first_chunk::<RECORD>() else {
+        let Some(bytes) = self.source.buffered().first_chunk::<RECORD>() else {
             return Ok(None);
         };
         if order.u32(bytes, 0) != MAGIC {
-            return Err(unframed(&self.source));
+            return Err(magic_error(&self.source));
         }
         Ok(Some(order.u64(bytes, 8)))
     }
@@ -208,15 +207,15 @@ impl Events {
         };
         let payload = order.u16(bytes, 46).into();
         let event = event(order, bytes, location, metadata);
-        self.source.pass(payload)?;
+        self.source.skip(payload)?;
         event.map_err(|invalid| invalid.at(self.source.name(), location))
     }
 }
 
-/// The source is at its first record, or after its last valid one.
+/// Returns the error of a record without the magic, at which `source` is.
 #[cold]
-fn unframed(source: &ByteSource) -> TraceError {
-    let detail = format!("magic: found another, expected 0x{MAGIC:x}");
+fn magic_error(source: &ByteSource) -> TraceError {
+    let detail = format!("magic: found another value, expected 0x{MAGIC:x}");
     let location = Some(Location::Byte(source.offset()));
     TraceError::new(ErrorKind::Framing, source.name(), location, detail)
 }
@@ -258,14 +257,14 @@ fn event(
                 _ if word & PASSTHROUGH != 0 => "passthrough command",
                 _ if word & DISCARD != 0 => "discard",
                 _ if word & FLUSH != 0 => "flush",
-                _ => "a request without data",
+                _ => "request without data",
             });
         }
         return Ok(None);
     }
     let sectors = length.div_ceil(BLOCK_BYTES);
     if sectors > MAX_SECTORS {
-        let expected = format!("the bytes of at most {MAX_SECTORS} blocks");
+        let expected = format!("a length of at most {MAX_SECTORS} blocks in bytes");
         return Err(InvalidField::new("bytes", length, expected));
     }
     let (start, time) = (order.u64(bytes, 16), order.u64(bytes, 8));
@@ -294,10 +293,9 @@ fn event(
     }))
 }
 
-/// Merges all files of a trace.
-struct Merged {
+struct Merger {
     files: Vec<Events>,
-    /// The time of each file's next event, and the file's index; ties go in that order.
+    /// The time of each file's next event, and the file's index, which decides ties.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     /// The files whose next event is not in `next` yet.
     pending: Vec<usize>,
@@ -305,9 +303,9 @@ struct Merged {
     is_end: bool,
 }
 
-impl Merged {
-    /// Processes the next event of all files. An error is about one event or the end of one file:
-    /// the next call continues with all others.
+impl Merger {
+    /// Processes the next event of all files. An error concerns one event or the end of one file:
+    /// the next call continues with the others.
     #[inline]
     fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
         while let Some(index) = self.pending.pop() {
@@ -327,7 +325,7 @@ impl Merged {
     }
 }
 
-impl RowReader for Merged {
+impl RowReader for Merger {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
             if let Some(record) = self.pairing.take(self.is_end, metadata) {

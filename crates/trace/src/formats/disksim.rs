@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
-use crate::digits::{words, write_whole};
+use crate::digits::{words, write_number};
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
@@ -75,7 +75,7 @@ impl Format for DiskSim {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut previous = Instant::START;
-        Ok(TextRows::after(Lines::new(source), move |row, _| {
+        Ok(TextRows::from_lines(Lines::new(source), move |row, _| {
             record(row, &mut previous).map(Some)
         }))
     }
@@ -129,7 +129,7 @@ impl RowWriter for Writer {
         let (device, flags) = (record.device.into(), record.op.is_read().into());
         for value in [device, record.start.0, record.sectors.0, flags] {
             out.push(b' ');
-            write_whole(value, out);
+            write_number(value, out);
         }
         out.push(b'\n');
         Ok(())

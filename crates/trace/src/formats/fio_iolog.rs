@@ -4,7 +4,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 use memchr::memmem;
 
-use crate::digits::{Words, write_whole};
+use crate::digits::{Words, write_number};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
@@ -28,7 +28,8 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// The manual of fio 3.33, "Trace file format v2" and "v3". It does not name the unit of times in
-/// version 3; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
+/// version 3; logs that fio 3.33 wrote for requests at a fixed rate show that it is the
+/// microsecond.
 ///
 /// # When it is bad
 /// No responses. File names with white space are refused; fio cannot read them either.
@@ -72,19 +73,19 @@ impl Format for Iolog {
     fn open(mut source: ByteSource, _: &Options<'_>) -> OpenResult {
         let has_waits = match source.peek(WAITS_WITHIN) {
             Ok(head) => memmem::find(head, b" wait ").is_some(),
-            Err(error) => return Err(source.failed("read", error)),
+            Err(error) => return Err(source.io_error("read", error)),
         };
         let mut lines = Lines::new(source);
-        let is_third = match lines.next_row()? {
+        let has_times = match lines.next_row()? {
             Some(row) => is_version_3(&row)?,
             None => return Err(TraceError::empty(lines.source().name())),
         };
         let mut waited = has_waits.then_some(Instant::START);
-        Ok(TextRows::after(lines, move |row, metadata| {
-            if is_third {
-                timed(row, metadata)
+        Ok(TextRows::from_lines(lines, move |row, metadata| {
+            if has_times {
+                parse_v3(row, metadata)
             } else {
-                untimed(row, &mut waited, metadata)
+                parse_v2(row, &mut waited, metadata)
             }
         }))
     }
@@ -103,8 +104,7 @@ fn is_version_3(row: &Row<'_>) -> Result<bool, TraceError> {
     }
 }
 
-/// Parses a row of version 3.
-fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
+fn parse_v3(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
     let arrival = Some(time.instant(Iolog::INFO.time_unit)?);
@@ -113,7 +113,7 @@ fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, 
 }
 
 /// Parses a row of version 2; `waited` is the time so far, in a trace with waits.
-fn untimed(
+fn parse_v2(
     row: &Row<'_>,
     waited: &mut Option<Instant>,
     metadata: &mut TraceMetadata,
@@ -195,9 +195,9 @@ impl RowWriter for Writer {
         self.rounded += u64::from(!ns.is_multiple_of(1000));
         let time_us = (ns + 500) / 1000;
         let mut row = |action: &[u8]| {
-            write_whole(time_us, out);
+            write_number(time_us, out);
             out.extend_from_slice(b" device");
-            write_whole(record.device.into(), out);
+            write_number(record.device.into(), out);
             out.extend_from_slice(action);
         };
         if !self.known.contains(&record.device) {
@@ -210,9 +210,9 @@ impl RowWriter for Writer {
         } else {
             b" write "
         });
-        write_whole(offset, out);
+        write_number(offset, out);
         out.push(b' ');
-        write_whole(length, out);
+        write_number(length, out);
         out.push(b'\n');
         Ok(())
     }

@@ -22,8 +22,8 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// The manual of fio 3.33, "Log File Formats", and logs that it wrote with `log_offset=1`. Without
-/// that option there are five fields and no offset, which is refused. Before fio 3.0 latencies were
-/// in microseconds, for which a note warns.
+/// that option there are five fields and no offset, which is refused. Before fio 3.0, latencies
+/// were in microseconds; a note warns if they seem to be.
 ///
 /// # When it is bad
 /// Completions are whole milliseconds, so arrivals are accurate to a millisecond only. A log of
@@ -58,7 +58,8 @@ impl Format for Latency {
         carries: "arrivals (to a millisecond) and responses; one device",
     };
 
-    /// At least five fields, separated by a comma and a space; the third is a direction.
+    /// Returns true for five or more fields separated by a comma and a space, the third a
+    /// direction.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields(first).collect();
@@ -69,7 +70,7 @@ impl Format for Latency {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::after(Lines::new(source), record))
+        Ok(TextRows::from_lines(Lines::new(source), record))
     }
 }
 
@@ -79,7 +80,8 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let fields = row.first_fields(fields(row.text), &NAMES);
-    let [time, latency, direction, size, offset, _] = fields.map_err(|e| without_offset(row, e))?;
+    let [time, latency, direction, size, offset, _] =
+        fields.map_err(|e| field_count_error(row, e))?;
     let op = match direction.text {
         b"0" => Op::Read,
         b"1" => Op::Write,
@@ -100,9 +102,9 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>,
     }))
 }
 
-/// The error about a row with too few fields, with a hint if one is missing.
+/// Returns the error for a row with too few fields, with a hint if only one is missing.
 #[cold]
-fn without_offset(row: &Row<'_>, error: TraceError) -> TraceError {
+fn field_count_error(row: &Row<'_>, error: TraceError) -> TraceError {
     if fields(row.text).count() != NAMES.len() - 1 {
         return error;
     }

@@ -2,7 +2,7 @@
 
 use diskarm_core::units::Span;
 
-use crate::digits::write_whole;
+use crate::digits::write_number;
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, response_of,
@@ -24,8 +24,8 @@ use crate::text::TextRows;
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
-/// at a time, so a record has no arrival: if the clock is unbroken, its issue is the sum of all
-/// responses and pauses before it, which the replay decides.
+/// at a time, so a record has no arrival: if the clock is unbroken, its issue time is the sum of
+/// all earlier responses and pauses, which is for the replay to decide.
 ///
 /// # When it is bad
 /// No quotes, no spaces around commas. A last row truncated within its last digits looks complete.
@@ -77,13 +77,13 @@ impl Format for Measured {
             None => return Err(TraceError::empty(lines.source().name())),
         };
         let mut elapsed_ns = 0;
-        Ok(TextRows::after(lines, move |row, _| {
+        Ok(TextRows::from_lines(lines, move |row, _| {
             record(row, &order, &mut elapsed_ns).map(Some)
         }))
     }
 }
 
-/// For each column of the file, its index in [`COLUMNS`].
+/// Returns the index in [`COLUMNS`] of each column of the file.
 fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
     let mut order = Vec::with_capacity(COLUMNS.len());
     for name in header.split(b',') {
@@ -150,7 +150,6 @@ fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
 #[derive(Default)]
 struct Writer {
     has_begun: bool,
-    /// The device of all records.
     device: Option<u32>,
     held: Option<Record>,
 }
@@ -159,7 +158,7 @@ impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
             return Err(
-                "its device differs from the first one, and the format has one only".into(),
+                "its device differs from the first one, and the format has only one".into(),
             );
         }
         if !self.has_begun {
@@ -193,9 +192,9 @@ fn pause(before: &Record, next: &Record) -> Result<Span, Unwritable> {
     let (Some(arrival), Some(response)) = (before.arrival, before.response) else {
         return Err("the previous request has no response".into());
     };
-    let free = arrival + response;
+    let completed = arrival + response;
     match next.arrival {
-        Some(arrival) if arrival >= free => Ok(arrival - free),
+        Some(arrival) if arrival >= completed => Ok(arrival - completed),
         _ => Err("it arrives before the previous request completes".into()),
     }
 }
@@ -206,7 +205,7 @@ fn row(record: &Record, think: Span, out: &mut Vec<u8>) -> Result<(), Unwritable
     out.extend_from_slice(record.observed.map_or("", Observed::word).as_bytes());
     for value in [record.start.0, record.sectors.0] {
         out.push(b',');
-        write_whole(value, out);
+        write_number(value, out);
     }
     for time in [response, think] {
         out.push(b',');

@@ -85,7 +85,7 @@ impl Format for MqSim {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::shaped(source, SHAPE, |row, _| {
+        Ok(TextRows::with_shape(source, SHAPE, |row, _| {
             let [arrival, device, lba, sectors, op]: [Field<'_>; 5] =
                 row.fields(row.words(), &NAMES)?;
             let (start, sectors) = lba.blocks(&sectors)?;

@@ -2,7 +2,7 @@
 
 use diskarm_core::units::Instant;
 
-use crate::digits::write_whole;
+use crate::digits::write_number;
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
@@ -77,7 +77,7 @@ impl Format for Msr {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
-    /// A header, which some copies have, or `Read` or `Write` in the fourth of seven fields.
+    /// Returns true for a header, which some copies have, or for `Read` or `Write` in field 4 of 7.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<7>(head, b',').is_some_and(|[time, host, _, op, ..]| {
             (time == b"Timestamp" && host == b"Hostname")
@@ -87,7 +87,7 @@ impl Format for Msr {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::shaped(source, SHAPE, move |row, metadata| {
+        Ok(TextRows::with_shape(source, SHAPE, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }
@@ -101,7 +101,7 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceEr
         row.fields(row.split(b','), &NAMES)?;
     let (start, sectors) = offset.bytes(&size, metadata)?;
     let op = op.op("Read", "Write")?;
-    let arrival = Some(unix(&time)?);
+    let arrival = Some(unix_time(&time)?);
     let response = Some(response.span(Msr::INFO.time_unit)?);
     // The device name is the text between the first and the third comma.
     let name = &row.text[time.text.len() + 1..][..host.text.len() + 1 + disk.text.len()];
@@ -114,9 +114,9 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceEr
 }
 
 /// Converts a file time to the time since 1970.
-fn unix(time: &Field<'_>) -> Result<Instant, TraceError> {
+fn unix_time(time: &Field<'_>) -> Result<Instant, TraceError> {
     const LAST: u64 = i64::MAX as u64 / 100;
-    let ticks = time.whole(u64::MAX)?;
+    let ticks = time.whole_number(u64::MAX)?;
     match ticks.checked_sub(UNIX_TICKS) {
         Some(ticks @ ..=LAST) => Ok(Instant::from_ns(ticks * 100)),
         _ => Err(time.reject("units of 100 ns since 1601, from 1970 to 2262")),
@@ -146,15 +146,15 @@ impl RowWriter for Writer {
         } else {
             b",Write,"
         };
-        write_whole(UNIX_TICKS + self.ticks(arrival.as_ns()), out);
+        write_number(UNIX_TICKS + self.ticks(arrival.as_ns()), out);
         out.extend_from_slice(b",host,");
-        write_whole(record.device.into(), out);
+        write_number(record.device.into(), out);
         out.extend_from_slice(op);
         for value in [offset, length] {
-            write_whole(value, out);
+            write_number(value, out);
             out.push(b',');
         }
-        write_whole(self.ticks(response.or_zero().as_ns().unsigned_abs()), out);
+        write_number(self.ticks(response.or_zero().as_ns().unsigned_abs()), out);
         out.push(b'\n');
         Ok(())
     }

@@ -16,7 +16,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
-use crate::columns::{Batches, COLUMNS, ColumnRows, PIECE, undecoded};
+use crate::columns::{Batches, CHUNK_ROWS, COLUMNS, ColumnRows, decoding_error};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, is_parquet,
@@ -53,8 +53,8 @@ use crate::time::TimeUnit;
 /// Apache Parquet, format version 2; the columns are specific to Diskarm.
 ///
 /// # Cost
-/// One pass, one row group at a time, and of it one page per column; memory of those pages. The
-/// writer holds one row group of 131,072 rows.
+/// One pass over one row group at a time, with one page of each column in memory. The writer holds
+/// one row group of 131,072 rows.
 ///
 /// # When it is bad
 /// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
@@ -76,7 +76,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Parquet;
 
-/// Rows per row group that is written: some megabytes.
+/// Rows per written row group, which is a few megabytes.
 const GROUP: usize = 1 << 17;
 
 impl Format for Parquet {
@@ -113,7 +113,7 @@ impl Format for Parquet {
         // Without Arrow's own metadata, each column has its plain type.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let contents = ArrowReaderMetadata::load(&file, options)
-            .map_err(|error| undecoded(name, "footer", &error))?;
+            .map_err(|error| decoding_error(name, "footer", &error))?;
         let schema = contents.schema().clone();
         let groups = Groups {
             name: name.to_owned(),
@@ -126,12 +126,10 @@ impl Format for Parquet {
     }
 }
 
-/// The row groups of a file, one after another.
 struct Groups {
     name: String,
     file: File,
     contents: ArrowReaderMetadata,
-    /// Row groups begun so far.
     begun: usize,
     current: Option<ParquetRecordBatchReader>,
 }
@@ -145,14 +143,14 @@ impl Groups {
         let contents = self.contents.clone();
         let group = ParquetRecordBatchReaderBuilder::new_with_metadata(file, contents)
             .with_row_groups(vec![self.begun])
-            .with_batch_size(PIECE)
+            .with_batch_size(CHUNK_ROWS)
             .build();
         self.begun += 1;
-        group.map_err(|error| self.undecoded(&error))
+        group.map_err(|error| self.decoding_error(&error))
     }
 
-    fn undecoded(&self, error: &dyn std::error::Error) -> TraceError {
-        undecoded(&self.name, &format!("row group {}", self.begun), error)
+    fn decoding_error(&self, error: &dyn std::error::Error) -> TraceError {
+        decoding_error(&self.name, &format!("row group {}", self.begun), error)
     }
 }
 
@@ -160,7 +158,10 @@ impl Batches for Groups {
     fn next(&mut self) -> Result<Option<RecordBatch>, TraceError> {
         loop {
             let batch = self.current.as_mut().and_then(Iterator::next);
-            if let Some(batch) = batch.transpose().map_err(|error| self.undecoded(&error))? {
+            if let Some(batch) = batch
+                .transpose()
+                .map_err(|error| self.decoding_error(&error))?
+            {
                 return Ok(Some(batch));
             }
             if self.begun == self.contents.metadata().num_row_groups() {
@@ -225,7 +226,7 @@ impl RowWriter for Writer {
         }
         self.rows.push(*record);
         match self.rows.len() {
-            PIECE => self.encode(out),
+            CHUNK_ROWS => self.encode(out),
             _ => Ok(()),
         }
     }
@@ -245,7 +246,7 @@ fn columns(rows: &[Record]) -> Vec<ArrayRef> {
         let times = rows.iter().map(|row| Some(time(row)?.or_zero().as_ns()));
         Arc::new(times.collect::<Int64Array>())
     };
-    let wholes = |whole: fn(&Record) -> Option<u32>| -> ArrayRef {
+    let numbers = |whole: fn(&Record) -> Option<u32>| -> ArrayRef {
         Arc::new(rows.iter().map(whole).collect::<UInt32Array>())
     };
     let words = |word: fn(&Record) -> Option<&'static str>| -> ArrayRef {
@@ -254,15 +255,15 @@ fn columns(rows: &[Record]) -> Vec<ArrayRef> {
     let starts = rows.iter().map(|row| row.start.0);
     vec![
         times(|row| Some(Span::from_ns(row.arrival?.as_ns() as i64))),
-        wholes(|row| Some(row.device)),
+        numbers(|row| Some(row.device)),
         words(|row| Some(if row.op.is_read() { "R" } else { "W" })),
         Arc::new(UInt64Array::from_iter_values(starts)),
         // At most 65,536, as in every record.
-        wholes(|row| Some(row.sectors.0 as u32)),
+        numbers(|row| Some(row.sectors.0 as u32)),
         times(|row| row.response),
         times(|row| row.service),
         times(|row| row.think),
-        wholes(|row| row.queue),
+        numbers(|row| row.queue),
         words(|row| {
             Some(match row.urgency? {
                 Urgency::Synchronous => "synchronous",

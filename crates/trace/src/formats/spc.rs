@@ -2,7 +2,7 @@
 
 use diskarm_core::request::Op;
 
-use crate::digits::write_whole;
+use crate::digits::write_number;
 use crate::error::TraceError;
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
@@ -17,7 +17,7 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads comma-separated rows `ASU,LBA,size,opcode,timestamp`: the unit, which becomes the device;
-/// the first block, of 512 bytes; the size in bytes; `R` or `W` of either case; seconds with
+/// the first block, of 512 bytes; the size in bytes; `R` or `W` in either case; seconds with
 /// decimals. Further fields are optional in the format and are ignored.
 ///
 /// # Origin
@@ -46,7 +46,7 @@ const SHAPE: Shape = Shape {
         Column::Device,
         Column::Block,
         Column::Length,
-        Column::Op(Word::of_any_case("R"), Word::of_any_case("W")),
+        Column::Op(Word::ignoring_case("R"), Word::ignoring_case("W")),
         Column::Arrival(Spc::INFO.time_unit),
     ],
 };
@@ -63,7 +63,7 @@ impl Format for Spc {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
-    /// Whole numbers, then a direction, then a time.
+    /// Returns true for three whole numbers, a direction and a time.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[asu, lba, size, op, time]| {
             [asu, lba, size].into_iter().all(is_whole) && is_op(op) && is_decimal(time)
@@ -71,7 +71,7 @@ impl Format for Spc {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::shaped(source, SHAPE, |row, metadata| {
+        Ok(TextRows::with_shape(source, SHAPE, |row, metadata| {
             let [asu, lba, size, op, time] = row.first_fields(row.split(b','), &NAMES)?;
             let (start, sectors) = lba.blocks_and_bytes(&size, metadata)?;
             Ok(Some(Record {
@@ -102,7 +102,7 @@ impl RowWriter for Writer {
         let arrival = arrival_of(record)?;
         let bytes = record.sectors.0 * BLOCK_BYTES;
         for value in [record.device.into(), record.start.0, bytes] {
-            write_whole(value, out);
+            write_number(value, out);
             out.push(b',');
         }
         out.extend_from_slice(if record.op.is_read() { b"R," } else { b"W," });

@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, InvalidField, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
-use crate::lines::{MAX_SECTORS, touched};
+use crate::lines::{MAX_SECTORS, overlapped_blocks};
 use crate::record::{Location, Record, Urgency};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
@@ -54,7 +54,6 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Srt;
 
-/// The first bytes of a file.
 const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 
 /// The maximum size of a header in bytes.
@@ -84,7 +83,7 @@ impl Format for Srt {
     fn open(mut source: ByteSource, _: &Options<'_>) -> OpenResult {
         let header = match source.peek(MAX_HEADER) {
             Ok(header) => header,
-            Err(error) => return Err(source.failed("read", error)),
+            Err(error) => return Err(source.io_error("read", error)),
         };
         let Some(end) = memchr(FORM_FEED, header) else {
             return Err(wrong_header(
@@ -97,7 +96,7 @@ impl Format for Srt {
             let expected = "sectorsize = N with the same N for all disks";
             wrong_header(&source, &found, expected)
         })?;
-        source.pass(end + 1)?;
+        source.skip(end + 1)?;
         Ok(Box::new(Records {
             source,
             sector_bytes,
@@ -144,7 +143,7 @@ impl RowReader for Records {
             let Some(size) = self.size(location)? else {
                 return Ok(None);
             };
-            self.source.pass(size)?;
+            self.source.skip(size)?;
             let words = Words(self.source.last_consumed(size));
             match words.get(1) & 0xffff {
                 1 | 4 => {}
@@ -162,10 +161,10 @@ impl RowReader for Records {
 }
 
 impl Records {
-    /// The size in bytes of the next record, all of which is then buffered.
+    /// Returns the size in bytes of the next record, and buffers all of it.
     #[inline]
     fn size(&mut self, location: Location) -> Result<Option<usize>, TraceError> {
-        let held = self.source.held();
+        let held = self.source.buffered();
         let size = match held.first_chunk() {
             Some(word) => u32::from_be_bytes(*word) as usize,
             None => match self.first_word()? {
@@ -180,7 +179,7 @@ impl Records {
             let (name, location) = (self.source.name(), Some(location));
             return Err(TraceError::new(ErrorKind::Framing, name, location, detail));
         }
-        if self.source.held().len() < size {
+        if self.source.buffered().len() < size {
             self.source.require(size)?;
         }
         Ok(Some(size))
@@ -191,7 +190,7 @@ impl Records {
         if self.source.require(4)? == 0 {
             return Ok(None);
         }
-        let word = self.source.held().first_chunk();
+        let word = self.source.buffered().first_chunk();
         Ok(word.map(|word| u32::from_be_bytes(*word) as usize))
     }
 }
@@ -229,8 +228,8 @@ fn record(
         return Err(invalid(5, "stop", expected));
     }
     let first = u64::from(words.get(7)) * sector_bytes;
-    let Some((start, sectors)) = touched(first, words.get(6).into(), metadata) else {
-        let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
+    let Some((start, sectors)) = overlapped_blocks(first, words.get(6).into(), metadata) else {
+        let expected = format!("a length of 1 to {MAX_SECTORS} blocks in bytes");
         return Err(invalid(6, "size", expected));
     };
     let flags = words.get(11);

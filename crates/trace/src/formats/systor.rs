@@ -40,7 +40,7 @@ const SHAPE: Shape = Shape {
     separator: b',',
     columns: &[
         Column::Arrival(Systor::INFO.time_unit),
-        Column::ResponseIfAny(Systor::INFO.time_unit),
+        Column::OptionalResponse(Systor::INFO.time_unit),
         Column::Op(Word::new("R"), Word::new("W")),
         Column::Device,
         Column::Offset,
@@ -58,7 +58,7 @@ impl Format for Systor {
         carries: "arrivals, responses and devices",
     };
 
-    /// The header, or rows that match it.
+    /// Returns true for the header, or for rows that match it.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<6>(head, b',').is_some_and(|[time, response, op, lun, offset, size]| {
             (time == b"Timestamp" && response == b"Response")
@@ -71,7 +71,7 @@ impl Format for Systor {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::shaped(source, SHAPE, move |row, metadata| {
+        Ok(TextRows::with_shape(source, SHAPE, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }

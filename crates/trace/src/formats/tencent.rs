@@ -53,7 +53,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Five whole numbers; the first is a second of this century, the fourth a type.
+    /// Returns true for five whole numbers, the first a second since 2001, the fourth a type.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
             time.len() == 10
@@ -63,7 +63,7 @@ impl Format for Tencent {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::shaped(source, SHAPE, |row, _| {
+        Ok(TextRows::with_shape(source, SHAPE, |row, _| {
             let [time, offset, size, op, volume]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.blocks(&size)?;

@@ -9,7 +9,7 @@ use crate::format::{
 };
 use crate::lines::MAX_SECTORS;
 use crate::record::{BLOCK_BYTES, Location, Record};
-use crate::source::{ByteSource, part};
+use crate::source::{ByteSource, bytes_at};
 use crate::time::TimeUnit;
 
 /// VMware vscsi, version 1 (32 bytes per record) and 2 (40 bytes), little-endian.
@@ -60,13 +60,13 @@ impl Format for Vscsi {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(match version(source.head()) {
-            Some(Version::Second) => Box::new(Records::<40, _> {
+            Some(Version::V2) => Box::new(Records::<40, _> {
                 source,
-                parse: second,
+                parse: parse_v2,
             }),
             _ => Box::new(Records::<32, _> {
                 source,
-                parse: first,
+                parse: parse_v1,
             }),
         })
     }
@@ -74,8 +74,8 @@ impl Format for Vscsi {
 
 #[derive(Clone, Copy)]
 enum Version {
-    First,
-    Second,
+    V1,
+    V2,
 }
 
 /// Returns the version of all complete records of `head`, if they agree and have valid commands.
@@ -87,21 +87,20 @@ fn version(head: &[u8]) -> Option<Version> {
             })
     };
     if all(32, 1, 15, 12) {
-        Some(Version::First)
+        Some(Version::V1)
     } else {
-        all(40, 2, 3, 0).then_some(Version::Second)
+        all(40, 2, 3, 0).then_some(Version::V2)
     }
 }
 
-/// Records of `N` bytes, parsed by `P`.
-struct Records<const N: usize, P: Fn(&[u8; N]) -> Raw> {
+struct Records<const N: usize, P: Fn(&[u8; N]) -> RawRecord> {
     source: ByteSource,
     parse: P,
 }
 
 /// The fields of a record of either version.
 #[derive(Clone, Copy)]
-struct Raw {
+struct RawRecord {
     bytes: u32,
     command: u16,
     lbn: u64,
@@ -109,27 +108,27 @@ struct Raw {
     response_us: Option<u64>,
 }
 
-fn first(bytes: &[u8; 32]) -> Raw {
-    Raw {
-        bytes: u32::from_le_bytes(part(bytes, 4)),
-        command: u16::from_le_bytes(part(bytes, 12)),
-        lbn: u64::from_le_bytes(part(bytes, 16)),
-        time_us: u64::from_le_bytes(part(bytes, 24)),
+fn parse_v1(bytes: &[u8; 32]) -> RawRecord {
+    RawRecord {
+        bytes: u32::from_le_bytes(bytes_at(bytes, 4)),
+        command: u16::from_le_bytes(bytes_at(bytes, 12)),
+        lbn: u64::from_le_bytes(bytes_at(bytes, 16)),
+        time_us: u64::from_le_bytes(bytes_at(bytes, 24)),
         response_us: None,
     }
 }
 
-fn second(bytes: &[u8; 40]) -> Raw {
-    Raw {
-        command: u16::from_le_bytes(part(bytes, 0)),
-        bytes: u32::from_le_bytes(part(bytes, 8)),
-        lbn: u64::from_le_bytes(part(bytes, 16)),
-        time_us: u64::from_le_bytes(part(bytes, 24)),
-        response_us: Some(u64::from_le_bytes(part(bytes, 32))),
+fn parse_v2(bytes: &[u8; 40]) -> RawRecord {
+    RawRecord {
+        command: u16::from_le_bytes(bytes_at(bytes, 0)),
+        bytes: u32::from_le_bytes(bytes_at(bytes, 8)),
+        lbn: u64::from_le_bytes(bytes_at(bytes, 16)),
+        time_us: u64::from_le_bytes(bytes_at(bytes, 24)),
+        response_us: Some(u64::from_le_bytes(bytes_at(bytes, 32))),
     }
 }
 
-impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> {
+impl<const N: usize, P: Fn(&[u8; N]) -> RawRecord + Send> RowReader for Records<N, P> {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
             let location = Location::Byte(self.source.offset());
@@ -156,7 +155,7 @@ impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> 
 
 #[inline]
 fn record(
-    raw: &Raw,
+    raw: &RawRecord,
     op: Op,
     location: Location,
     metadata: &mut TraceMetadata,
@@ -164,7 +163,7 @@ fn record(
     let bytes = u64::from(raw.bytes);
     let sectors = bytes.div_ceil(BLOCK_BYTES);
     if !(1..=MAX_SECTORS).contains(&sectors) {
-        let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
+        let expected = format!("a length of 1 to {MAX_SECTORS} blocks in bytes");
         return Err(InvalidField::new("length", bytes, expected));
     }
     if raw.lbn.checked_add(sectors).is_none() {

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::adapt::{
-    ClosedLoop, DeviceFilter, Disks, Factor, Fit, Fitted, Merged, Notes, Paced, Window,
+    ClosedLoop, DeviceFilter, Disks, Factor, Fit, Fitter, Merger, Notes, Pacer, Window,
     parse_instant,
 };
 use diskarm_trace::{Reader, Record, read};
@@ -30,7 +30,7 @@ fn all(mut records: impl Notes) -> (Vec<(u64, u32, u64)>, Vec<String>) {
 const TRACE: &str = "10.0 7 0 8 1\n20.0 3 90 10 1\n30.0 7 100 8 0\n40.0 9 199 8 1\n";
 
 #[test]
-fn some_devices_become_disks() {
+fn selected_devices_become_disks() {
     let (rows, notes) = all(Disks::new(DeviceFilter::new(trace(TRACE), [9, 7])));
     assert_eq!(rows, [(10, 0, 0), (30, 0, 100), (40, 1, 199)]);
     let expected = [
@@ -45,8 +45,8 @@ fn a_window_is_relative_to_its_start() {
     let at = |text| parse_instant(text).unwrap();
     let (rows, notes) = all(Window::new(trace(TRACE), at("20 ms"), at("40 ms")));
     assert_eq!(rows, [(0, 3, 90), (10, 7, 100)]);
-    let expected =
-        "1 request before 0.02 s removed; times are relative to it; and all from 0.04 s on";
+    let expected = "1 request before 0.02 s removed; times are relative to it; requests from \
+                    0.04 s on removed";
     assert_eq!(notes, [expected]);
     let (rows, _) = all(Window::new(trace(TRACE), Instant::START, Instant::NEVER));
     assert_eq!(rows, all(trace(TRACE)).0);
@@ -64,19 +64,19 @@ fn a_window_needs_arrivals() {
 
 #[test]
 fn a_trace_runs_faster_and_slower() {
-    let paced = |factor| all(Paced::new(trace(TRACE), Factor::parse(factor).unwrap()));
+    let paced = |factor| all(Pacer::new(trace(TRACE), Factor::parse(factor).unwrap()));
     let arrivals = |rows: Vec<(u64, u32, u64)>| rows.iter().map(|row| row.0).collect::<Vec<_>>();
     let (rows, notes) = paced("2");
     assert_eq!(arrivals(rows), [5, 10, 15, 20]);
     assert_eq!(notes, ["times between requests divided by 2"]);
     assert_eq!(arrivals(paced("0.25").0), [40, 80, 120, 160]);
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,3.0\n";
-    let paced = Paced::new(trace(text), Factor::parse("2").unwrap()).next();
+    let paced = Pacer::new(trace(text), Factor::parse("2").unwrap()).next();
     let record = paced.unwrap().unwrap();
     assert_eq!(record.think.unwrap().as_ns(), 1_500);
     assert_eq!(record.response.unwrap().as_ns(), 1_000);
     let slow = Factor::parse("0.000000001").unwrap();
-    let error = Paced::new(trace("10000 0 1 8 0x1\n"), slow)
+    let error = Pacer::new(trace("10000 0 1 8 0x1\n"), slow)
         .next()
         .unwrap()
         .unwrap_err();
@@ -86,7 +86,7 @@ fn a_trace_runs_faster_and_slower() {
 }
 
 fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
-    let (rows, notes) = all(Fitted::new(trace(TRACE), SectorCount(room), fit));
+    let (rows, notes) = all(Fitter::new(trace(TRACE), SectorCount(room), fit));
     (rows.into_iter().map(|row| (row.1, row.2)).collect(), notes)
 }
 
@@ -94,7 +94,7 @@ fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
 fn blocks_are_fitted() {
     let as_traced = [(7, 0), (3, 90), (7, 100), (9, 199)];
     assert_eq!(fitted(207, Fit::Refuse), (as_traced.to_vec(), vec![]));
-    // Half the disk; the last begins at 99 of 100 and has 8 blocks.
+    // Half the disk; the last request begins at 99 of 100 and has 8 blocks.
     let (rows, notes) = fitted(100, Fit::Scale(SectorCount(207)));
     assert_eq!(rows, [(7, 0), (3, 43), (7, 48), (9, 92)]);
     let expected = "scaled from 207 blocks to 100; 3 requests moved, 1 of them away from the end \
@@ -112,7 +112,7 @@ fn blocks_are_fitted() {
 #[test]
 fn requests_that_do_not_fit_are_refused() {
     let refused = |room, fit| {
-        let mut fitted = Fitted::new(trace(TRACE), SectorCount(room), fit);
+        let mut fitted = Fitter::new(trace(TRACE), SectorCount(room), fit);
         fitted.find_map(Result::err).unwrap().to_string()
     };
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
@@ -151,7 +151,7 @@ fn pauses_replace_arrivals() {
 }
 
 proptest! {
-    /// For any disk, requests keep their size and end on it.
+    /// Requests keep their size and end on the disk, whatever its size.
     #[test]
     fn fitted_requests_end_on_their_disk(
         start in 0..1u64 << 40,
@@ -160,7 +160,7 @@ proptest! {
     ) {
         let text = format!("0.0 0 {start} {sectors} 0x0\n");
         for fit in [Fit::Fold, Fit::Scale(SectorCount(1 << 41)), Fit::Spread(1 << 30)] {
-            let fitted = Fitted::new(trace(&text), SectorCount(room), fit).next();
+            let fitted = Fitter::new(trace(&text), SectorCount(room), fit).next();
             let record = fitted.unwrap().unwrap();
             prop_assert_eq!(record.sectors.0, sectors);
             prop_assert!(record.end().0 <= room);
@@ -171,11 +171,11 @@ proptest! {
         }
     }
 
-    /// Divided and multiplied again, times differ by less than the factor.
+    /// Times that are divided and then multiplied again differ by less than the factor.
     #[test]
     fn factors_are_exact(ms in 0..1u64 << 40, times in 1..1000u64) {
         let text = format!("{ms}.5 0 1 1 1\n");
-        let mut there = Paced::new(trace(&text), Factor::parse(&times.to_string()).unwrap());
+        let mut there = Pacer::new(trace(&text), Factor::parse(&times.to_string()).unwrap());
         let arrival = |record: Option<_>| -> u64 {
             let record: Result<Record, diskarm_trace::TraceError> = record.unwrap();
             record.unwrap().arrival.unwrap().as_ns()
@@ -188,8 +188,8 @@ proptest! {
 #[test]
 fn traces_without_a_common_clock_start_together() {
     let other = "5.0 1 300 8 1\n20.0 0 400 8 0\n";
-    let (rows, notes) = all(Merged::new([trace(TRACE), trace(other)]));
-    // Device d of trace i becomes 2 d + i; at 20 ms the first trace goes first.
+    let (rows, notes) = all(Merger::new([trace(TRACE), trace(other)]));
+    // Device d of trace i becomes 2 d + i; at 20 ms the first trace comes first.
     let expected = [
         (5, 3, 300),
         (10, 14, 0),
@@ -209,7 +209,7 @@ fn traces_with_a_common_epoch_keep_their_offset() {
     let first = "128166372003061629,web,0,Read,512,4096,100\n";
     let second = "128166372003031629,web,1,Read,1024,4096,100\n\
                   128166372003071629,web,1,Read,1536,4096,100\n";
-    let (rows, notes) = all(Merged::new([trace(first), trace(second)]));
+    let (rows, notes) = all(Merger::new([trace(first), trace(second)]));
     assert_eq!(rows, [(0, 1, 2), (3, 0, 1), (4, 1, 3)]);
     assert_eq!(notes, ["2 traces merged, aligned by their common clock"]);
 }
@@ -217,7 +217,7 @@ fn traces_with_a_common_epoch_keep_their_offset() {
 #[test]
 fn traces_without_arrivals_are_not_merged() {
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
-    let mut merged = Merged::new([trace(TRACE), trace(text)]);
+    let mut merged = Merger::new([trace(TRACE), trace(text)]);
     let error = merged.next().unwrap().unwrap_err().to_string();
     let expected = "x:2: arrival: found \"\", expected arrivals, to merge traces";
     assert_eq!(error, expected);
@@ -227,7 +227,7 @@ fn traces_without_arrivals_are_not_merged() {
 #[test]
 fn changes_do_not_include_reader_notes() {
     let only = DeviceFilter::new(trace(TRACE), [7]);
-    let mut merged = Merged::new([Box::new(only) as Box<dyn Notes>, Box::new(trace(TRACE))]);
+    let mut merged = Merger::new([Box::new(only) as Box<dyn Notes>, Box::new(trace(TRACE))]);
     assert_eq!(merged.by_ref().count(), 6);
     assert_eq!(merged.readers().len(), 2);
     let changes = merged.changes();

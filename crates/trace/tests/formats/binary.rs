@@ -5,14 +5,14 @@ use diskarm_trace::Urgency;
 
 use crate::{Short, records, refused, short, skipping};
 
-/// An SRT record of the 14 words of the format.
+/// Returns an SRT record with these 14 words.
 fn srt(words: [u32; 14]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
 const HEADER: &[u8] = b"$$TR_IOREC-1.3 (test)\ndisks = { 0 -> { sectorsize  = 256, } };\n\x0c";
 
-/// Read of 8 KB at sector 64 of unit 1, queued at 1.5 s, served from 10 to 35 us later.
+/// A read of 8 KB at sector 64 of unit 1, queued at 1.5 s and served from 10 to 35 us later.
 const READ: [u32; 14] = [
     56,
     4 << 16 | 1,
@@ -41,7 +41,7 @@ fn srt_records() {
     let trace = [
         HEADER,
         &srt(READ),
-        // Another type; then an asynchronous request at an odd sector of 256 bytes.
+        // A record of another type; then an asynchronous request at an odd sector of 256 bytes.
         &with(1, 4 << 16 | 2),
         &with(11, 1 << 8),
         &with(7, 65),
@@ -82,7 +82,7 @@ fn invalid_srt_records() {
         ),
         (
             with(6, 0),
-            "size: found \"0\", expected the bytes of 1 to 65536 blocks",
+            "size: found \"0\", expected a length of 1 to 65536 blocks in bytes",
         ),
     ] {
         let trace = trace(&bad);
@@ -124,8 +124,8 @@ fn invalid_srt_headers() {
     }
 }
 
-/// A record of version 1: bytes, command, first block, microseconds.
-fn first(bytes: u32, command: u16, lbn: u64, time_us: u64) -> Vec<u8> {
+/// Returns a record of version 1.
+fn version_1(bytes: u32, command: u16, lbn: u64, time_us: u64) -> Vec<u8> {
     let mut record = Vec::new();
     for word in [7, bytes, 1] {
         record.extend(word.to_le_bytes());
@@ -137,8 +137,8 @@ fn first(bytes: u32, command: u16, lbn: u64, time_us: u64) -> Vec<u8> {
     record
 }
 
-/// A record of version 2, with a response in microseconds.
-fn second(bytes: u32, command: u16, lbn: u64, time_us: u64, response_us: u64) -> Vec<u8> {
+/// Returns a record of version 2.
+fn version_2(bytes: u32, command: u16, lbn: u64, time_us: u64, response_us: u64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(command.to_le_bytes());
     record.extend(0x0200u16.to_le_bytes());
@@ -154,9 +154,9 @@ fn second(bytes: u32, command: u16, lbn: u64, time_us: u64, response_us: u64) ->
 #[test]
 fn vscsi_records() {
     let trace = [
-        first(4_096, 0x28, 42, 5_000_000),
-        first(0, 0x35, 0, 5_000_001),
-        first(513, 0x8a, 1 << 40, 5_000_002),
+        version_1(4_096, 0x28, 42, 5_000_000),
+        version_1(0, 0x35, 0, 5_000_001),
+        version_1(513, 0x8a, 1 << 40, 5_000_002),
     ]
     .concat();
     let expected: [Short; 2] = [
@@ -172,8 +172,8 @@ fn vscsi_records() {
     ];
     assert_eq!(notes, expected);
     let trace = [
-        second(4_096, 0x2a, 42, 5_000_000, 130),
-        second(512, 0x88, 9, 5_000_070, 0),
+        version_2(4_096, 0x2a, 42, 5_000_000, 130),
+        version_2(512, 0x88, 9, 5_000_070, 0),
     ]
     .concat();
     let expected: [Short; 2] = [
@@ -186,18 +186,18 @@ fn vscsi_records() {
 
 #[test]
 fn invalid_vscsi_records() {
-    let good = first(4_096, 0x28, 42, 5_000_000);
+    let good = version_1(4_096, 0x28, 42, 5_000_000);
     for (bad, expected) in [
         (
-            first(0, 0x28, 42, 5),
-            "length: found \"0\", expected the bytes of 1 to 65536 blocks",
+            version_1(0, 0x28, 42, 5),
+            "length: found \"0\", expected a length of 1 to 65536 blocks in bytes",
         ),
         (
-            first(512, 0x28, u64::MAX, 5),
+            version_1(512, 0x28, u64::MAX, 5),
             "lbn: found \"18446744073709551615\", expected a request that ends below block 2^64",
         ),
         (
-            first(512, 0x28, 5, u64::MAX),
+            version_1(512, 0x28, 5, u64::MAX),
             "timestamp: found \"18446744073709551615\", expected microseconds below 2^63 ns",
         ),
     ] {

@@ -20,7 +20,7 @@ fn action(letter: char) -> u32 {
     }
 }
 
-/// Categories as in `blktrace_api.h`, in the high half.
+/// Returns the categories of `blktrace_api.h`, in the high half.
 fn categories(letters: &str) -> u32 {
     letters
         .chars()
@@ -126,7 +126,7 @@ fn all_text() -> String {
     EVENTS.iter().map(text).collect()
 }
 
-/// Times in binary traces are relative to the first request, in text to the start of the trace.
+/// Subtracts `by`: binary traces have times relative to the first request, text to their start.
 fn shifted(rows: &[Short], by: u64) -> Vec<Short> {
     let shift = |row: &Short| (row.0.map(|at| at - by), row.1, row.2, row.3, row.4, row.5);
     rows.iter().map(shift).collect()
@@ -165,7 +165,7 @@ fn arrival_can_be_the_queue_event() {
 #[test]
 fn other_events_are_counted() {
     let expected = [
-        "1 row ignored: issues taken back by a requeue, not a read or write",
+        "1 row ignored: issues undone by a requeue, not a read or write",
         "1 row ignored: discard, not a read or write",
         "1 row ignored: flush, not a read or write",
         "1 request without a completion in the trace",
@@ -182,7 +182,7 @@ fn a_summary_ends_the_text() {
     assert_eq!(shorts(&records(text.as_bytes(), "blkparse")), issued());
 }
 
-/// Each processor has a file; any of them, or their common name, opens all.
+/// Each processor has a file; opening any of them, or their common name, opens all.
 #[test]
 fn processors_are_merged() {
     let folder = temporary("blktrace");
@@ -194,7 +194,7 @@ fn processors_are_merged() {
         std::fs::write(folder.join(format!("sda.blktrace.{processor}")), bytes).unwrap();
     }
     std::fs::write(folder.join("sdb.blktrace.0"), all_binary(false)).unwrap();
-    // The last has no events and an empty file.
+    // The last processor has no events and an empty file.
     for name in ["sda.blktrace.0", "sda.blktrace.3", "sda.blktrace.10", "sda"] {
         let trace = open(folder.join(name), None).unwrap();
         let read: Vec<Record> = trace.map(Result::unwrap).collect();
@@ -203,10 +203,10 @@ fn processors_are_merged() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The file of one processor is truncated, before or after its first event, or has an invalid
-/// event: all other events are read, and each error is counted.
+/// If the file of one processor is truncated, before or after its first event, or has an invalid
+/// event, all other events are read and each error is counted.
 #[test]
-fn invalid_events_affect_no_others() {
+fn invalid_events_do_not_affect_others() {
     let [issue, complete] =
         [(100, 'D', "R", 64, 8), (300, 'C', "R", 64, 8)].map(|e| binary(&e, false));
     let large = binary(&(200, 'D', "W", 5, 65_537), false);
@@ -257,14 +257,14 @@ fn invalid_events() {
     let error = refused(&[&good[..], &unframed].concat(), "blktrace");
     assert_eq!(
         error,
-        "x: byte 48: magic: found another, expected 0x65617407"
+        "x: byte 48: magic: found another value, expected 0x65617407"
     );
     let error = refused(&[&good[..], &good[..47]].concat(), "blktrace");
     assert_eq!(error, "x: byte 48: found 47 bytes, expected a record of 48");
     let large = binary(&(200, 'D', "W", 5, 65_537), false);
     let error = refused(&[&good[..], &large].concat(), "blktrace");
-    let expected = "x: byte 48: bytes: found \"33554944\", expected the bytes of at most 65536 \
-                    blocks";
+    let expected = "x: byte 48: bytes: found \"33554944\", expected a length of at most \
+                    65536 blocks in bytes";
     assert_eq!(error, expected);
     let row = text(&EVENTS[4]);
     for (bad, expected) in [

@@ -119,7 +119,7 @@ prop_compose! {
     }
 }
 
-/// In order, with row numbers, and with or without arrivals.
+/// Sorts and numbers the rows, with or without arrivals.
 fn in_order(mut records: Vec<Record>, has_arrivals: bool) -> Vec<Record> {
     records.sort_by_key(|record| record.arrival);
     for (record, row) in records.iter_mut().zip(1..) {
@@ -161,8 +161,8 @@ fn an_empty_trace_is_a_valid_file() {
     );
 }
 
-/// Every kind of string and two of whole numbers, in another order and without most columns.
-fn coded() -> RecordBatch {
+/// Every kind of string and two kinds of integers, in another order and without most columns.
+fn unusual_types() -> RecordBatch {
     let op: DictionaryArray<Int8Type> = ["R", "W", "R"].into_iter().collect();
     let urgency = LargeStringArray::from(vec![None, Some("synchronous"), Some("asynchronous")]);
     let observed = StringViewArray::from(vec![Some("hit"), Some("two_disconnects"), None]);
@@ -183,7 +183,7 @@ const CODED: [Short; 3] = [
 
 #[test]
 fn other_types_of_the_same_kind_are_read() {
-    let batch = coded();
+    let batch = unusual_types();
     let twice = [CODED, CODED].concat();
     for (bytes, format, expected) in [
         (parquet(&batch), "parquet", &CODED[..]),
@@ -238,7 +238,7 @@ fn a_pyarrow_file_is_read() {
 }
 
 /// The required columns, with two rows.
-fn two() -> [(&'static str, ArrayRef); 3] {
+fn two_rows() -> [(&'static str, ArrayRef); 3] {
     [
         ("op", words(["R", "W"])),
         ("lbn", longs([5, 6])),
@@ -246,9 +246,9 @@ fn two() -> [(&'static str, ArrayRef); 3] {
     ]
 }
 
-/// [`two`] with further columns, or with columns of the same name replaced.
+/// The columns of [`two_rows`] with others added, or with those of the same name replaced.
 fn with<const N: usize>(others: [(&'static str, ArrayRef); N]) -> RecordBatch {
-    let mut columns = two().to_vec();
+    let mut columns = two_rows().to_vec();
     for (name, array) in others {
         match columns.iter_mut().find(|(known, _)| *known == name) {
             Some(column) => column.1 = array,
@@ -263,7 +263,7 @@ fn invalid_columns() {
     let fractions: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5]));
     let known = "arrival_ns, device, op, lbn, sectors, response_ns, service_ns, think_ns, queue, \
                  urgency, observed";
-    let [op, lbn, _] = two();
+    let [op, lbn, _] = two_rows();
     for (batch, expected) in [
         (
             with([("response_us", longs([1, 2]))]),
@@ -288,13 +288,13 @@ fn invalid_columns() {
         assert_eq!(refused(&parquet(&batch)), expected);
         assert_eq!(refused(&stream(&batch)), expected);
     }
-    let [op, ..] = two();
-    let batch = RecordBatch::try_from_iter(two().into_iter().chain([op])).unwrap();
+    let [op, ..] = two_rows();
+    let batch = RecordBatch::try_from_iter(two_rows().into_iter().chain([op])).unwrap();
     let expected = "header: found a second column \"op\", expected exactly one";
     assert_eq!(refused(&stream(&batch)), expected);
 }
 
-/// Each batch is refused with this error about its second row.
+/// Asserts that each batch is refused with this error about its second row.
 fn assert_refused<const N: usize>(wrong: [(RecordBatch, &str); N]) {
     for (batch, expected) in wrong {
         let expected = format!("row 2: {expected}");
@@ -303,8 +303,8 @@ fn assert_refused<const N: usize>(wrong: [(RecordBatch, &str); N]) {
     }
 }
 
-/// The second has no value.
-fn gap() -> ArrayRef {
+/// A column whose second row is null.
+fn with_null() -> ArrayRef {
     Arc::new(Int64Array::from(vec![Some(1), None]))
 }
 
@@ -328,7 +328,7 @@ fn invalid_values() {
             r#"lbn: found "-1", expected a whole number from 0 to 18446744073709551615"#,
         ),
         (
-            with([("lbn", gap())]),
+            with([("lbn", with_null())]),
             r#"lbn: found "null", expected a whole number from 0 to 18446744073709551615"#,
         ),
         (
@@ -348,7 +348,7 @@ fn invalid_values() {
             r#"device: found "4294967296", expected a whole number from 0 to 4294967295"#,
         ),
         (
-            with([("device", gap())]),
+            with([("device", with_null())]),
             r#"device: found "null", expected a whole number from 0 to 4294967295"#,
         ),
         (
@@ -371,7 +371,7 @@ fn invalid_times() {
             r#"think_ns: found "-3", expected a whole number from 0 to 9223372036854775807"#,
         ),
         (
-            with([("arrival_ns", gap())]),
+            with([("arrival_ns", with_null())]),
             r#"arrival_ns: found "null", expected a time in all rows or in none"#,
         ),
         (
@@ -427,7 +427,7 @@ fn invalid_rows_are_skipped_and_counted() {
 
 #[test]
 fn parquet_needs_a_plain_file() {
-    let bytes = parquet(&coded());
+    let bytes = parquet(&unusual_types());
     let expected = "found a pipe or a compressed file, expected a plain file: Parquet is read from \
                     its end";
     let Err(error) = reader(&bytes, &Options::default()) else {
@@ -437,8 +437,8 @@ fn parquet_needs_a_plain_file() {
     assert_eq!(error.kind(), ErrorKind::Io);
     let packed = zstd::encode_all(&bytes[..], 1).unwrap();
     assert_eq!(refused(&packed), expected);
-    // Arrow does not.
-    let packed = zstd::encode_all(&arrow(&coded(), None)[..], 1).unwrap();
+    // Arrow does not need one.
+    let packed = zstd::encode_all(&arrow(&unusual_types(), None)[..], 1).unwrap();
     let trace = reader(&packed, &Options::default()).unwrap();
     assert_eq!(trace.map(Result::unwrap).count(), 6);
 }
@@ -446,13 +446,13 @@ fn parquet_needs_a_plain_file() {
 /// A truncated file is never read as a shorter one.
 #[test]
 fn truncated_files_are_refused() {
-    for bytes in [parquet(&coded()), arrow(&coded(), None)] {
+    for bytes in [parquet(&unusual_types()), arrow(&unusual_types(), None)] {
         for length in 8..bytes.len() {
             let cut = open(&bytes[..length]).and_then(Iterator::collect::<Result<Vec<_>, _>>);
             assert!(cut.is_err(), "cut to {length} of {}", bytes.len());
         }
     }
-    let bytes = parquet(&coded());
+    let bytes = parquet(&unusual_types());
     let error = refused(&bytes[..bytes.len() - 1]);
     assert!(error.starts_with("footer: cannot be read: "), "{error}");
 }

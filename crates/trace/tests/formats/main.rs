@@ -1,4 +1,4 @@
-//! All formats but the first two: fragments with invalid rows, and real traces.
+//! All formats except the first two: fragments with invalid rows, and real traces.
 
 mod adapt;
 mod binary;
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use diskarm_core::request::Op;
 use diskarm_trace::{OnError, Options, Reader, Record, TraceError, open_with, read_with};
 
-/// A trace of `../shared`. Tests that need one are ignored: `make test` runs them if it is there.
+/// The path of a trace in `../shared`. Tests that need it are ignored unless `make test` finds it.
 fn shared(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/traces")
         .join(file)
 }
 
-/// A temporary file of this process.
+/// Returns the path of a temporary file of this process.
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("diskarm-trace-{}-{name}", std::process::id()))
 }

@@ -47,7 +47,7 @@ fn a_week_of_hplajw() {
     records.iter().for_each(|record| traced.record(record));
     let apart = |(a, b): (&u64, &u64)| a.abs_diff(*b);
     let moved: u64 = computed.queues.iter().zip(&traced.queues).map(apart).sum();
-    // 37 lengths are one or two more than the times imply.
+    // 37 of the lengths are one or two more than the times imply.
     assert!(moved <= 2 * 37, "{moved}");
     // The last record's flags, 557322, have bit 8 set.
     assert_eq!(last.urgency, Some(Urgency::Asynchronous));
@@ -92,7 +92,7 @@ fn two_hours_of_a_virtual_machine() {
     let bytes: u64 = records.iter().map(|record| record.sectors.0 * 512).sum();
     let starts: u64 = records.iter().map(|record| record.start.0).sum();
     assert_eq!((bytes, starts), (4_205_978_112, 3_219_283_716_535));
-    // Times are relative to the first record, not to when the machine was switched on.
+    // Times are relative to the first record, not to the start of the machine.
     assert_eq!(records[0].arrival.unwrap().as_ns(), 0);
     let last = records.last().unwrap().arrival.unwrap();
     assert_eq!(last.as_ns(), 7_200_089_885_000);

@@ -31,7 +31,7 @@ fn read(bytes: &[u8], format: &str) -> Vec<Record> {
 }
 
 prop_compose! {
-    /// In whole microseconds, which every format holds; sequential, as the measured format needs.
+    /// Times are whole microseconds, which every format can represent.
     fn a_record()(
         gap_us in 0..10_000_000i64,
         response_us in 1..1_000_000i64,
@@ -49,7 +49,7 @@ prop_compose! {
     }
 }
 
-/// Each arrives its gap after the completion of the previous one.
+/// Makes each request arrive its gap after the completion of the previous one.
 fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
     let mut now = Instant::START;
     let arrive = |(gap_us, record): (i64, Record)| {
@@ -63,7 +63,7 @@ fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
     rows.into_iter().map(arrive).collect()
 }
 
-/// The part of a record that a format can hold, without its location.
+/// Returns the part of a record that a format can represent, without its location.
 fn held(format: &str, record: &Record, first: Instant) -> Record {
     let mut held = *record;
     held.location = Location::Line(0);
@@ -108,7 +108,7 @@ proptest! {
         }
     }
 
-    /// The pauses of measured requests follow from their arrivals.
+    /// Pauses of measured requests are computed from their arrivals.
     #[test]
     fn pauses_come_from_arrivals(rows in prop::collection::vec(a_record(), 2..10)) {
         let rows: Vec<(i64, Record)> = rows
@@ -181,7 +181,7 @@ fn unrepresentable_records_are_refused() {
     };
     let error = writer.write(&other).unwrap_err().to_string();
     let expected = "out: cannot write the request at 7 as measured: its device differs from the \
-                    first one, and the format has one only";
+                    first one, and the format has only one";
     assert_eq!(error, expected);
 }
 

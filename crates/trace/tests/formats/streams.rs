@@ -37,12 +37,12 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Compresses all of it.
+/// Compresses all of `bytes`.
 type Compress = fn(&[u8]) -> Vec<u8>;
 
 const COMPRESSIONS: [Compress; 4] = [gzip, bzip2, xz, zstd];
 
-/// Complete, in two members, and truncated.
+/// Reads them complete, in two members, and truncated.
 #[test]
 fn compressed_traces() {
     let text = disksim(20_000);
@@ -92,7 +92,7 @@ fn frames_of_zstd() {
         assert_eq!(records(&several, "disksim"), plain);
         let short = [&first[..], &skippable[..9]].concat();
         let error = from_zstd(short).expect_err("a frame that ends early");
-        assert!(error.to_string().contains("ends in a frame"), "{error}");
+        assert!(error.to_string().contains("ends within a frame"), "{error}");
     }
 }
 
@@ -117,7 +117,7 @@ fn damaged_frames_of_zstd() {
     }
 }
 
-/// Counts the bytes read from it and never ends.
+/// An endless trace, which counts the bytes read from it.
 struct Endless {
     row: &'static [u8],
     at: usize,
@@ -135,7 +135,7 @@ impl Read for Endless {
     }
 }
 
-/// An endless trace returns its first records after a bounded part of it was read.
+/// An endless trace returns its first records after a bounded part of it has been read.
 #[test]
 fn reading_an_endless_trace_streams() {
     let count = Arc::new(AtomicUsize::new(0));
@@ -173,7 +173,7 @@ fn invalid_rows_are_skipped_and_counted() {
     assert_eq!(notes, expected);
 }
 
-/// An error that makes the rest unreadable is not an invalid row.
+/// An error that makes all further rows unreadable is not skipped.
 #[test]
 fn an_invalid_header_is_not_skipped() {
     let options = Options {
@@ -209,9 +209,9 @@ fn implausible_units_are_reported() {
         assert!(trace.by_ref().all(|record| record.is_ok()));
         trace.notes()
     };
-    // The file may end in the middle of a line or at its end: the reader cannot distinguish them.
-    let cut = "line 24783: found no line end, expected one: the trace may be cut there, in the \
-               middle of a number";
+    // The reader cannot tell whether the last line is complete.
+    let cut = "line 24783: found no newline, expected one: the trace may be truncated there, in \
+               the middle of a number";
     assert_eq!(notes("mqsim"), [cut]);
     let notes = notes("disksim");
     assert_eq!(notes.len(), 2);
@@ -223,7 +223,7 @@ fn implausible_units_are_reported() {
         notes[0].contains("nanoseconds are more likely"),
         "{notes:?}"
     );
-    // The same trace in microseconds: a thousand too small for one format, too large for another.
+    // The same trace in microseconds: times are too short in one format, too long in another.
     let text = std::fs::read_to_string(&path).unwrap();
     let in_us = |line: &str| {
         let (ns, rest) = line.split_once(' ').unwrap();

@@ -11,7 +11,7 @@ fn shorts(text: &str, format: &str) -> Vec<Short> {
     records(text.as_bytes(), format).iter().map(short).collect()
 }
 
-/// A valid row, followed by one that must be refused with `expected`.
+/// Asserts that `row`, after a valid row, is refused with `expected`.
 fn refused_row(format: &str, good: &str, row: &str, expected: &str) {
     let error = refused(format!("{good}\n{row}\n").as_bytes(), format);
     let line = good.lines().count() + 1;
@@ -32,8 +32,8 @@ fn spc() {
     assert_eq!(shorts(text, "spc"), expected);
     let (_, notes) = skipping(text.as_bytes(), None);
     let widened = "1 request widened to whole 512-byte blocks";
-    let cut = "line 3: found no line end, expected one: the trace may be cut there, in the middle \
-               of a number";
+    let cut = "line 3: found no newline, expected one: the trace may be truncated there, in the \
+               middle of a number";
     assert_eq!(notes, [cut, widened]);
     let (_, notes) = skipping(format!("{text}\n").as_bytes(), None);
     assert_eq!(notes, [widened]);
@@ -109,7 +109,7 @@ fn msr() {
         ),
         (
             "128166372003061630,hm,1,Read,0,512,-1",
-            r#"response: found "-1", expected units of 100 ns from 0 up"#,
+            r#"response: found "-1", expected 0 or more units of 100 ns"#,
         ),
     ] {
         refused_row("msr", MSR, row, expected);
@@ -196,7 +196,7 @@ fn mqsim() {
 
 #[test]
 fn fio_iologs() {
-    // As fio 3.33 writes it, except for the trim.
+    // As fio 3.33 writes them, except for the trim.
     let third = "fio version 3 iolog\n25 x.dat add\n222 x.dat open\n227 x.dat read 61440 4096\n\
                  510 y.dat write 774144 4096\n600 x.dat trim 0 4096\n300660 x.dat close\n";
     let expected = [
@@ -217,7 +217,7 @@ fn fio_iologs() {
     let untimed = second.replace("/dev/sda wait 1500 0\n", "");
     let arrivals = |rows: Vec<Short>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
     assert_eq!(arrivals(shorts(&untimed, "fio-iolog")), [None, None]);
-    // The first wait comes after the bytes of one read from a pipe.
+    // The first wait comes after what one read from a pipe returns.
     let late = "fio version 2 iolog\n".to_owned()
         + &"/dev/sda read 0 512\n".repeat(10_000)
         + "/dev/sda wait 1500 0\n/dev/sda write 512 512\n";
@@ -250,7 +250,7 @@ fn fio_iologs() {
 
 #[test]
 fn fio_latency_logs() {
-    // As fio 3.33 writes it with log_offset=1; the second completes less than its latency after
+    // As fio 3.33 writes them with log_offset=1; the second completes less than its latency after
     // the start, since completions are whole milliseconds.
     let text = "20, 251843, 0, 4096, 880640, 0\n0, 15172, 1, 4096, 774144, 0\n";
     let expected = [
@@ -265,7 +265,7 @@ fn fio_latency_logs() {
     assert_eq!(error, r#"x:1: direction: found "3", expected 0, 1 or 2"#);
 }
 
-/// Each format's example of a first line is detected as that format only.
+/// Each format's example of a first line is detected as that format and no other.
 #[test]
 fn example_first_lines_are_detected() {
     let examples = [
@@ -297,7 +297,7 @@ fn example_first_lines_are_detected() {
     }
 }
 
-/// Arrival and response are valid, but not the completion.
+/// The arrival and the response are valid, but the completion is not.
 #[test]
 fn overflowing_completions() {
     let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";

@@ -12,7 +12,7 @@ use diskarm_wire::iscsi::{
 };
 use md5::{Digest as _, Md5};
 
-/// Maximum data in a received message, in bytes (MaxRecvDataSegmentLength).
+/// Maximum data in a message from the target, in bytes (MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 1 << 18;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ pub enum Error {
     Io(io::Error),
     /// The target did not answer in time.
     Timeout,
-    /// The target rejected the login, with a number of [`login_status`].
+    /// The target rejected the login, with a code from [`login_status`].
     Login(u16),
     /// The target violates the protocol, or requires an unsupported feature.
     Protocol(String),
@@ -41,7 +41,7 @@ impl fmt::Display for Error {
             Self::Timeout => f.write_str("the target did not answer in time"),
             Self::Login(status) => {
                 let reason = match *status {
-                    login_status::AUTHENTICATION_FAILURE => "user or secret is wrong or missing",
+                    login_status::AUTHENTICATION_FAILURE => "wrong or missing user or secret",
                     login_status::AUTHORIZATION_FAILURE => "this target may not be used",
                     login_status::NOT_FOUND => "no such target",
                     login_status::UNSUPPORTED_VERSION => "the protocol version is not supported",
@@ -140,7 +140,7 @@ impl Connection {
     pub fn receive(&mut self, deadline: Instant) -> Result<(Message, Vec<u8>), Error> {
         let mut header = [0; Message::LENGTH];
         self.fill(&mut header, deadline)?;
-        let lengths = Lengths::parse(&header).expect("all its bytes");
+        let lengths = Lengths::parse(&header).expect("a complete header");
         let mut additional = vec![0; lengths.ahs()];
         self.fill(&mut additional, deadline)?;
         if self.has_header_digest {
@@ -187,8 +187,8 @@ impl Connection {
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(room) {
                 Ok(0) => {
-                    let why = "the target closed the connection";
-                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, why);
+                    let message = "the target closed the connection";
+                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, message);
                     return Err(Error::Io(error));
                 }
                 Ok(read) => room = &mut room[read..],
@@ -207,7 +207,7 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of requests of a login.
 const MAX_REQUESTS: u32 = 16;
 
-/// Maximum text in one answer of a target, in bytes.
+/// Maximum text in one answer from a target, in bytes.
 pub const MAX_TEXT: usize = 1 << 16;
 
 /// CHAP credentials of the initiator, and optionally of the target.
@@ -216,7 +216,7 @@ pub struct Credentials {
     /// User name (key CHAP_N).
     pub user: String,
     pub secret: Vec<u8>,
-    /// The secret that the target must prove to know; `None` if it need not.
+    /// The secret that the target must prove that it knows; `None` if it need not authenticate.
     pub target_secret: Option<Vec<u8>>,
 }
 
@@ -284,17 +284,17 @@ struct Login<'a> {
     deadline: Instant,
 }
 
-/// Keys and values of a text.
+/// The keys and values in a text.
 type Pairs = Vec<(&'static str, String)>;
 
 enum RequestText {
-    /// The initiator has more to say in this stage.
+    /// The initiator will send more in this stage.
     Part(Pairs),
     /// The initiator is ready for the next stage.
     Last(Pairs),
 }
 
-/// Logs in. `unique` is the number of the session in this process.
+/// Logs in. `unique` is a number that distinguishes the sessions of this process.
 pub fn login(
     connection: &mut Connection,
     purpose: Purpose<'_>,
@@ -368,7 +368,7 @@ impl Login<'_> {
             };
         }
         Err(protocol_error(format!(
-            "the login does not end after {MAX_REQUESTS} requests"
+            "the login has not ended after {MAX_REQUESTS} requests"
         )))
     }
 
@@ -455,7 +455,7 @@ impl Login<'_> {
         Ok(RequestText::Last(answer))
     }
 
-    /// Checks the proof of the target at the end of the authentication stage.
+    /// Checks the target's proof at the end of the authentication stage.
     fn check_security(&self, pairs: &[(String, String)]) -> Result<(), Error> {
         let credentials = self.credentials.filter(|_| self.stage == stage::SECURITY);
         let Some(secret) = credentials.and_then(|all| all.target_secret.as_ref()) else {
@@ -476,7 +476,7 @@ impl Login<'_> {
         let mut data = vec![0; length.sum()];
         let mut writer = Writer::new(&mut data);
         for (key, value) in pairs {
-            writer.put(key, value).expect("room for all of them");
+            writer.put(key, value).expect("a buffer for all pairs");
         }
         let transit = matches!(text, RequestText::Last(_));
         let request = LoginRequest {
@@ -510,7 +510,7 @@ impl Login<'_> {
             self.numbers.max_command = response.max_command;
             text.extend(data);
             if text.len() > MAX_TEXT {
-                return Err(protocol_error("a login response does not end"));
+                return Err(protocol_error("a login response is too long"));
             }
             if !response.continues {
                 return Ok((response, text));
@@ -520,7 +520,7 @@ impl Login<'_> {
     }
 }
 
-/// Returns the offers among which the target chooses.
+/// Returns the offers from which the target chooses.
 fn offers(purpose: Purpose<'_>) -> Pairs {
     let max_data = MAX_DATA.to_string();
     let mut offers = vec![
@@ -558,10 +558,10 @@ fn value<'a>(pairs: &'a [(String, String)], key: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Parses the keys and values of a text. Fails at control characters, as values are printed.
+/// Parses the keys and values in a text. Control characters are errors, as values are printed.
 pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
     let pairs = text::pairs(text).map(|pair| {
-        let (key, value) = pair.map_err(|_| protocol_error("text is not a list of keys"))?;
+        let (key, value) = pair.map_err(|_| protocol_error("a text without keys and values"))?;
         if value.contains(char::is_control) {
             return Err(protocol_error(format!("control characters in {key}")));
         }

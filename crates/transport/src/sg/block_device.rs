@@ -1,5 +1,5 @@
-//! Block devices of Linux: the disk that a path names, and whether it is in use by file systems,
-//! swap space, or devices made of it or of its partitions (LVM, software RAID, encryption).
+//! Block devices of Linux: the disk at a path, and whether it is in use by file systems, swap
+//! space, or devices built on it or on its partitions (LVM, software RAID, encryption).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,21 +25,21 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
     let metadata = fs::metadata(path).map_err(Error::file(path))?;
     let device = metadata.rdev();
     let number = format!("{}:{}", major(device), minor(device));
-    let kind = metadata.file_type();
-    let found = if kind.is_char_device() {
+    let file_type = metadata.file_type();
+    let found = if file_type.is_char_device() {
         generic(Path::new(SYSFS), &number)
-    } else if kind.is_block_device() {
+    } else if file_type.is_block_device() {
         block(Path::new(SYSFS), &number).map(Some)
     } else {
         Err(NO_DEVICE)
     };
-    found.map_err(|is| Error::NotADisk {
+    found.map_err(|kind| Error::NotADisk {
         path: path.to_owned(),
-        is,
+        kind,
     })
 }
 
-/// Returns the block device of the SCSI generic device of this number.
+/// Returns the block device of the SCSI generic device with this number.
 fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     let name = resolved_name(&sysfs.join("dev/char").join(number)).ok_or(NO_SCSI)?;
     let generic = sysfs.join("class/scsi_generic").join(name);
@@ -53,7 +53,7 @@ fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     Ok(block.map(|entry| entry.file_name().to_string_lossy().into_owned()))
 }
 
-/// Returns the name of the block device of this number. It need not support SCSI commands.
+/// Returns the name of the block device with this number. It may not support SCSI commands.
 fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
     let path = sysfs.join("dev/block").join(number);
     if path.join("partition").exists() {
@@ -68,7 +68,7 @@ fn resolved_name(link: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// A block device with blocks of the disk: the disk itself, a partition, or a device made of them.
+/// A block device with blocks of the disk: the disk, a partition, or a device built on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Kernel name, such as `sda1` or `dm-0`.
@@ -79,7 +79,7 @@ pub struct Block {
     pub made_of: Option<String>,
 }
 
-/// Returns all block devices that hold blocks of the disk `name`; the disk first.
+/// Returns all block devices that contain blocks of the disk `name`; the disk first.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
@@ -115,11 +115,11 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
 }
 
 /// Describes how one of the devices is used; `None` if none is. `mountinfo` and `swaps` are the
-/// contents of the files of these names in `/proc`.
+/// contents of `/proc/self/mountinfo` and `/proc/swaps`.
 pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
     // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
     // the mount point, and other fields; after a dash, the type of the file system and its source
-    // (proc(5)). Some file systems (btrfs) have device numbers of their own: their source counts.
+    // (proc(5)). Some file systems (btrfs) have their own device numbers, so check the source, too.
     let mounted = |line: &str| {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(2);
@@ -144,7 +144,7 @@ pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
         .or_else(|| blocks.iter().find_map(composed))
 }
 
-/// Returns true if the path is the usual one of the device, whose kernel name has `!` for `/`.
+/// Returns true if `path` is the usual path of the device. Kernel names have `!` instead of `/`.
 fn names_file(path: &str, block: &Block) -> bool {
     let name = path.strip_prefix("/dev/");
     name.is_some_and(|name| name.replace('/', "!") == block.name)
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_and_devices_made_of_them_are_found() {
+    fn partitions_and_devices_built_on_them_are_found() {
         let tree = Tree::new("blocks");
         tree.device("class/block/sda", "8:0");
         tree.folder("class/block/sda/holders");
@@ -216,7 +216,7 @@ mod tests {
             tree.folder(&format!("class/block/sda/{partition}/partition"));
             tree.device(&format!("class/block/{partition}"), number);
         }
-        // Two volumes on one partition, and a third on the first.
+        // Two volumes on a partition, and a third volume on the first one.
         tree.folder("class/block/sda2/holders/dm-0");
         tree.folder("class/block/sda2/holders/dm-1");
         tree.device("class/block/dm-0", "254:0");
@@ -247,8 +247,8 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 /swapfile                               file\t\t1024\t\t0\t\t-4
 ";
 
-    /// A file system may be found by its source, if its device number is its own (btrfs). A mount
-    /// point is more informative than a composed device. Similar names and numbers do not match.
+    /// A file system with its own device number (btrfs) is found by its source. A mount point takes
+    /// precedence over a composed device. Similar names and numbers do not match.
     #[test]
     fn mounted_devices_swap_space_and_composed_devices_are_named() {
         let cases = "
@@ -280,9 +280,9 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
         assert_eq!(user(&disk, "\n1 2\n1 2 8:0 / /x rw\n - \n", "\n\n"), None);
     }
 
-    /// Needs a machine whose root file system is on a disk.
+    /// Needs a machine with a mounted block device.
     #[test]
-    fn the_disk_below_this_system_is_in_use() {
+    fn the_disk_of_a_mounted_file_system_is_in_use() {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let numbers = mountinfo.lines().filter_map(|line| line.split(' ').nth(2));
         let class = Path::new("/sys/dev/block");
@@ -291,8 +291,8 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
             println!("skipped: no block device is mounted here");
             return;
         };
-        let place = class.join(number).canonicalize().unwrap();
-        let name = place.file_name().unwrap().to_str().unwrap();
+        let path = class.join(number).canonicalize().unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
         let blocks = blocks(Path::new("/sys"), name).unwrap();
         let user = user(&blocks, &mountinfo, "").unwrap();
         assert!(user.contains(" is mounted at /"), "{user}");

@@ -2,7 +2,7 @@
 //! interface version 3. This is the only unsafe code of the crate.
 #![expect(
     unsafe_code,
-    reason = "SG_IO takes a structure of pointers, which no safe call does"
+    reason = "SG_IO takes a structure of pointers, for which there is no safe wrapper"
 )]
 
 use std::ffi::c_void;
@@ -27,7 +27,7 @@ const NO_DATA: i32 = -1;
 const TO_DRIVE: i32 = -2;
 const FROM_DRIVE: i32 = -3;
 
-/// `driver_status` if there is sense data.
+/// `driver_status` if there are sense data.
 const DRIVER_SENSE: u16 = 0x08;
 
 /// Mask of the status in `driver_status`; the upper bits are suggestions.
@@ -88,7 +88,7 @@ impl<'a> Packet<'a> {
         let (direction, pointer, length) = match data {
             Data::None => (NO_DATA, ptr::null_mut(), 0),
             Data::In(bytes) => (FROM_DRIVE, bytes.as_mut_ptr(), bytes.len()),
-            // The kernel only reads what goes to the drive.
+            // The kernel only reads data for the drive.
             Data::Out(bytes) => (TO_DRIVE, bytes.as_ptr().cast_mut(), bytes.len()),
         };
         let header = Header {
@@ -121,24 +121,22 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Executes the command and waits until it has completed or timed out. Fails if the file takes
-    /// no SCSI commands, or the kernel rejects this one.
+    /// Executes the command and waits until it has completed or timed out. Fails if the file
+    /// accepts no SCSI commands, or the kernel rejects this one.
     pub fn submit(&mut self, file: &File) -> rustix::io::Result<()> {
         // SAFETY: SG_IO is an opcode whose argument is a pointer to `struct sg_io_hdr`. The kernel
         // accesses that structure and what it points to, and nothing else. `Header` has the layout
         // of that structure (`repr(C)`, with a test of the offsets). A file that does not support
-        // SG_IO returns an error; that another driver uses this number for something else is
-        // excluded by `block_device::name`, which accepts only SCSI generic devices and block
-        // devices.
+        // SG_IO returns an error. No other driver can use this number for something else, because
+        // `block_device::name` accepts only SCSI generic devices and block devices.
         //
         // `Packet::new` sets the pointers, and its borrows last as long as `self`:
         // * `cmdp`, of which the kernel reads `cmd_len` bytes, is a slice of that length.
-        // * `dxferp` is null with a length of 0; or it is a unique slice of `dxfer_len` bytes,
-        //   which the kernel writes; or a shared one with direction TO_DRIVE, which the kernel only
-        //   reads.
+        // * `dxferp` is null with a length of 0, a unique slice of `dxfer_len` bytes, which the
+        //   kernel writes, or a shared slice with direction TO_DRIVE, which the kernel only reads.
         // * `sbp`, of which the kernel writes up to `mx_sb_len` bytes, is a unique array of that
         //   size.
-        // * `usr_ptr` is never followed by the kernel, and `iovec_count` is 0.
+        // * The kernel never dereferences `usr_ptr`, and `iovec_count` is 0.
         // The fields are private to this module, and only `Packet::new` sets them. The kernel no
         // longer uses them when the call returns: SG_IO waits for the completion of the command.
         // A signal can end the wait on /dev/sgX early; without the flag for direct I/O, which
@@ -207,7 +205,7 @@ mod tests {
     const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0];
 
     /// Returns the outcome of a read of 512 bytes whose header the kernel filled in with `fill`.
-    fn ended(fill: impl FnOnce(&mut Header)) -> Result<Outcome, TransportError> {
+    fn outcome(fill: impl FnOnce(&mut Header)) -> Result<Outcome, TransportError> {
         let mut data = [0; 512];
         let mut sense = [0; SENSE_LENGTH];
         let timeout = Duration::from_secs(1);
@@ -265,7 +263,7 @@ mod tests {
 
     #[test]
     fn missing_data_are_not_counted() {
-        let transferred = |resid| ended(|header| header.resid = resid).unwrap().transferred;
+        let transferred = |resid| outcome(|header| header.resid = resid).unwrap().transferred;
         for (missing, expected) in [(0, 512), (12, 500), (512, 0), (600, 0), (-4, 512)] {
             assert_eq!(transferred(missing), expected, "{missing}");
         }
@@ -275,7 +273,7 @@ mod tests {
     fn a_check_condition_is_an_answer() {
         // Kernels before 5.14 also set the driver status.
         for driver_status in [0, 0x08, 0x28] {
-            let outcome = ended(|header| {
+            let outcome = outcome(|header| {
                 header.status = 2;
                 header.sb_len_wr = 18;
                 header.driver_status = driver_status;
@@ -292,20 +290,20 @@ mod tests {
 
     #[test]
     fn a_lost_command_is_an_error() {
-        let lost = ended(|header| header.host_status = 3);
+        let lost = outcome(|header| header.host_status = 3);
         let expected = "timed out (host status 0x03)".to_owned();
         assert_eq!(lost, Err(TransportError::Unanswered(expected)));
-        let reset = ended(|header| header.host_status = 8);
+        let reset = outcome(|header| header.host_status = 8);
         assert!(
             matches!(reset, Err(TransportError::Unanswered(_))),
             "{reset:?}"
         );
-        let gone = ended(|header| header.host_status = 1);
+        let gone = outcome(|header| header.host_status = 1);
         assert!(matches!(gone, Err(TransportError::Lost(_))), "{gone:?}");
-        let other = ended(|header| header.host_status = 0x55);
+        let other = outcome(|header| header.host_status = 0x55);
         let expected = "the host adapter failed (host status 0x55)".to_owned();
         assert_eq!(other, Err(TransportError::Lost(expected)));
-        let driver = ended(|header| header.driver_status = 6);
+        let driver = outcome(|header| header.driver_status = 6);
         let expected = "the driver failed (driver status 0x06)".to_owned();
         assert_eq!(driver, Err(TransportError::Lost(expected)));
     }

@@ -29,7 +29,7 @@ pub struct Sg {
 
 impl Sg {
     /// Opens a drive, `/dev/sgX` or a block device, for commands that leave its data and settings
-    /// alone. Others are not sent: they fail as on a write-protected drive.
+    /// alone. Other commands are not sent: they fail as on a write-protected drive.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let block = block_device::name(path)?;
         let file = open(path, OpenOptions::new().read(true), OFlags::empty())?;
@@ -136,8 +136,8 @@ impl Transport for Sg {
         self.exchange(command, data, |packet| packet.submit(&self.file))
     }
 
-    fn rest(&mut self, span: Span) {
-        self.clock.rest(span);
+    fn sleep(&mut self, span: Span) {
+        self.clock.sleep(span);
     }
 
     fn now(&self) -> Instant {
@@ -154,7 +154,7 @@ mod tests {
     const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0];
     const WRITE: [u8; 10] = [0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0];
 
-    /// Returns a drive whose file takes no commands.
+    /// Returns a drive whose file accepts no commands.
     fn drive() -> Sg {
         Sg {
             path: "/dev/null".into(),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_takes_no_commands_breaks_the_transport() {
+    fn a_file_that_accepts_no_commands_is_an_error() {
         let error = drive().execute(&READ, Data::None).unwrap_err();
         let TransportError::Lost(error) = error else {
             panic!("{error:?}");
@@ -217,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_passes_time() {
+    fn sleeping_takes_time() {
         let mut drive = drive();
         let before = drive.now();
-        drive.rest(Span::from_ns(1000));
+        drive.sleep(Span::from_ns(1000));
         assert!(drive.now() - before >= Span::from_ns(1000));
-        drive.rest(Span::from_ns(-1));
+        drive.sleep(Span::from_ns(-1));
     }
 }

@@ -1,19 +1,20 @@
 //! The messages, their fields and their lengths.
 //!
 //! Sequence numbers have these names: `command` is CmdSN, `status` StatSN, `data` DataSN; with
-//! `expected_` and `max_` they are those that the sender expects or takes. `tag` is the initiator
-//! task tag, `transfer` the target transfer tag, `immediate` means that a request has no number of
-//! its own, `connection` is the CID, and `offset` counts bytes of the command's data.
+//! `expected_`, the next that the sender expects, and with `max_`, the last that it accepts. `tag`
+//! is the initiator task tag, `transfer` the target transfer tag, `immediate` means that a request
+//! has no number of its own, `connection` is the CID, and `offset` counts bytes of the command's
+//! data.
 
 use crate::command::Size;
 use crate::layout::{Field, FieldPosition};
 
-/// `length` bytes with their padding to words of four bytes.
+/// Returns `length` rounded up to words of four bytes.
 pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// The name of a task or a transfer.
+/// The identifier of a task or a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
@@ -26,16 +27,15 @@ impl Tag {
 pub struct Lun(pub u64);
 
 impl Lun {
-    /// Creates the number of a unit below 16,384: in the peripheral device addressing method below
-    /// 256, and in the flat space addressing method above.
-    /// Panics if the number is larger.
+    /// Creates the number of a unit below 16,384, with peripheral device addressing below 256 and
+    /// flat space addressing above. Panics if the number is larger.
     pub const fn new(number: u16) -> Self {
-        assert!(number < 1 << 14, "a number of more than 14 bits");
+        assert!(number < 1 << 14, "a unit number has at most 14 bits");
         let method = if number < 256 { 0 } else { 1 << 14 };
         Self(((method | number) as u64) << 48)
     }
 
-    /// Returns the number if it has a single level in one of these two methods, and bus 0.
+    /// Returns the number if it has a single level, one of these two methods, and bus 0.
     pub const fn number(self) -> Option<u16> {
         let first = (self.0 >> 48) as u16;
         let is_single = self.0 << 16 == 0;
@@ -47,9 +47,9 @@ impl Lun {
     }
 }
 
-/// A number of 32 bits that counts messages and wraps around after the largest (RFC 1982).
+/// A 32-bit sequence number, which wraps around (RFC 1982).
 ///
-/// Two that are 2^31 apart have no order; hence [`Self::is_before`] and not `Ord`.
+/// Numbers 2^31 apart have no order; hence [`Self::is_before`] instead of `Ord`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serial(pub u32);
 
@@ -128,13 +128,13 @@ impl Lengths {
 /// An error in the header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// There are fewer than [`Message::LENGTH`].
+    /// The header is shorter than [`Message::LENGTH`].
     Short,
-    /// The code of the operation is unknown.
+    /// The operation code is unknown.
     Operation(u8),
 }
 
-/// The bits of byte 0 that are the code of the operation.
+/// The bits of byte 0 with the operation code.
 const OPERATION: u8 = 0x3f;
 
 /// Declares the messages, each with its code in byte 0 and the bits of byte 1 that are always set.
@@ -156,7 +156,7 @@ macro_rules! messages {
             /// Length of a basic header segment, in bytes.
             pub const LENGTH: usize = 48;
 
-            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are left alone.
+            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are ignored.
             /// Fails if there are too few bytes, or the operation is unknown.
             pub fn parse(data: &[u8]) -> Result<Self, Invalid> {
                 let data = data.get(..Self::LENGTH).ok_or(Invalid::Short)?;
@@ -169,7 +169,6 @@ macro_rules! messages {
                 }
             }
 
-            /// Returns the code of the operation.
             pub const fn operation(&self) -> u8 {
                 match self { $(Self::$name(_) => $code & OPERATION,)+ }
             }
@@ -195,28 +194,28 @@ macro_rules! messages {
 }
 
 messages! {
-    /// A ping of the initiator, or its answer to one.
+    /// A ping from the initiator, or its answer to a ping.
     NopOut = 0x00, 0x80 {
-        /// It has no number of its own; answers never have one.
+        /// The message has no number of its own; answers never have one.
         immediate: bool = FieldPosition::flag(0, 6);
         /// Copied from the [`NopIn`] that it answers.
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
+        /// Tag of the ping; [`Tag::NONE`] if no answer is wanted.
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// Copied from the [`NopIn`] that it answers; else [`Tag::NONE`].
+        /// Copied from the [`NopIn`] that it answers; otherwise [`Tag::NONE`].
         transfer: Tag = FieldPosition::bytes(20, 4);
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 
-    /// A SCSI command, perhaps with its first data.
+    /// A SCSI command, possibly with its first data.
     Command = 0x01, 0x00 {
         immediate: bool = FieldPosition::flag(0, 6);
         /// No unsolicited data follow.
         is_final: bool = FieldPosition::flag(1, 7);
         /// The initiator expects data.
         reads: bool = FieldPosition::flag(1, 6);
-        /// The initiator has data.
+        /// The initiator sends data.
         writes: bool = FieldPosition::flag(1, 5);
         /// Task attribute, a number of [`attribute`].
         attribute: u8 = FieldPosition::bits(1, 2, 0);
@@ -234,7 +233,7 @@ messages! {
         immediate: bool = FieldPosition::flag(0, 6);
         /// A number of [`function`].
         function: u8 = FieldPosition::bits(1, 6, 0);
-        /// The logical unit, where the function is about one.
+        /// The logical unit, if the function concerns one.
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
         /// The task to abort or reassign.
@@ -242,11 +241,11 @@ messages! {
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
         task_command: Serial = FieldPosition::bytes(32, 4);
-        /// For a task to reassign: the next expected data.
+        /// For a task to reassign: the next expected data number.
         expected_data: Serial = FieldPosition::bytes(36, 4);
     }
 
-    /// A step of the login: text in the data.
+    /// A step of the login, with text as data.
     LoginRequest = 0x43, 0x00 {
         /// The initiator wants to continue to the next stage.
         transit: bool = FieldPosition::flag(1, 7);
@@ -257,23 +256,23 @@ messages! {
         version_max: u8 = FieldPosition::bytes(2, 1);
         version_min: u8 = FieldPosition::bytes(3, 1);
         isid: [u8; 6] = FieldPosition::bytes(8, 6);
-        /// The target's part; 0 for a new session.
+        /// The target's part of the session identifier; 0 for a new session.
         tsih: u16 = FieldPosition::bytes(14, 2);
-        /// Equal in all requests of a login.
+        /// The same in all requests of a login.
         tag: Tag = FieldPosition::bytes(16, 4);
         connection: u16 = FieldPosition::bytes(20, 2);
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 
-    /// Text of an initiator.
+    /// Text from an initiator.
     TextRequest = 0x04, 0x00 {
         immediate: bool = FieldPosition::flag(0, 6);
         is_final: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
         /// Copied from the previous response.
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// Equal in all requests of an exchange.
+        /// The same in all requests of an exchange.
         tag: Tag = FieldPosition::bytes(16, 4);
         /// Copied from the previous response; [`Tag::NONE`] at the beginning.
         transfer: Tag = FieldPosition::bytes(20, 4);
@@ -296,25 +295,25 @@ messages! {
         offset: u32 = FieldPosition::bytes(40, 4);
     }
 
-    /// An initiator wants to end a connection or session.
+    /// A request to end a connection or session.
     LogoutRequest = 0x06, 0x80 {
         immediate: bool = FieldPosition::flag(0, 6);
         /// A number of [`logout_reason`].
         reason: u8 = FieldPosition::bits(1, 6, 0);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// The connection to end, unless it is the session.
+        /// The connection to end, unless the session is to end.
         connection: u16 = FieldPosition::bytes(20, 2);
         command: Serial = FieldPosition::bytes(24, 4);
         expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 
-    /// An initiator reports missing messages, or acknowledges data.
+    /// A report of missing messages, or an acknowledgement of data.
     Snack = 0x10, 0x80 {
         /// A number of [`snack_kind`].
         kind: u8 = FieldPosition::bits(1, 3, 0);
         /// The logical unit, for an acknowledgement.
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// The task's; else [`Tag::NONE`].
+        /// The tag of the task; otherwise [`Tag::NONE`].
         tag: Tag = FieldPosition::bytes(16, 4);
         /// Copied from the response, or from the acknowledged [`super::DataIn`].
         transfer: Tag = FieldPosition::bytes(20, 4);
@@ -324,15 +323,15 @@ messages! {
         count: u32 = FieldPosition::bytes(44, 4);
     }
 
-    /// A ping of the target, or its answer to one.
+    /// A ping from the target, or its answer to a ping.
     NopIn = 0x20, 0x80 {
         /// The logical unit, to be sent back.
         lun: Lun = FieldPosition::bytes(8, 8);
-        /// Copied from the [`NopOut`] that it answers; else [`Tag::NONE`].
+        /// Copied from the [`NopOut`] that it answers; otherwise [`Tag::NONE`].
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
+        /// Tag of the ping; [`Tag::NONE`] if no answer is wanted.
         transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response; if it is not an answer, of the next one.
+        /// The number of this response if it is an answer, otherwise of the next response.
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
@@ -374,7 +373,7 @@ messages! {
         max_command: Serial = FieldPosition::bytes(32, 4);
     }
 
-    /// The answer to a step of the login: text in the data.
+    /// The answer to a step of the login, with text as data.
     LoginResponse = 0x23, 0x00 {
         /// The target agrees to continue to the next stage.
         transit: bool = FieldPosition::flag(1, 7);
@@ -385,7 +384,7 @@ messages! {
         version_max: u8 = FieldPosition::bytes(2, 1);
         version_active: u8 = FieldPosition::bytes(3, 1);
         isid: [u8; 6] = FieldPosition::bytes(8, 6);
-        /// The target's part, in the last response.
+        /// The target's part of the session identifier, in the last response.
         tsih: u16 = FieldPosition::bytes(14, 2);
         tag: Tag = FieldPosition::bytes(16, 4);
         status: Serial = FieldPosition::bytes(24, 4);
@@ -395,7 +394,7 @@ messages! {
         result: u16 = FieldPosition::bytes(36, 2);
     }
 
-    /// Text of a target.
+    /// Text from a target.
     TextResponse = 0x24, 0x00 {
         is_final: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
@@ -422,16 +421,16 @@ messages! {
         /// The command ends with these data; no response follows.
         has_status: bool = FieldPosition::flag(1, 0);
         scsi_status: u8 = FieldPosition::bytes(3, 1);
-        /// The logical unit, where the target wants an acknowledgement.
+        /// The logical unit, if the target wants an acknowledgement.
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// Names the acknowledgement; else [`Tag::NONE`].
+        /// Identifies the acknowledgement; otherwise [`Tag::NONE`].
         transfer: Tag = FieldPosition::bytes(20, 4);
         /// The number of this response, if there is a status.
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Counts the messages with data of the command.
+        /// Counts the data messages of the command.
         data: Serial = FieldPosition::bytes(36, 4);
         offset: u32 = FieldPosition::bytes(40, 4);
         /// Difference between the actual and the expected length, if there is a status.
@@ -452,16 +451,16 @@ messages! {
         retain_s: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// A target requests data (R2T).
+    /// A target's request for data (R2T).
     ReadyToTransfer = 0x31, 0x80 {
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// To be copied to the data.
+        /// To be copied to the data messages.
         transfer: Tag = FieldPosition::bytes(20, 4);
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Counts these messages of the command.
+        /// Counts the requests for data of the command.
         number: Serial = FieldPosition::bytes(36, 4);
         offset: u32 = FieldPosition::bytes(40, 4);
         length: u32 = FieldPosition::bytes(44, 4);
@@ -477,7 +476,7 @@ messages! {
         /// A number of [`async_event`].
         event: u8 = FieldPosition::bytes(36, 1);
         vendor: u8 = FieldPosition::bytes(37, 1);
-        /// First parameter: the connection, if the event is about one, or a time in seconds.
+        /// First parameter: the connection, if the event concerns one, or a time in seconds.
         first: u16 = FieldPosition::bytes(38, 2);
         /// Second parameter: how long to wait before a new attempt, in seconds.
         second: u16 = FieldPosition::bytes(40, 2);
@@ -485,7 +484,7 @@ messages! {
         third: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// A target rejects a message, whose header is in the data.
+    /// The rejection of a message, whose header is the data.
     Reject = 0x3f, 0x80 {
         /// A number of [`reject_reason`].
         reason: u8 = FieldPosition::bytes(2, 1);
@@ -493,14 +492,14 @@ messages! {
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
-        /// For a protocol error of a SNACK: the next number of the data.
+        /// For a protocol error in a SNACK: the next data number.
         data: Serial = FieldPosition::bytes(36, 4);
     }
 }
 
 impl Command {
-    /// The command block without its padding: its length follows from the first bits of its code
-    /// (SPC-4, "Command Descriptor Block"), except for codes of variable length and of vendors.
+    /// Returns the command block without its padding. The first bits of its code give the length
+    /// (SPC-4, "Command Descriptor Block") except for variable-length and vendor-specific codes.
     pub fn unpadded(&self) -> &[u8] {
         &self.block[..Size::from_code(self.block[0]).bytes()]
     }
@@ -525,7 +524,7 @@ pub mod login_status {
     /// A key is missing, such as the initiator's name.
     pub const MISSING_PARAMETER: u16 = 0x0207;
     pub const NO_SESSION: u16 = 0x020a;
-    /// The request is invalid in a login, or at this point of it.
+    /// The request is invalid in a login, or at this point in one.
     pub const INVALID_REQUEST: u16 = 0x020b;
     pub const TARGET_ERROR: u16 = 0x0300;
     pub const UNAVAILABLE: u16 = 0x0301;
@@ -572,7 +571,7 @@ pub mod task_response {
 pub mod logout_reason {
     pub const CLOSE_SESSION: u8 = 0;
     pub const CLOSE_CONNECTION: u8 = 1;
-    /// A connection, whose tasks another one takes over.
+    /// A connection whose tasks another one takes over.
     pub const RECOVER_CONNECTION: u8 = 2;
 }
 
@@ -584,7 +583,7 @@ pub mod logout_response {
 }
 
 pub mod snack_kind {
-    /// Data, or messages that want data.
+    /// Data, or requests for data.
     pub const DATA: u8 = 0;
     pub const STATUS: u8 = 1;
 }
@@ -601,7 +600,7 @@ pub mod reject_reason {
     pub const SNACK: u8 = 0x03;
     pub const PROTOCOL_ERROR: u8 = 0x04;
     pub const NOT_SUPPORTED: u8 = 0x05;
-    /// The target accepts no more immediate commands now.
+    /// The target accepts no more immediate commands for now.
     pub const IMMEDIATE: u8 = 0x06;
     pub const TASK_IN_PROGRESS: u8 = 0x07;
     pub const INVALID_FIELD: u8 = 0x09;

@@ -13,7 +13,7 @@ pub struct Segment<'a> {
     pub data: &'a [u8],
 }
 
-/// The segments in `data`; the last one is an error if it is cut off.
+/// Returns the segments in `data`; the last one is an error if it is cut off.
 pub fn segments(data: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, CutOff>> {
     let mut rest = data;
     core::iter::from_fn(move || {
@@ -47,7 +47,7 @@ fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
 impl Segment<'_> {
     /// Encodes it with its padding; panics if it has more than 65,535 bytes.
     pub fn emit(&self) -> Vec<u8> {
-        let length = u16::try_from(self.data.len()).expect("at most 65,535 bytes");
+        let length = u16::try_from(self.data.len()).expect("a segment has at most 65,535 bytes");
         let mut data = [&length.to_be_bytes()[..], &[self.kind], self.data].concat();
         data.resize(padded(data.len()), 0);
         data
@@ -68,7 +68,7 @@ pub fn emit_sense(sense: &[u8]) -> Vec<u8> {
     if sense.is_empty() {
         return Vec::new();
     }
-    let length = u16::try_from(sense.len()).expect("at most 65,535 bytes");
+    let length = u16::try_from(sense.len()).expect("sense data have at most 65,535 bytes");
     [&length.to_be_bytes(), sense].concat()
 }
 
@@ -93,7 +93,7 @@ impl Default for Digest {
 /// The polynomial 0x1edc6f41, bit-reversed: its lowest power is the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The contribution of a byte to the sum; the index of the table is the number of bytes after it.
+/// The contribution of a byte to the checksum, in tables by the number of bytes that follow it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -135,7 +135,7 @@ impl Digest {
         for chunk in &mut chunks {
             let mut next = 0;
             for (index, byte) in chunk.iter().enumerate() {
-                // The first four bytes are combined with the sum so far.
+                // The first four bytes are combined with the checksum so far.
                 let old = if index < 4 { sum >> (8 * index) } else { 0 };
                 next ^= TABLES[7 - index][usize::from(*byte ^ old as u8)];
             }

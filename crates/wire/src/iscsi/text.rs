@@ -1,4 +1,4 @@
-//! Text: keys with values, by which both sides negotiate.
+//! The text with which both sides negotiate: keys with values.
 
 use core::fmt::{self, Display, Write};
 
@@ -14,29 +14,29 @@ pub const IRRELEVANT: &str = "Irrelevant";
 /// The answer to a value that is not acceptable.
 pub const REJECT: &str = "Reject";
 
-/// Text that is not a list of keys with values.
+/// The error for text that is not a list of keys with values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
-/// The keys of `data` with their values. Each pair ends with a NUL, except for the last, where a
-/// NUL may be missing; empty ones are skipped.
+/// Returns the keys in `data` with their values. Each pair ends with a NUL, optional for the last;
+/// empty pairs are skipped.
 pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>> {
     let all = data.split(|byte| *byte == 0);
     all.filter(|pair| !pair.is_empty()).map(|pair| {
         let pair = core::str::from_utf8(pair).map_err(|_| BadText)?;
         let (key, value) = pair.split_once('=').ok_or(BadText)?;
-        let is_sound = is_key(key) && value.len() <= MAX_VALUE;
-        is_sound.then_some((key, value)).ok_or(BadText)
+        let is_valid = is_key(key) && value.len() <= MAX_VALUE;
+        is_valid.then_some((key, value)).ok_or(BadText)
     })
 }
 
-/// Returns true for a key: a letter, then letters, digits and some others. RFC 7143 requires a
-/// capital letter first, which `iSCSIProtocolLevel` of RFC 7144 lacks.
+/// Returns true for a key: a letter, then letters, digits and some punctuation. RFC 7143 requires a
+/// capital letter first, which `iSCSIProtocolLevel` in RFC 7144 lacks.
 fn is_key(key: &str) -> bool {
-    let is_of_label = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
+    let is_key_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
         && key.starts_with(|first: char| first.is_ascii_alphabetic())
-        && key.bytes().all(is_of_label)
+        && key.bytes().all(is_key_byte)
 }
 
 /// Writes keys with values.
@@ -46,7 +46,7 @@ pub struct Writer<'a> {
     length: usize,
 }
 
-/// Too little room for text.
+/// The error for text that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -56,9 +56,7 @@ impl<'a> Writer<'a> {
         Self { data, length: 0 }
     }
 
-    /// Adds a key with its value.
-    /// Fails if there is too little room for it; then nothing is added.
-    /// Panics if the key is invalid.
+    /// Adds a key with its value, or fails if they do not fit. Panics if the key is invalid.
     pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
         assert!(is_key(key), "{key:?} is not a key");
         let before = self.length;
@@ -68,7 +66,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Number of bytes written so far.
+    /// Returns the number of bytes written so far.
     pub const fn length(&self) -> usize {
         self.length
     }
@@ -86,16 +84,16 @@ impl Write for Writer<'_> {
 
 /// Parses a number: decimal, or hexadecimal after `0x`.
 pub fn number(value: &str) -> Option<u32> {
-    let is_sound = |digits: &str| !digits.starts_with('+');
+    let is_valid = |digits: &str| !digits.starts_with('+');
     match value.strip_prefix("0x").or(value.strip_prefix("0X")) {
-        Some(digits) if is_sound(digits) => u32::from_str_radix(digits, 16).ok(),
-        None if is_sound(value) => value.parse().ok(),
+        Some(digits) if is_valid(digits) => u32::from_str_radix(digits, 16).ok(),
+        None if is_valid(value) => value.parse().ok(),
         _ => None,
     }
 }
 
 /// Decodes bytes, hexadecimal after `0x` or base 64 after `0b`, to the beginning of `data`; returns
-/// their number. `None` if the value is neither, or there is too little room.
+/// their number. `None` if the value is neither, or does not fit.
 pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
     let (kind, digits) = value.split_at_checked(2)?;
     match kind {
@@ -115,8 +113,8 @@ fn hexadecimal(digits: &[u8], data: &mut [u8]) -> Option<usize> {
         .chain(rest.chunks(2))
     {
         let mut byte = 0;
-        for found in pair {
-            byte = byte << 4 | digit(*found)? as u8;
+        for character in pair {
+            byte = byte << 4 | digit(*character)? as u8;
         }
         *data.get_mut(length)? = byte;
         length += 1;
@@ -151,7 +149,7 @@ fn base_64(digits: &[u8], data: &mut [u8]) -> Option<usize> {
     Some(length)
 }
 
-/// Bytes as a value: hexadecimal after `0x`.
+/// Bytes that are displayed as a value: hexadecimal after `0x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Hexadecimal<'a>(pub &'a [u8]);
 

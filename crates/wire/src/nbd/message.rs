@@ -6,10 +6,10 @@ use core::fmt;
 
 use crate::layout::{FieldPosition, number, put};
 
-/// The layout of the headers of requests and replies, which the options of a connection determine.
+/// The layout of request and reply headers, which the options of a connection determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
-    /// Simple replies alone.
+    /// Simple replies only.
     #[default]
     Simple,
     /// Replies in chunks, after `NBD_OPT_STRUCTURED_REPLY`.
@@ -39,15 +39,15 @@ pub(super) fn first_u16(data: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_be_bytes(*first), rest))
 }
 
-/// Splits off a string after its length of 32 bits; `None` if it is not valid.
+/// Splits off a string after its 32-bit length; `None` if it is not valid.
 pub(super) fn first_string(data: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = first_u32(data)?;
     let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-    Some((valid_text(bytes)?, rest))
+    Some((valid_string(bytes)?, rest))
 }
 
-/// Returns `bytes` as text; `None` if they are too many, not UTF-8, or have a NUL.
-pub(super) fn valid_text(bytes: &[u8]) -> Option<&str> {
+/// Returns `bytes` as a string; `None` if they are too many, not UTF-8, or contain a NUL.
+pub(super) fn valid_string(bytes: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(bytes).ok()?;
     (text.len() <= MAX_STRING && !text.contains('\0')).then_some(text)
 }
@@ -55,12 +55,16 @@ pub(super) fn valid_text(bytes: &[u8]) -> Option<&str> {
 /// Encodes a string after its length; panics if it is longer than [`MAX_STRING`].
 pub(super) fn string(text: &str) -> Vec<u8> {
     let length = text.len() as u32;
-    [&length.to_be_bytes(), text_bytes(text)].concat()
+    [&length.to_be_bytes(), string_bytes(text)].concat()
 }
 
 /// Returns the bytes of a string; panics if it is longer than [`MAX_STRING`].
-pub(super) fn text_bytes(text: &str) -> &[u8] {
-    assert!(text.len() <= MAX_STRING, "a string of {} bytes", text.len());
+pub(super) fn string_bytes(text: &str) -> &[u8] {
+    assert!(
+        text.len() <= MAX_STRING,
+        "a string of {} bytes is too long",
+        text.len()
+    );
     text.as_bytes()
 }
 
@@ -69,7 +73,7 @@ layout! {
     pub struct CommandFlags: 2 {
         /// `NBD_CMD_FLAG_FUA`: written data are on the medium before the reply.
         force_unit_access: bool = FieldPosition::flag(1, 0);
-        /// `NBD_CMD_FLAG_NO_HOLE`: zeroes take up their space.
+        /// `NBD_CMD_FLAG_NO_HOLE`: zeroes are allocated.
         no_hole: bool = FieldPosition::flag(1, 1);
         /// `NBD_CMD_FLAG_DF`: the data come in one chunk.
         dont_fragment: bool = FieldPosition::flag(1, 2);
@@ -77,7 +81,7 @@ layout! {
         one_extent: bool = FieldPosition::flag(1, 3);
         /// `NBD_CMD_FLAG_FAST_ZERO`: fails if it is not faster than writing data.
         fast_zero: bool = FieldPosition::flag(1, 4);
-        /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is the length of data which follow the header.
+        /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is that of the data after the header.
         payload: bool = FieldPosition::flag(1, 5);
     }
 }
@@ -89,7 +93,7 @@ macro_rules! commands {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Command {
             $($(#[$about])* $name,)+
-            /// A number that the document does not have.
+            /// A number that the document does not define.
             Other(u16),
         }
 
@@ -141,7 +145,7 @@ pub struct Request {
     pub length: u64,
 }
 
-/// An error for a message with a wrong magic number, or that is too short.
+/// The error for a message that is too short or has a wrong magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadMagic;
 
@@ -160,7 +164,6 @@ impl Request {
     /// The length of the longest header, in bytes.
     pub const MAX_LENGTH: usize = 32;
 
-    /// Returns the length of a request header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         if headers.is_extended() { 32 } else { 28 }
     }
@@ -212,7 +215,7 @@ macro_rules! errors {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// Returns the error with this number; unexpected ones are [`Self::Invalid`], as the
+            /// Returns the error with this number; unknown ones are [`Self::Invalid`], as the
             /// document requires of clients. `None` for zero, which is success.
             pub const fn from_code(code: u32) -> Option<Self> {
                 match code {
@@ -238,7 +241,7 @@ errors! {
     Io = 5, "input or output error";
     /// `NBD_ENOMEM`.
     NoMemory = 12, "out of memory";
-    /// `NBD_EINVAL`: an unknown command or flag, or a range unaligned or beyond the end.
+    /// `NBD_EINVAL`: an unknown command or flag, or a range that is unaligned or beyond the end.
     Invalid = 22, "invalid request";
     /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
     NoSpace = 28, "no space left";
@@ -246,7 +249,7 @@ errors! {
     Overflow = 75, "reply too long";
     /// `NBD_ENOTSUP`: zeroes cannot be written faster than data.
     NotSupported = 95, "not supported";
-    /// `NBD_ESHUTDOWN`: the server is ending.
+    /// `NBD_ESHUTDOWN`: the server is shutting down.
     Shutdown = 108, "server is shutting down";
 }
 
@@ -293,7 +296,7 @@ pub struct Chunk {
     pub is_last: bool,
     pub kind: u16,
     pub cookie: u64,
-    /// The value in the request; zero without extended headers, which do not have it.
+    /// The offset of the request; zero without extended headers.
     pub offset: u64,
     /// Number of bytes that follow; at most 32 bits without extended headers.
     pub length: u64,
@@ -376,13 +379,13 @@ impl<'a> Failure<'a> {
         let (code, rest) = first_u32(data)?;
         let (length, rest) = first_u16(rest)?;
         let (message, rest) = rest.split_at_checked(length.into())?;
-        let (error, message) = (Error::from_code(code)?, valid_text(message)?);
+        let (error, message) = (Error::from_code(code)?, valid_string(message)?);
         Some((Self { error, message }, rest))
     }
 
     /// Encodes it; panics if the message is too long.
     pub fn emit(&self) -> Vec<u8> {
-        let message = text_bytes(self.message);
+        let message = string_bytes(self.message);
         let length = message.len() as u16;
         let code = self.error.code();
         [&code.to_be_bytes()[..], &length.to_be_bytes(), message].concat()

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::message::{first_string, first_u16, first_u32, string, text_bytes, valid_text};
+use super::message::{first_string, first_u16, first_u32, string, string_bytes, valid_string};
 use crate::layout::FieldPosition;
 
 layout! {
@@ -13,7 +13,7 @@ layout! {
         magic: u64 = FieldPosition::bytes(8, 8);
         /// `NBD_FLAG_FIXED_NEWSTYLE`: the server answers every option.
         fixed_newstyle: bool = FieldPosition::flag(17, 0);
-        /// `NBD_FLAG_NO_ZEROES`: the server can leave out the zeroes of [`ExportReply`].
+        /// `NBD_FLAG_NO_ZEROES`: the server can leave out the zeroes after [`ExportReply`].
         no_zeroes: bool = FieldPosition::flag(17, 1);
     }
 }
@@ -52,22 +52,22 @@ layout! {
         /// `NBD_FLAG_HAS_FLAGS`: always set.
         has_flags: bool = FieldPosition::flag(1, 0);
         read_only: bool = FieldPosition::flag(1, 1);
-        /// `NBD_FLAG_SEND_FLUSH`: takes flushes.
+        /// `NBD_FLAG_SEND_FLUSH`: supports flushes.
         flush: bool = FieldPosition::flag(1, 2);
-        /// `NBD_FLAG_SEND_FUA`: takes writes that complete on the medium.
+        /// `NBD_FLAG_SEND_FUA`: supports writes that complete on the medium.
         force_unit_access: bool = FieldPosition::flag(1, 3);
         /// `NBD_FLAG_ROTATIONAL`: has a rotating medium.
         rotational: bool = FieldPosition::flag(1, 4);
-        /// `NBD_FLAG_SEND_TRIM`: takes trims.
+        /// `NBD_FLAG_SEND_TRIM`: supports trims.
         trim: bool = FieldPosition::flag(1, 5);
-        /// `NBD_FLAG_SEND_WRITE_ZEROES`: takes writes of zeroes.
+        /// `NBD_FLAG_SEND_WRITE_ZEROES`: supports writes of zeroes.
         write_zeroes: bool = FieldPosition::flag(1, 6);
         /// `NBD_FLAG_SEND_DF`: can answer reads in one chunk.
         dont_fragment: bool = FieldPosition::flag(1, 7);
-        /// `NBD_FLAG_CAN_MULTI_CONN`: a flush holds for all connections.
+        /// `NBD_FLAG_CAN_MULTI_CONN`: a flush applies to all connections.
         multi_conn: bool = FieldPosition::flag(0, 0);
         resize: bool = FieldPosition::flag(0, 1);
-        /// `NBD_FLAG_SEND_CACHE`: takes requests to read ahead.
+        /// `NBD_FLAG_SEND_CACHE`: supports requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
         /// `NBD_FLAG_SEND_FAST_ZERO`: refuses to write zeroes where that is not faster than data.
         fast_zero: bool = FieldPosition::flag(0, 3);
@@ -104,7 +104,7 @@ pub mod answer {
     pub const ACK: u32 = 1;
     /// `NBD_REP_SERVER`: an export of the list, [`super::ListedExport`].
     pub const SERVER: u32 = 2;
-    /// `NBD_REP_INFO`: a fact about an export, whose first 16 bits are a number of [`super::info`].
+    /// `NBD_REP_INFO`: a property of an export, after a number of [`super::info`] in 16 bits.
     pub const INFO: u32 = 3;
     /// `NBD_REP_META_CONTEXT`: a context, [`super::Context`].
     pub const CONTEXT: u32 = 4;
@@ -157,19 +157,19 @@ layout! {
 }
 
 impl AnswerHeader {
-    /// The first number of each.
+    /// The first number of each reply.
     pub const MAGIC: u64 = 0x0003_e889_0455_65a9;
 }
 
 layout! {
-    /// Size and abilities of an export.
+    /// Size and capabilities of an export.
     pub struct ExportInfo: 12 {
         info: u16 = FieldPosition::bytes(0, 2);
         size: u64 = FieldPosition::bytes(2, 8);
         flags: u16 = FieldPosition::bytes(10, 2);
     }
 
-    /// The sizes of requests that an export takes (section "Size constraints").
+    /// The sizes of requests that an export accepts (section "Size constraints").
     pub struct BlockSizes: 14 {
         info: u16 = FieldPosition::bytes(0, 2);
         /// Offsets and lengths are multiples of this, in bytes.
@@ -190,20 +190,19 @@ pub struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
         let (count, wanted) = first_u16(rest)?;
         (wanted.len() == 2 * usize::from(count)).then_some(Self { name, wanted })
     }
 
-    /// Returns the numbers of the requested facts.
+    /// Returns the numbers of the requested properties.
     pub fn wanted(&self) -> impl Iterator<Item = u16> + use<'a> {
         let pairs = self.wanted.chunks_exact(2);
         pairs.map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
     }
 
-    /// Encodes the data that choose `name` and ask for the facts `wanted`.
+    /// Encodes the data that choose `name` and request the properties `wanted`.
     /// Panics if the name is too long.
     pub fn emit(name: &str, wanted: &[u16]) -> Vec<u8> {
         let mut data = string(name);
@@ -222,7 +221,6 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
         let (count, queries) = first_u32(rest)?;
@@ -247,7 +245,7 @@ impl<'a> Queries<'a> {
         })
     }
 
-    /// Encodes the data that ask `queries` of the export `name`; panics if a string is too long.
+    /// Encodes the data that request `queries` of the export `name`; panics if one is too long.
     pub fn emit(name: &str, queries: &[&str]) -> Vec<u8> {
         let mut data = string(name);
         data.extend((queries.len() as u32).to_be_bytes());
@@ -264,16 +262,15 @@ pub struct ListedExport<'a> {
 }
 
 impl<'a> ListedExport<'a> {
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = first_string(data)?;
-        let description = valid_text(rest)?;
+        let description = valid_string(rest)?;
         Some(Self { name, description })
     }
 
     /// Encodes it; panics if a string is too long.
     pub fn emit(&self) -> Vec<u8> {
-        [&string(self.name), text_bytes(self.description)].concat()
+        [&string(self.name), string_bytes(self.description)].concat()
     }
 }
 
@@ -289,15 +286,14 @@ impl<'a> Context<'a> {
     /// The name of the context that reports holes and zeroes, [`super::ExtentFlags`].
     pub const ALLOCATION: &'static str = "base:allocation";
 
-    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (id, rest) = first_u32(data)?;
-        let name = valid_text(rest)?;
+        let name = valid_string(rest)?;
         Some(Self { id, name })
     }
 
     /// Encodes it; panics if the name is too long.
     pub fn emit(&self) -> Vec<u8> {
-        [&self.id.to_be_bytes(), text_bytes(self.name)].concat()
+        [&self.id.to_be_bytes(), string_bytes(self.name)].concat()
     }
 }

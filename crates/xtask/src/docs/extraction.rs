@@ -1,9 +1,9 @@
-//! `cargo xtask docs extraction`: measures every drive of the catalogue from nothing but commands,
-//! in several ways, and writes the accuracy to [`PAGE`].
+//! `cargo xtask docs extraction`: measures every drive of the catalogue in several ways, using
+//! nothing but commands, and writes the accuracy to [`PAGE`].
 //!
-//! An example of `extract` measures, on all processors, and compares; the built command line
-//! replays the measured traces on what was found. How long each run took is printed, but not on the
-//! page, which is the same on every machine.
+//! The example `closed_loop` of `extract` measures on all processors and compares; the command line
+//! replays the measured traces on the drives that were found. The duration of each run is printed,
+//! but is not on the page, which is the same on every machine.
 
 mod page;
 mod paper;
@@ -20,7 +20,7 @@ use run::Run;
 /// The page, from the root of the workspace.
 const PAGE: &str = "docs/extraction.md";
 
-/// Writes the page; with the names of drives, prints it for these alone.
+/// Writes the page; if drives are named, prints it for those only instead.
 pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
     let text = page(root, drives)?;
     if drives.is_empty() {
@@ -36,15 +36,15 @@ fn page(root: &Path, names: &[String]) -> Result<String, String> {
     // The example writes the specifications that it finds here.
     let folder = program::target_folder(root).join("extraction");
     fs::create_dir_all(&folder).map_err(|error| at(&folder, error))?;
-    let runs = measured(root, &folder, names)?;
+    let runs = measure(root, &folder, names)?;
     let replays = page::replays(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;
     let measured = page::measured(&runs)?;
-    Ok(wrapped(&format!("{measured}{replays}{papers}")))
+    Ok(wrap(&format!("{measured}{replays}{papers}")))
 }
 
-/// Wraps prose and items of lists; rows of tables stay as they are.
-fn wrapped(page: &str) -> String {
+/// Wraps prose and list items; table rows are unchanged.
+fn wrap(page: &str) -> String {
     let mut text = String::new();
     for line in page.lines() {
         match line.strip_prefix("- ") {
@@ -63,7 +63,7 @@ fn wrapped(page: &str) -> String {
     text
 }
 
-fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
+fn measure(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let output = program::cargo(root)
         .args(["run", "--release", "--quiet"])
         .args([

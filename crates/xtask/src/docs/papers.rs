@@ -1,5 +1,5 @@
-//! `cargo xtask docs papers`: every claim of the papers' studies with its verdict, on a page for
-//! each paper, and the index `docs/papers.md`.
+//! `cargo xtask docs papers`: writes a page for each paper, with every claim of its studies and the
+//! verdict on it, and the index `docs/papers.md`.
 //!
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::{at, program};
-use checked::{Checked, PAPERS, Paper, StudyEntry};
+use checked::{PAPERS, Paper, Study, StudyEntry};
 use figure::Comparison;
 use page::{Section, StudyFigure};
 
@@ -34,7 +34,7 @@ const TRACES: [&str; 2] = [
 /// If a claim that does not hold has no reason; the pages are written nevertheless.
 pub fn write(root: &Path) -> Result<(), String> {
     if TRACES.iter().any(|trace| !root.join(trace).is_file()) {
-        println!("docs: the traces of ../shared are absent: {PAGE} stays as it is");
+        println!("docs: the traces of ../shared are absent: {PAGE} is unchanged");
         return Ok(());
     }
     let unexplained = write_pages(root)?;
@@ -44,7 +44,7 @@ pub fn write(root: &Path) -> Result<(), String> {
     }
     let claims = unexplained.join("\n  ");
     Err(format!(
-        "these claims give no reason (`known`):\n  {claims}"
+        "these claims fail without a reason (`known`):\n  {claims}"
     ))
 }
 
@@ -54,14 +54,14 @@ fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     let results = program::build()?.with_file_name("results");
     let results = results.to_string_lossy();
     let arguments = ["study", "check", "--all", "--output", &results];
-    let mut checked: Vec<Checked> = program::json(root, &arguments)?;
+    let mut checked: Vec<Study> = program::json(root, &arguments)?;
     let mut arguments = vec!["study", "check", "--output", &results];
     for trace in TRACES {
         arguments.extend(["--trace", trace]);
     }
     let with_traces = studies.iter().filter(|study| study.takes_traces);
     arguments.extend(with_traces.map(|study| study.name.as_str()));
-    checked.extend(program::json::<Vec<Checked>>(root, &arguments)?);
+    checked.extend(program::json::<Vec<Study>>(root, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
     let unexplained = unexplained(&checked);
     let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
@@ -121,7 +121,7 @@ fn copy_figures(
     Ok(figures)
 }
 
-fn sections<'a>(name: &str, studies: &'a [StudyEntry], checked: &'a [Checked]) -> Vec<Section<'a>> {
+fn sections<'a>(name: &str, studies: &'a [StudyEntry], checked: &'a [Study]) -> Vec<Section<'a>> {
     let sections = checked.iter().filter_map(|study| {
         let listed = studies.iter().find(|listed| listed.name == study.study)?;
         listed.is_of(name).then_some((listed, study))
@@ -138,14 +138,15 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
 }
 
 /// Returns the claims of all studies that fail or are not measured without a given reason.
-fn unexplained(checked: &[Checked]) -> Vec<String> {
+fn unexplained(checked: &[Study]) -> Vec<String> {
     let claims = checked
         .iter()
         .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
-    let left = claims.filter(|(_, claim)| {
+    let failing = claims.filter(|(_, claim)| {
         !claim.explained && ["fails", "not_measured"].contains(&claim.verdict.as_str())
     });
-    left.map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
+    failing
+        .map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
         .collect()
 }
 
@@ -209,7 +210,7 @@ mod tests {
                 ..claim("holds", None)
             },
         ];
-        let checked = [Checked {
+        let checked = [Study {
             study: "one".to_owned(),
             claims,
         }];
@@ -238,8 +239,8 @@ mod tests {
         ] {
             assert!(page.contains(expected), "{expected}\n{page}");
         }
-        let left = ["one: fails: a | b", "one: not_measured: a | b"];
-        assert_eq!(unexplained(&checked), left);
+        let expected = ["one: fails: a | b", "one: not_measured: a | b"];
+        assert_eq!(unexplained(&checked), expected);
         let index = page::index(&[(&paper, sections)]);
         let row = "| [paper](papers/paper.md) | 6 | 1 | 1 | 2 | 1 |";
         for expected in ["6 claims:", row, "| our reading | 1 | 0 |"] {
@@ -247,9 +248,9 @@ mod tests {
         }
     }
 
-    /// 1.1 to 1.3 printed is 11/12 to 13/12 of its middle; 0.6 to 1.8 of ours is 0.5 to 1.5.
+    /// Printed: 1.1 to 1.3, which is 11/12 to 13/12 of the middle. Ours: 0.6 to 1.8, so 0.5 to 1.5.
     #[test]
-    fn printed_numbers_are_shares_of_their_middle() {
+    fn numbers_are_relative_to_the_middle_of_the_printed_range() {
         let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {
             at_least: Some(1.1),
             at_most: Some(1.3),
@@ -297,7 +298,7 @@ mod tests {
                 says: table["says"].as_str().unwrap().to_owned(),
                 ..claim("holds", None)
             });
-            let checked = Checked {
+            let checked = Study {
                 study: name.clone(),
                 claims: claims.collect(),
             };

@@ -1,4 +1,4 @@
-//! Bare numbers for times and addresses in the public API of `core`.
+//! Finds bare numbers for times and addresses in the public API of `core`.
 //!
 //! A float is bare if its name has no unit: the name of the parameter, field or constant, or of the
 //! function that returns it. Integers also count things, so an integer is bare only if it is named
@@ -26,7 +26,7 @@ const UNITS: &str = "ns us ms s hz rpm \
 /// Words that may follow a unit, as may a percentile such as `p99`.
 const STATISTICS: &str = "mean min max sum std";
 
-/// Last words of a name for times and blocks, which have types.
+/// Last words of a name for times and blocks, which have their own types.
 const TYPED: &str = "time delay wait latency duration deadline instant now lbn";
 
 const FLOATS: &str = "f32 f64";
@@ -109,9 +109,9 @@ struct Api<'a> {
 }
 
 impl Api<'_> {
-    fn value(&mut self, name: &Ident, of: &Type) {
+    fn value(&mut self, name: &Ident, ty: &Type) {
         let mut numbers = Numbers::default();
-        numbers.visit_type(of);
+        numbers.visit_type(ty);
         let snake = snake(name);
         let is_typed = snake
             .split('_')
@@ -141,8 +141,8 @@ impl Api<'_> {
         }
     }
 
-    /// The fields of a struct, or of a variant: those are as public as its enum, and its name is
-    /// used for fields without one.
+    /// Checks the fields of a struct or of a variant. A variant's are as public as its enum, and
+    /// get its name if they have none.
     fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
         for field in fields {
             if variant.is_none() && !is_public(&field.vis) {

@@ -1,20 +1,20 @@
-//! Files that hold more than one idea, have meaningless names or are never compiled; pages missing
-//! from the table of contents of the book, and links out of the book.
+//! Finds files that are too long, have meaningless names or are never compiled; pages missing from
+//! the table of contents of the book, and links out of the book.
 //!
-//! `make links` checks where all other links lead.
+//! `make links` checks the targets of all other links.
 
 use super::tree::{File, Tree};
 use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "files",
-    summary: "code files have at most 700 lines, names that say something, and a `mod` line",
+    summary: "code files have at most 700 lines, meaningful names, and a `mod` line",
     run,
 };
 
 pub const BOOK: Check = Check {
     name: "book",
-    summary: "the contents of the book list every page, and no link leaves the book",
+    summary: "the table of contents lists every page, and no link leaves the book",
     run: book,
 };
 
@@ -24,14 +24,14 @@ const MAX_LINES: usize = 700;
 const CODE: &[&str] = &["rs", "py", "sh", "js"];
 
 /// Meaningless names, under which unrelated things accumulate.
-const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers"];
+const MEANINGLESS_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers"];
 
 /// Folders in which each file is a crate of its own.
 const ROOTS: &[&str] = &["bin", "tests", "benches", "examples", "fuzz_targets"];
 
 fn run(tree: &Tree) -> Vec<Finding> {
     let of_file = |file| {
-        let messages = [long(file), empty_name(file), orphan(tree, file)];
+        let messages = [too_long(file), meaningless_name(file), orphan(tree, file)];
         let messages = messages.into_iter().flatten();
         messages.map(|message| Finding::new(&file.path, 1, message))
     };
@@ -52,31 +52,31 @@ fn book(tree: &Tree) -> Vec<Finding> {
         }
         let outside = format!("]({}", "../".repeat(file.path.matches('/').count()));
         for (number, _) in file.lines().filter(|(_, line)| line.contains(&outside)) {
-            let message = "a link leads out of the book, where it does not work";
+            let message = "a link to a file outside the book does not work";
             findings.push(Finding::new(&file.path, number, message));
         }
     }
     findings
 }
 
-fn long(file: &File) -> Option<String> {
+fn too_long(file: &File) -> Option<String> {
     let lines = file.lines().count();
     let is_long = CODE.contains(&file.extension()) && lines > MAX_LINES;
-    is_long.then(|| format!("{lines} lines, at most {MAX_LINES}: split it along its ideas"))
+    is_long.then(|| format!("{lines} lines, at most {MAX_LINES}: split it by topic"))
 }
 
-fn empty_name(file: &File) -> Option<String> {
+fn meaningless_name(file: &File) -> Option<String> {
     let mut stems = file
         .path
         .split('/')
         .filter_map(|part| part.split('.').next());
-    let name = stems.find(|stem| EMPTY_NAMES.contains(stem))?;
+    let name = stems.find(|stem| MEANINGLESS_NAMES.contains(stem))?;
     Some(format!(
-        "`{name}` says nothing: name the idea that lives there"
+        "`{name}` is a meaningless name: use one for the topic"
     ))
 }
 
-/// A Rust file that is not a crate's root and that no `mod` line of its parent names.
+/// Returns a message for a Rust file that is not a crate root if no `mod` line names it.
 fn orphan(tree: &Tree, file: &File) -> Option<String> {
     let names = file.path.strip_suffix(".rs")?;
     let (folder, name) = names
@@ -91,7 +91,7 @@ fn orphan(tree: &Tree, file: &File) -> Option<String> {
     let line = format!("mod {name};");
     let is_parent = |other: &File| {
         let other = other.path.strip_suffix(".rs").unwrap_or_default();
-        other == folder || other.rsplit_once('/').is_some_and(|(its, _)| its == folder)
+        other == folder || other.rsplit_once('/').is_some_and(|(dir, _)| dir == folder)
     };
     let is_named = |other: &File| other.lines().any(|(_, text)| text.trim().ends_with(&line));
     let is_found = tree
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_nothing_are_found() {
+    fn meaningless_names_are_found() {
         let tree = [("helpers/x.py", ""), ("misc.md", ""), ("utility.md", "")];
         assert_eq!(found(&tree), ["helpers/x.py", "misc.md"]);
     }

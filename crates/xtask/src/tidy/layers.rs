@@ -1,4 +1,4 @@
-//! Dependencies between crates, and between the modules of a crate, point to lower layers only.
+//! Checks that dependencies between crates, and between modules, point only to lower layers.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{Check, Finding};
 
 pub const CRATES: Check = Check {
     name: "crate-layers",
-    summary: "a crate depends on crates of lower layers only (`layers` in Cargo.toml)",
+    summary: "a crate depends only on crates of lower layers (`layers` in Cargo.toml)",
     run: crates,
 };
 
 pub const MODULES: Check = Check {
     name: "module-layers",
-    summary: "a module imports modules below it only, its unit tests included",
+    summary: "a module, including its unit tests, imports only modules below it",
     run: modules,
 };
 
@@ -70,7 +70,7 @@ fn crates(tree: &Tree) -> Vec<Finding> {
             let other = key.get_ref();
             if layer(other).is_some_and(|layer| layer >= own) {
                 let line = 1 + file.text[..key.span().start].matches('\n').count();
-                let message = format!("`{name}` may not import `{other}`, which is no lower");
+                let message = format!("`{name}` may not import `{other}`, which is not lower");
                 findings.push(Finding::new(&file.path, line, message));
             }
         }
@@ -78,7 +78,7 @@ fn crates(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Crates whose `lib.rs` lists their modules, lowest first: `a < b < c` in a block of text.
+/// Crates whose `lib.rs` lists their modules, lowest first: `a < b < c` in a text block.
 const LAYERED: &[&str] = &["crates/core/src/", "crates/study/src/", "crates/trace/src/"];
 
 fn modules(tree: &Tree) -> Vec<Finding> {
@@ -89,7 +89,7 @@ fn modules(tree: &Tree) -> Vec<Finding> {
 fn modules_of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let root = format!("{folder}lib.rs");
-    let order = tree.file(&root).map(listed).unwrap_or_default();
+    let order = tree.file(&root).map(listed_modules).unwrap_or_default();
     let height = |module: &str| order.iter().position(|listed| *listed == module);
     for (file, rust) in tree.rust() {
         let Some(below) = file.path.strip_prefix(folder).filter(|_| file.path != root) else {
@@ -113,8 +113,8 @@ fn modules_of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
     findings
 }
 
-/// The modules in the first block of text of the documentation of a crate's root.
-fn listed(root: &File) -> Vec<&str> {
+/// Returns the modules listed in the first text block of the documentation of a crate.
+fn listed_modules(root: &File) -> Vec<&str> {
     let doc = root.text.lines().map_while(|line| line.strip_prefix("//!"));
     let block = doc
         .map(str::trim)
@@ -125,8 +125,8 @@ fn listed(root: &File) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// The modules right below the crate's root that `tokens` name, macro bodies included; the root
-/// is `depth` times `super` away.
+/// Collects the top-level modules named in `tokens`, including macro bodies; the crate root is
+/// `depth` times `super` away.
 fn collect_imports(tokens: TokenStream, depth: usize, found: &mut Vec<(usize, String)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
@@ -172,7 +172,7 @@ fn has_colons(tokens: &[TokenTree]) -> bool {
     tokens.len() > 1 && tokens[..2].iter().all(is_colon)
 }
 
-/// The name that follows `crate::`, or each first name within its braces.
+/// Collects the name that follows `crate::`, or each first name within its braces.
 fn collect_first_names(token: &TokenTree, found: &mut Vec<(usize, String)>) {
     if let TokenTree::Group(group) = token
         && group.delimiter() == Delimiter::Brace

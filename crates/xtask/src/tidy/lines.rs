@@ -1,18 +1,18 @@
-//! Lines that rustfmt leaves as they are.
+//! Checks lines that rustfmt does not change.
 
 use super::tree::{File, Tree};
 use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "lines",
-    summary: "no line has over 100 columns, a note of work to do or a path of one machine",
+    summary: "no line has over 100 columns, a note of open work or a path of one machine",
     run,
 };
 
 const MAX_COLUMNS: usize = 100;
 
-/// Files that people write line by line; results and records are as wide as they are.
-const WRITTEN: &[&str] = &[
+/// Files written by hand; results and records may have any width.
+const HANDWRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
@@ -33,7 +33,7 @@ fn run(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files() {
         for (number, line) in file.lines() {
-            let messages = [wide(file, line), note(line), machine_path(file, line)];
+            let messages = [too_wide(file, line), note(line), machine_path(file, line)];
             let messages = messages.into_iter().flatten();
             findings.extend(messages.map(|text| Finding::new(&file.path, number, text)));
         }
@@ -41,15 +41,15 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn wide(file: &File, line: &str) -> Option<String> {
-    let is_written = WRITTEN.contains(&file.extension())
+fn too_wide(file: &File, line: &str) -> Option<String> {
+    let is_handwritten = HANDWRITTEN.contains(&file.extension())
         || file.name() == "Makefile"
         || file.path.starts_with(CI);
     let is_table_row = file.extension() == "md" && line.trim_start().starts_with('|');
     // A URL cannot be broken.
     let urls = line.split_whitespace().filter(|word| word.contains("://"));
     let columns = line.chars().count() - urls.map(|word| word.chars().count()).sum::<usize>();
-    let is_wide = is_written && !is_table_row && columns > MAX_COLUMNS;
+    let is_wide = is_handwritten && !is_table_row && columns > MAX_COLUMNS;
     is_wide.then(|| format!("{columns} columns, at most {MAX_COLUMNS}"))
 }
 

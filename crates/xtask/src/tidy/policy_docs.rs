@@ -1,4 +1,4 @@
-//! The documentation of scheduling policies.
+//! Checks the documentation of scheduling policies.
 
 use syn::{Attribute, Expr, Item, Lit, Meta};
 
@@ -21,11 +21,11 @@ fn run(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         let found = headings(&rust.items.attrs);
-        let mut rest = found.iter();
+        let mut remaining = found.iter();
         for wanted in HEADINGS {
-            if !rest.any(|heading| heading == wanted) {
+            if !remaining.any(|heading| heading == wanted) {
                 let order = HEADINGS.join(", ");
-                let message = format!("the module doc lacks \"{wanted}\" in its place in {order}");
+                let message = format!("the module doc lacks \"{wanted}\" in the order {order}");
                 findings.push(Finding::new(&file.path, 1, message));
                 break;
             }
@@ -47,7 +47,7 @@ fn is_entry(item: &Item) -> bool {
     !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Rule")
 }
 
-/// Headings of a module's documentation, outside code blocks.
+/// Returns the headings of a module's documentation, without those in code blocks.
 fn headings(attributes: &[Attribute]) -> Vec<String> {
     let mut is_code = false;
     let mut found = Vec::new();

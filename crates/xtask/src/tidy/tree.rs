@@ -1,4 +1,4 @@
-//! The tracked files; Rust files are parsed.
+//! The tracked files, with parsed Rust files.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ pub struct Rust {
 }
 
 impl Tree {
-    /// All text files that git tracks, without deleted files, symbolic links and binary files.
+    /// Reads all text files that git tracks, except deleted files, symbolic links and binary files.
     pub fn tracked() -> Result<Self, String> {
         let root = crate::root();
         let output = Command::new("git")
@@ -55,7 +55,7 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// A tree of these paths and texts.
+    /// Creates a tree of files with these paths and contents.
     #[cfg(test)]
     pub fn new(files: &[(&str, &str)]) -> Self {
         let mut files: Vec<File> = files
@@ -74,7 +74,7 @@ impl Tree {
         self.files().find(|file| file.path == path)
     }
 
-    /// Every Rust file that parses.
+    /// Returns every Rust file that parses.
     pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.files.iter().filter_map(|file| {
             let rust = file.rust.as_ref()?;
@@ -82,7 +82,7 @@ impl Tree {
         })
     }
 
-    /// The Rust files of the library `crates/core`, without its tests.
+    /// Returns the Rust files of the library `crates/core`, without its tests.
     pub fn core(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.rust()
             .filter(|(file, _)| file.path.starts_with("crates/core/src/"))
@@ -103,7 +103,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The part of its name after the last dot; empty without a dot.
+    /// Returns the part of its name after the last dot; empty without a dot.
     pub fn extension(&self) -> &str {
         let split = self.name().rsplit_once('.');
         split.map_or("", |(_, extension)| extension)

@@ -17,7 +17,7 @@ struct Bytes {
     acknowledged: Vec<u8>,
 }
 
-/// Bytes that have been read, by member and place.
+/// Bytes that have been read, by member and position.
 type Known = BTreeMap<(usize, u64), u8>;
 
 impl Bytes {
@@ -47,10 +47,10 @@ impl Bytes {
         }
     }
 
-    /// Returns the failed member, if it is missing at a place.
-    fn missing(&self, place: u64) -> Option<usize> {
+    /// Returns the failed member, if it is missing at a position.
+    fn missing(&self, position: u64) -> Option<usize> {
         let rows = self.layout.row(self.rebuilt).start;
-        self.failed.filter(|_| place >= rows)
+        self.failed.filter(|_| position >= rows)
     }
 
     /// Rebuilds the next row.
@@ -62,10 +62,10 @@ impl Bytes {
             .for_each(|access| self.read(access, &mut known));
         for access in plan.follow.iter() {
             assert_eq!(Some(access.member), self.failed);
-            for place in access.start..access.start + access.sectors {
-                let others = known.iter().filter(|((_, other), _)| *other == place);
+            for position in access.start..access.start + access.sectors {
+                let others = known.iter().filter(|((_, other), _)| *other == position);
                 let value = others.fold(0, |sum, (_, value)| sum ^ value);
-                self.members[access.member][place as usize] = value;
+                self.members[access.member][position as usize] = value;
             }
         }
         self.rebuilt += 1;
@@ -78,38 +78,38 @@ impl Bytes {
             "{access:?}"
         );
         assert_eq!(access.op, Op::Read);
-        for place in access.start..access.start + access.sectors {
-            let byte = self.members[access.member][place as usize];
-            let twice = known.insert((access.member, place), byte);
+        for position in access.start..access.start + access.sectors {
+            let byte = self.members[access.member][position as usize];
+            let twice = known.insert((access.member, position), byte);
             assert_eq!(twice, None, "{access:?} is read twice");
         }
     }
 
-    /// Returns the places of the data and the parity next to a place.
-    fn column(&self, place: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
+    /// Returns the members of the data and of the parity at a position.
+    fn column(&self, position: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
         let data: Vec<_> = (0..self.layout.members())
-            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)))
+            .filter_map(|member| Some((member, self.layout.block(member, Lbn(position))?)))
             .collect();
         let holds_data = |member: usize| data.iter().any(|(holder, _)| *holder == member);
         let parity = (0..self.layout.members()).find(|member| !holds_data(*member));
         (data, parity)
     }
 
-    /// Returns the parity at a place, from what the array knows.
-    fn parity(&self, place: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
-        let (data, parity) = self.column(place);
+    /// Returns the parity at a position, from what the array knows.
+    fn parity(&self, position: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
+        let (data, parity) = self.column(position);
         let values = data.iter().map(|(member, block)| {
             let new = new.get(&block.0);
-            new.or_else(|| known.get(&(*member, place))).copied()
+            new.or_else(|| known.get(&(*member, position))).copied()
         });
         if let Some(values) = values.collect::<Option<Vec<u8>>>() {
             return values.into_iter().fold(0, |one, other| one ^ other);
         }
         let parity = parity.expect("a row with parity");
-        let mut value = known[&(parity, place)];
+        let mut value = known[&(parity, position)];
         for (member, block) in data {
             if let Some(new) = new.get(&block.0) {
-                value ^= new ^ known[&(member, place)];
+                value ^= new ^ known[&(member, position)];
             }
         }
         value
@@ -132,18 +132,18 @@ impl Bytes {
             for access in writes.iter() {
                 assert_ne!(Some(access.member), self.missing(access.start));
                 assert_eq!(access.op, Op::Write);
-                for place in access.start..access.start + access.sectors {
-                    let block = self.layout.block(access.member, Lbn(place));
+                for position in access.start..access.start + access.sectors {
+                    let block = self.layout.block(access.member, Lbn(position));
                     written += usize::from(block.is_some());
                     let value = match block {
                         Some(block) => new[&block.0],
-                        None => self.parity(place, &known, &new),
+                        None => self.parity(position, &known, &new),
                     };
-                    values.push((access.member, place as usize, value));
+                    values.push((access.member, position as usize, value));
                 }
             }
-            for (member, place, value) in values {
-                self.members[member][place] = value;
+            for (member, position, value) in values {
+                self.members[member][position] = value;
             }
         }
         let is_lost = |block: &u64| {
@@ -167,33 +167,33 @@ impl Bytes {
         for block in first..end {
             let row = self.layout.row_of(Lbn(block));
             let (unit, offset) = row.unit_of(block);
-            let (member, place) = (self.layout.member(row.index, unit), row.start + offset);
+            let (member, position) = (self.layout.member(row.index, unit), row.start + offset);
             let others = (0..self.layout.members()).filter(|other| *other != member);
-            let value = known.get(&(member, place)).copied().unwrap_or_else(|| {
-                let others = others.map(|other| known[&(other, place)]);
+            let value = known.get(&(member, position)).copied().unwrap_or_else(|| {
+                let others = others.map(|other| known[&(other, position)]);
                 others.fold(0, |one, other| one ^ other)
             });
             assert_eq!(value, self.acknowledged[block as usize], "block {block}");
         }
     }
 
-    /// The parity of all rows, and the data of all members that work.
+    /// Checks the parity of all rows, and the data of all working members.
     fn check_all(&self) {
-        for place in 0..self.members[0].len() as u64 {
-            let (data, parity) = self.column(place);
+        for position in 0..self.members[0].len() as u64 {
+            let (data, parity) = self.column(position);
             let mut sum = 0;
             for (member, block) in data {
                 let value = self.acknowledged[block.0 as usize];
                 sum ^= value;
-                let found = self.members[member][place as usize];
+                let found = self.members[member][position as usize];
                 assert!(
-                    found == value || self.missing(place) == Some(member),
+                    found == value || self.missing(position) == Some(member),
                     "{block:?}"
                 );
             }
-            let parity = parity.filter(|parity| Some(*parity) != self.missing(place));
-            let kept = parity.map(|parity| self.members[parity][place as usize]);
-            assert!(kept.is_none_or(|kept| kept == sum), "parity at {place}");
+            let parity = parity.filter(|parity| Some(*parity) != self.missing(position));
+            let kept = parity.map(|parity| self.members[parity][position as usize]);
+            assert!(kept.is_none_or(|kept| kept == sum), "parity at {position}");
         }
     }
 }
@@ -207,7 +207,7 @@ fn random_array(dice: &mut Generator) -> Bytes {
     Bytes::new(layout, sectors, failed)
 }
 
-/// Blocks of an array: often few, and often across rows.
+/// Returns a range of blocks: often few, and often across rows.
 fn random_range(dice: &mut Generator, capacity: u64) -> (u64, u64) {
     let first = below(dice, capacity);
     let max = if below(dice, 2) == 0 { 8 } else { capacity };
@@ -240,7 +240,7 @@ fn reads_return_what_was_written_and_the_parity_is_right() {
 
 /// The accesses of a write to a whole array, counted block by block.
 #[test]
-fn a_write_takes_the_way_with_fewer_accesses() {
+fn a_write_takes_the_fewest_accesses() {
     let (mut modified, mut reconstructed, mut full) = (0, 0, 0);
     for seed in 0..2_000 {
         let dice = &mut generator(seed, 1, Purpose::Requests);
@@ -259,21 +259,21 @@ fn a_write_takes_the_way_with_fewer_accesses() {
             let covered = writes
                 .find(|access| access.member == parity)
                 .expect("the parity is written");
-            let places = covered.start..covered.start + covered.sectors;
+            let positions = covered.start..covered.start + covered.sectors;
             let data = (0..array.layout.members()).filter(|member| *member != parity);
-            let is_written = |member: usize, place: u64| {
-                let block = array.layout.block(member, Lbn(place));
+            let is_written = |member: usize, position: u64| {
+                let block = array.layout.block(member, Lbn(position));
                 block.is_some_and(|block| (first..end).contains(&block.0))
             };
             let touched = data.clone().filter(|member| {
-                let mut places = places.clone();
-                places.any(|place| is_written(*member, place))
+                let mut positions = positions.clone();
+                positions.any(|position| is_written(*member, position))
             });
-            let partly = data.filter(|member| {
-                let mut places = places.clone();
-                places.any(|place| !is_written(*member, place))
+            let partly_written = data.filter(|member| {
+                let mut positions = positions.clone();
+                positions.any(|position| !is_written(*member, position))
             });
-            let (to_modify, to_reconstruct) = (touched.count() + 1, partly.count());
+            let (to_modify, to_reconstruct) = (touched.count() + 1, partly_written.count());
             let is_modified = to_modify <= to_reconstruct;
             modified += u64::from(is_modified);
             reconstructed += u64::from(!is_modified);
@@ -400,8 +400,8 @@ fn check_bijection(layout: &Layout) {
     let mut seen = vec![false; layout.capacity().0 as usize];
     let mut parity = 0;
     for member in 0..layout.members() {
-        for place in 0..47 {
-            let Some(block) = layout.block(member, Lbn(place)) else {
+        for position in 0..47 {
+            let Some(block) = layout.block(member, Lbn(position)) else {
                 parity += 1;
                 continue;
             };
@@ -410,7 +410,7 @@ fn check_bijection(layout: &Layout) {
             let row = layout.row_of(block);
             let (unit, offset) = row.unit_of(block.0);
             let back = (layout.member(row.index, unit), row.start + offset);
-            assert_eq!(back, (member, place), "{layout:?}: {block:?}");
+            assert_eq!(back, (member, position), "{layout:?}: {block:?}");
         }
     }
     assert!(seen.into_iter().all(|seen| seen), "{layout:?}");

@@ -1,4 +1,4 @@
-//! The spanned TOML tree, and readers that convert a value into a checked quantity, or report it.
+//! The spanned TOML tree, and readers that convert a value into a checked quantity or an error.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -33,10 +33,10 @@ impl<'a> Text<'a> {
     /// Returns the text of a value, shortened to fit on the line of an error.
     fn quote(self, span: Range<usize>) -> String {
         const LONGEST: usize = 60;
-        let whole = self.text.get(span).unwrap_or_default();
-        let line = whole.lines().next().unwrap_or_default();
+        let full = self.text.get(span).unwrap_or_default();
+        let line = full.lines().next().unwrap_or_default();
         let short: String = line.chars().take(LONGEST).collect();
-        if short.len() < whole.len() {
+        if short.len() < full.len() {
             format!("{short}...")
         } else {
             short
@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A place in the tree, and its value if it has one.
+/// A path in the tree, and the value there, if any.
 pub(super) struct Node<'a> {
     text: Text<'a>,
     path: String,
@@ -186,7 +186,7 @@ impl<'a> Node<'a> {
 pub(super) fn text(value: &Node<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(value.error("text in quotes")),
+        _ => Err(value.error("a string in quotes")),
     }
 }
 
@@ -209,7 +209,7 @@ pub(super) fn policy(value: &Node<'_>) -> Result<PolicyConfig, InputError> {
     text.parse().map_err(|error: InputError| {
         value.error(match error.field.as_str() {
             "policy" => error.expected,
-            field => format!("of {field} {}", error.expected),
+            field => format!("for {field}: {}", error.expected),
         })
     })
 }

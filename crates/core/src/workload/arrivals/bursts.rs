@@ -16,11 +16,11 @@ pub struct Bursts {
     pub pause: Span,
     /// Mean length of a burst; positive.
     pub on: Span,
-    /// Mean time from the end of one to the beginning of the next; positive.
+    /// Mean time from the end of one burst to the beginning of the next; positive.
     pub off: Span,
 }
 
-/// At least one arrival on average in this many bursts.
+/// Maximum average number of bursts per arrival.
 const MAX_BURSTS: u64 = 1_000;
 
 impl Pause for Bursts {

@@ -33,7 +33,7 @@ impl Pause for Hyperexponential {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
-            long_share: args.part("long")?,
+            long_share: args.partial_share("long")?,
             ratio: args.number("ratio", 1.0..=1e6)?,
             mean: args.mean_or_rate()?,
         })

@@ -11,7 +11,7 @@ use crate::text::percent;
 pub struct Hot {
     /// Start of each zone, as a share of the disk from 0 to 1.
     pub at_share: Vec<f64>,
-    /// Width of each, as a share of the disk from 0 to 1.
+    /// Width of each zone, as a share of the disk from 0 to 1.
     pub width_share: f64,
 }
 
@@ -51,12 +51,12 @@ impl Placement for Hot {
         self.zones(room).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
             let min = room.max * room.unit;
-            let expected = format!("a zone as wide as the largest request, {min} sectors");
+            let expected = format!("a zone at least as wide as the largest request, {min} sectors");
             InputError::new("hot.width", &found, expected)
         })
     }
 
-    fn ready(&self, room: Room) -> HotDraw {
+    fn sampler(&self, room: Room) -> HotDraw {
         HotDraw {
             zones: self.zones(room),
         }

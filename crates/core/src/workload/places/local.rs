@@ -33,12 +33,12 @@ impl Placement for Local {
     type Draw = LocalDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // With at most the disk's size, a third of the places are on the disk even from its end.
+        // With a deviation up to the disk's size, a third of the places fit even from its end.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
 
-    fn ready(&self, room: Room) -> LocalDraw {
+    fn sampler(&self, room: Room) -> LocalDraw {
         LocalDraw {
             units: room.units,
             deviation: self.deviation.0 as f64 / room.unit as f64,
@@ -59,7 +59,7 @@ impl PlaceSampler for LocalDraw {
         let Some(last) = request.last else {
             return start_within(generator, 0, self.units, request.size);
         };
-        // A large request after a small one at the end of the disk: from the last possible place.
+        // After a small request at the end of the disk, a large one cannot start from its place.
         let from = last.start.min(last_place);
         loop {
             let normal: f64 = StandardNormal.sample(generator);

@@ -23,11 +23,11 @@ const MAX_RUNS: u64 = 1_000_000;
 impl Placement for Sequential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "sequential",
-        summary: "where the last request ended, in its direction whatever reads= says",
+        summary: "where the last request ended, in its direction regardless of reads=",
         parameters: &[(
             "runs=4",
-            "number of runs, chosen at random, each of which continues where it ended; by \
-             default, where the last request of the stream ended",
+            "number of runs; each request continues a random one; by default, it continues the \
+             last request of the stream",
         )],
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % sequential)",
     };
@@ -41,7 +41,7 @@ impl Placement for Sequential {
         })
     }
 
-    fn ready(&self, room: Room) -> SequentialDraw {
+    fn sampler(&self, room: Room) -> SequentialDraw {
         SequentialDraw {
             units: room.units,
             runs: vec![None; self.runs.unwrap_or(0)],
@@ -70,7 +70,7 @@ impl PlaceSampler for SequentialDraw {
     }
 }
 
-/// Returns the end of `before` if the request fits there, or anywhere.
+/// Returns the end of `before` if the request fits there, otherwise a random place.
 #[inline]
 fn after(
     before: Option<PlacedRequest>,

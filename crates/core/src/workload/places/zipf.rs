@@ -58,12 +58,12 @@ impl Placement for Zipf {
         (self.extent.0 / room.unit < room.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
             let min = room.max * room.unit;
-            let expected = format!("an extent of the largest request at least, {min} sectors");
+            let expected = format!("an extent of at least {min} sectors, the largest request");
             InputError::new("zipf.extent", &found, expected)
         })
     }
 
-    fn ready(&self, room: Room) -> ZipfDraw {
+    fn sampler(&self, room: Room) -> ZipfDraw {
         let extent = self.extent.0 / room.unit;
         let extents = room.units / extent;
         let listed = extents.min(LISTED);
@@ -118,7 +118,7 @@ impl PlaceSampler for ZipfDraw {
 }
 
 impl ZipfDraw {
-    /// Returns the number of the extent of this rank from 0 on.
+    /// Returns the number of the extent of this rank, counted from 0.
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {
             Some(product) => product % self.extents,
@@ -175,7 +175,7 @@ impl Tail {
             libm::log1p(grown) / self.power
         };
         let rank = self.begin * libm::exp(log);
-        // Rounding must not lead beyond the last.
+        // Rounding must not go beyond the last rank.
         ((rank - 0.5) as u64).clamp(LISTED, self.end - 1)
     }
 }

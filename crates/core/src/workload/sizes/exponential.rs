@@ -55,7 +55,7 @@ impl Size for Exponential {
         }
     }
 
-    fn ready(&self, bounds: Bounds) -> ExponentialDraw {
+    fn sampler(&self, bounds: Bounds) -> ExponentialDraw {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
         ExponentialDraw {
             // Unlike std's logarithm, the same on all systems. Zero if all sizes are one unit.

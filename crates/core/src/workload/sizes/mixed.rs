@@ -2,7 +2,7 @@
 
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::random::{Share, WeightedChoice};
-use crate::text::{no_share, percent, share};
+use crate::text::{invalid_share, percent, share};
 use crate::units::{SectorCount, gcd};
 
 /// Sizes with their shares.
@@ -29,32 +29,32 @@ impl Size for Mixed {
         let (disk, max) = (args.context, args.context.max_sectors());
         let mut parts = Vec::new();
         for (size, text) in args.pairs() {
-            let of = disk
+            let value = disk
                 .size(size, max)
                 .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
-            let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
-            parts.push(Share { share, of });
+            let share = share(text).ok_or_else(|| invalid_share(&args.field(size), text))?;
+            parts.push(Share { share, value });
         }
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            let expected = "shares of 100 % in all";
+            let expected = "shares that add up to 100 %";
             return Err(InputError::new("mixed", &percent(sum), expected));
         }
         Ok(Self { parts })
     }
 
     fn bounds(&self) -> Bounds {
-        let sizes = || self.parts.iter().map(|part| part.of.0);
+        let sizes = || self.parts.iter().map(|part| part.value.0);
         Bounds {
             unit: SectorCount(sizes().fold(0, gcd)),
             max: SectorCount(sizes().max().unwrap_or(0)),
         }
     }
 
-    fn ready(&self, bounds: Bounds) -> MixedDraw {
+    fn sampler(&self, bounds: Bounds) -> MixedDraw {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            of: part.of.0 / bounds.unit.0,
+            value: part.value.0 / bounds.unit.0,
         });
         let Some(units) = WeightedChoice::new(parts.collect()) else {
             panic!("no sizes: {self:?}");

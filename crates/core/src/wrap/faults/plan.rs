@@ -90,7 +90,7 @@ pub struct Outage {
 
 impl BadBlocks {
     /// Returns the first bad block that a request touches.
-    pub fn met_by(&self, request: &Request) -> Option<Lbn> {
+    pub fn first_in(&self, request: &Request) -> Option<Lbn> {
         let is_affected = match request.op {
             Op::Read => self.affected != AffectedOps::Writes,
             Op::Write => self.affected != AffectedOps::Reads,
@@ -148,7 +148,7 @@ impl FaultPlan {
             && !(Span::ZERO < lasts && lasts < every)
         {
             let found = format!("{lasts} every {every}");
-            let expected = "a time above 0 and shorter than that from one to the next";
+            let expected = "a duration above 0 and below the interval";
             return Err(InputError::shown("recalibration", found, expected));
         }
         let shown = |outage: &Outage| {
@@ -159,7 +159,7 @@ impl FaultPlan {
         for outage in &self.outages {
             let found = shown(outage);
             if outage.from < Instant::START || outage.until <= outage.from {
-                let expected = "a time of the run, and a later one";
+                let expected = "a start within the run, and a later end";
                 return Err(InputError::shown("outages", found, expected));
             }
             if let Some(before) = before.filter(|before| outage.from < before.until) {
@@ -241,19 +241,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_block_is_met_by_requests_that_hold_it() {
+    fn a_bad_block_affects_requests_that_contain_it() {
         let [bad] = blocks(10, 12)[..] else {
             panic!("one range");
         };
-        let met = |op, start, sectors| {
+        let first_bad = |op, start, sectors| {
             let sectors = crate::units::SectorCount(sectors);
-            bad.met_by(&Request::new(0, op, Lbn(start), sectors))
+            bad.first_in(&Request::new(0, op, Lbn(start), sectors))
         };
-        assert_eq!(met(Op::Read, 8, 2), None);
-        assert_eq!(met(Op::Read, 8, 3), Some(Lbn(10)));
-        assert_eq!(met(Op::Read, 11, 9), Some(Lbn(11)));
-        assert_eq!(met(Op::Read, 12, 1), None);
-        assert_eq!(met(Op::Write, 10, 1), None);
-        assert_eq!(bad.met_by(&Request::flush(0)), None);
+        assert_eq!(first_bad(Op::Read, 8, 2), None);
+        assert_eq!(first_bad(Op::Read, 8, 3), Some(Lbn(10)));
+        assert_eq!(first_bad(Op::Read, 11, 9), Some(Lbn(11)));
+        assert_eq!(first_bad(Op::Read, 12, 1), None);
+        assert_eq!(first_bad(Op::Write, 10, 1), None);
+        assert_eq!(bad.first_in(&Request::flush(0)), None);
     }
 }

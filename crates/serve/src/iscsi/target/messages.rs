@@ -1,4 +1,4 @@
-//! Messages of initiators: SCSI commands and their data, task management, pings, text and logout.
+//! Messages from initiators: SCSI commands and their data, task management, pings, text and logout.
 
 use std::time::Instant as HostInstant;
 
@@ -24,9 +24,9 @@ use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
 impl IscsiTarget {
-    /// Handles a message that has arrived, and those that have waited for it.
+    /// Handles a message, and the messages that have waited for it.
     /// Fails if the connection must be closed.
-    pub(super) fn arrived(
+    pub(super) fn handle_message(
         &mut self,
         origin: Origin,
         message: Message,
@@ -43,7 +43,7 @@ impl IscsiTarget {
             }
             return Ok(());
         }
-        if let Some((is_immediate, command)) = numbered(&message) {
+        if let Some((is_immediate, command)) = command_number(&message) {
             match session.window.order(is_immediate, command) {
                 Order::Next => {}
                 Order::Ahead => {
@@ -72,7 +72,7 @@ impl IscsiTarget {
         Ok(())
     }
 
-    /// Handles a message, except data, in its turn.
+    /// Handles a message other than data when it is its turn.
     fn serve(
         &mut self,
         origin: Origin,
@@ -204,22 +204,22 @@ impl IscsiTarget {
         self.statistics.counts.count(effect.access, read);
         let needed = self.timeline.model.data_out_length(command.unpadded());
         // The unit refuses longer transfers.
-        let longest = (Request::MAX_SECTORS.0 * sector) as usize;
+        let max_bytes = (Request::MAX_SECTORS.0 * sector) as usize;
         let needed = match needed {
             usize::MAX => MAX_LIST.min(command.length as usize),
-            needed if needed > longest => 0,
+            needed if needed > max_bytes => 0,
             needed => needed,
         };
-        let returns = match read as usize {
-            returns if returns > longest => 0,
-            returns => returns,
+        let returned = match read as usize {
+            bytes if bytes > max_bytes => 0,
+            bytes => bytes,
         };
-        let cost = needed.min(command.length as usize) + returns;
+        let cost = needed.min(command.length as usize) + returned;
         let mut task = Task::new(origin.connection, command, effect.access, needed, cost);
         task.syncs = effect.syncs && self.file.is_some();
         task.writes_bytes = written;
         if needed > command.length as usize
-            && let Some(block) = shortened(&task.block, u64::from(command.length) / sector)
+            && let Some(block) = shorten_write(&task.block, u64::from(command.length) / sector)
         {
             task.block = block;
             task.writes_bytes = u64::from(command.length) / sector * sector;
@@ -243,9 +243,9 @@ impl IscsiTarget {
             return;
         }
         let next_step = task.immediate(data, &connection.parameters);
-        let is_elsewhere = command.lun.number() != Some(0);
+        let is_other_unit = command.lun.number() != Some(0);
         session.add_task(task);
-        if is_elsewhere && !reports_units(command.unpadded()) {
+        if is_other_unit && !reports_units(command.unpadded()) {
             return self.answer_missing_unit(origin, command, clients);
         }
         self.continue_task(origin, command.tag, next_step, clients, now);
@@ -287,13 +287,13 @@ impl IscsiTarget {
                 let session = self.sessions.get_mut(origin.session);
                 let task = session.and_then(|session| session.task_mut(tag));
                 if let (Some(task), Some(connection)) = (task, clients.get_mut(origin.connection)) {
-                    connection.ask_for_data(task);
+                    connection.request_data(task);
                 }
             }
             Ok(DataStep::Ready) => self.start_tasks(origin.session, now),
-            Err(wrong) => {
+            Err(error) => {
                 self.statistics.counts.refused += 1;
-                self.check(origin, tag, &wrong.sense(), clients);
+                self.check(origin, tag, &error.sense(), clients);
                 // Tasks may have waited for this one.
                 self.start_tasks(origin.session, now);
             }
@@ -321,7 +321,7 @@ impl IscsiTarget {
             let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
             return self.check(origin, command.tag, &sense, clients);
         };
-        // There is no such unit.
+        // The qualifier and the type mean that there is no such unit.
         let inquiry = Inquiry {
             qualifier: 3,
             device_type: 0x1f,
@@ -373,14 +373,14 @@ impl IscsiTarget {
 
     /// Returns a code from [`task_response`].
     fn execute(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
-        let is_of_unit = matches!(
+        let needs_unit = matches!(
             request.function,
             function::ABORT_TASK
                 | function::ABORT_TASK_SET
                 | function::CLEAR_TASK_SET
                 | function::UNIT_RESET
         );
-        if is_of_unit && request.lun.number() != Some(0) {
+        if needs_unit && request.lun.number() != Some(0) {
             return task_response::NO_UNIT;
         }
         let Some(session) = self.sessions.get_mut(index) else {
@@ -393,7 +393,7 @@ impl IscsiTarget {
             function::ABORT_TASK_SET => {
                 unit.abort_task_set(at, initiator);
                 session.drop_tasks(|_| true);
-                self.drop_responses(|of, _| of == initiator);
+                self.drop_responses(|other, _| other == initiator);
             }
             function::CLEAR_TASK_SET => {
                 unit.clear_task_set(at, initiator);
@@ -415,7 +415,7 @@ impl IscsiTarget {
         };
         let (initiator, tag) = (session.initiator, request.task);
         let Some(task) = session.task_mut(tag) else {
-            // It may be in transit on another connection, or wait for its turn.
+            // It may be in transit on another connection, or waiting for its turn.
             return if session.skip(request.task_command) {
                 task_response::COMPLETE
             } else {
@@ -423,12 +423,12 @@ impl IscsiTarget {
             };
         };
         let id = u64::from(tag.0);
-        let has_begun = task.state == TaskState::Started;
+        let has_started = task.state == TaskState::Started;
         session.drop_tasks(|task| task.tag == tag);
-        if has_begun {
+        if has_started {
             let (unit, at) = self.timeline.advance_to(now);
             unit.abort(at, initiator, id);
-            self.drop_responses(|of, task| (of, task) == (initiator, id));
+            self.drop_responses(|other, task| (other, task) == (initiator, id));
         }
         task_response::COMPLETE
     }
@@ -442,8 +442,8 @@ impl IscsiTarget {
     }
 }
 
-/// Returns whether a message is immediate, and its command number; `None` for unnumbered ones.
-fn numbered(message: &Message) -> Option<(bool, Serial)> {
+/// Returns whether a message is immediate, and its command number; `None` if it has no number.
+fn command_number(message: &Message) -> Option<(bool, Serial)> {
     match message {
         Message::Command(message) => Some((message.immediate, message.command)),
         Message::TaskRequest(message) => Some((message.immediate, message.command)),
@@ -466,14 +466,14 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Limit in bytes of parameter lists that contain their length: far above the longest defect list.
+/// Maximum length of lists that contain their own length, in bytes: far above any defect list.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
     access: Access,
-    /// Block data that it reads or writes, in bytes.
+    /// Block data read or written, in bytes.
     bytes: u64,
-    /// The reply waits until the store's file has been synchronised.
+    /// True if the reply waits until the store's file has been synchronised.
     syncs: bool,
 }
 
@@ -505,7 +505,7 @@ impl CommandEffect {
 
 /// Shortens a write to `max` blocks, the data that the initiator has (RFC 7143, "SCSI Command": the
 /// expected length limits the transfer, and the residual count reports the difference).
-fn shortened(block: &[u8], max: u64) -> Option<Vec<u8>> {
+fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
     let mut command = Command::parse(block).ok()?;
     match &mut command {
         Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {

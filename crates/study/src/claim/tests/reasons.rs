@@ -3,7 +3,7 @@
 use super::*;
 use crate::claim::{Count, KnownReason, Number, Verdicts};
 
-/// The claim that a is at most as long as b, with a reason.
+/// The claim that a takes at most as long as b, with a known reason.
 fn with_known(known: &str) -> String {
     format!(
         "check = \"ratio\"\nmetric = \"response_ms_mean\"\nof = {{ policy = \"a\" }}\n\
@@ -30,7 +30,7 @@ fn a_reason_explains_only_what_is_within_its_bounds() {
     assert!(explained("at_least = 1.2\nat_most = 1.5"));
     assert!(!explained("at_least = 1.2\nat_most = 1.4"));
     assert!(!explained("at_least = 1.3\nat_most = 1.5"));
-    // Of its cells only.
+    // It explains only its own cells.
     assert!(!explained(
         "at_least = 1.2\nat_most = 1.5\nwhere = { load = 2 }"
     ));
@@ -43,8 +43,8 @@ fn a_reason_explains_only_what_is_within_its_bounds() {
     assert!(!judge(&claim, TWO_FAIL).explained);
 }
 
-/// A figure leaves the bounds where its whole interval does: 1.5 with half widths of 4.303 times
-/// 0.1 / sqrt(3), which is 0.248, reaches 1.252 and not 1.2.
+/// A number is outside the bounds only if its whole interval is: 1.5 with half-widths of 4.303
+/// times 0.1 / sqrt(3), which is 0.248, reaches 1.252 and not 1.2.
 #[test]
 fn an_interval_that_reaches_the_bounds_is_within() {
     let runs: [[&[f64]; 3]; 3] = [
@@ -61,7 +61,7 @@ fn an_interval_that_reaches_the_bounds_is_within() {
 }
 
 #[test]
-fn saturated_cells_are_explained_apart() {
+fn saturated_cells_are_explained_separately() {
     let mut saturated = TWO_FAIL;
     saturated[0][2] = &[];
     let explained = |known: &str| {
@@ -74,7 +74,7 @@ fn saturated_cells_are_explained_apart() {
 }
 
 #[test]
-fn a_reason_is_read_whole_or_refused() {
+fn incomplete_reasons_are_refused() {
     let refused = |known: &str, expected: &str| {
         let error = read(&with_known(known)).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -98,11 +98,11 @@ fn a_reason_is_read_whole_or_refused() {
         ),
         (
             "evidence = \"conjecture\"\nat_most = 2",
-            "known.at_least: found nothing, expected the least figure that it explains",
+            "known.at_least: found nothing, expected the smallest number that it explains",
         ),
         (
             "evidence = \"conjecture\"\nat_least = 2",
-            "known.at_most: found nothing, expected the largest figure that it explains",
+            "known.at_most: found nothing, expected the largest number that it explains",
         ),
         (
             "evidence = \"conjecture\"\nat_least = 3\nat_most = 2",
@@ -122,7 +122,7 @@ fn a_reason_is_read_whole_or_refused() {
 }
 
 #[test]
-fn what_is_not_measured_needs_a_reason() {
+fn an_unmeasured_claim_needs_a_reason() {
     let claim = "check = \"value\"\nmetric = \"reads_response_ms_mean\"\nat_most = 1.0\n";
     let judged = judge_of("response_ms_mean", claim, TWO_FAIL);
     assert_eq!(
@@ -137,13 +137,13 @@ fn what_is_not_measured_needs_a_reason() {
     );
 }
 
-/// The reason for one trace does not excuse the same number of another.
+/// The reason for one trace does not explain the same number of another.
 #[test]
 fn a_reason_is_about_its_own_trace() {
     let read = |text: &str, axes: &[Axis]| {
         let raw: KnownReason = toml::from_str(text).unwrap();
         let file = "t.toml";
-        raw.checked(axes, &StudyText { file, text }.location(&(0..0), "known"))
+        raw.validate(axes, &StudyText { file, text }.location(&(0..0), "known"))
     };
     let text = "why = \"w\"\ncause = \"other trace\"\nevidence = \"conjecture\"\n\
                 at_least = 1\nat_most = 2\n";

@@ -1,4 +1,4 @@
-//! The tables of the page: a row for each drive and way, and the deviations.
+//! The tables of the page: a row for each drive and way of measuring, and the deviations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ struct Way {
     text: String,
 }
 
-/// Returns the page's part about all drives.
+/// Returns the part of the page about all drives.
 pub fn measured(runs: &[Run]) -> Result<String, String> {
     let ways: Vec<Way> = entries("ways.toml", "way", include_str!("ways.toml"))?;
     let of_way =
@@ -28,7 +28,7 @@ pub fn measured(runs: &[Run]) -> Result<String, String> {
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
-        "\n## Summary\n\nHow many drives meet all bounds, and how many miss which.\n\n{}",
+        "\n## Summary\n\nNumbers of drives that meet all bounds, and that miss each bound.\n\n{}",
         table(1, &head, &summary)
     );
     for way in &ways {
@@ -63,16 +63,16 @@ fn row(run: &Run) -> Vec<String> {
 fn cells_of(found: &Findings) -> [String; 7] {
     let layout = &found.layout;
     let (tracks, zones) = (&layout.tracks, &layout.zones);
-    let placed = match (layout.is_exact, tracks.is_exact() && zones.is_exact()) {
+    let accuracy = match (layout.is_exact, tracks.is_exact() && zones.is_exact()) {
         (true, _) => "exact".to_owned(),
         (false, true) => "all tracks and zones".to_owned(),
         (false, false) => format!("tracks: {}; zones: {}", tracks.shown(), zones.shown()),
     };
     let (worst, off) = found.worst_sum();
-    let [right, open, wrong] = [Verdict::Right, Verdict::NotDeterminable, Verdict::Wrong]
+    let [right, unknown, wrong] = [Verdict::Right, Verdict::NotDeterminable, Verdict::Wrong]
         .map(|verdict| found.facts_that_are(verdict).count());
     [
-        placed,
+        accuracy,
         layout.defects.shown(),
         format!("{:+.1}", found.period_ns[1] - found.period_ns[0]),
         format!(
@@ -80,7 +80,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
             found.read_seeks.multiple, found.write_seeks.multiple
         ),
         format!("{off:+.4} {worst}"),
-        format!("{right} / {open} / {wrong}"),
+        format!("{right} / {unknown} / {wrong}"),
         found.worst_sequence().map_or(String::new(), |worst| {
             format!(
                 "{:+.2} % {} of {} KiB",
@@ -92,7 +92,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
     ]
 }
 
-/// Returns the numbers of drives that meet all bounds or miss each of them, in one way.
+/// Returns the numbers of drives that meet all bounds, and that miss each, in one way.
 fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
     let count = |miss: &str| runs.iter().filter(|run| run.misses(miss)).count();
     let misses = MISSES.split(" | ").map(count);
@@ -124,12 +124,12 @@ fn deviations(runs: &[&Run]) -> String {
             ("write seeks", &found.write_seeks),
         ] {
             if run.misses(what) {
-                let within = seek.within_zones.map_or(String::new(), |multiple| {
-                    format!("; between blocks of one zone at most {multiple:.2} of what is allowed")
+                let zones = seek.within_zones.map_or(String::new(), |multiple| {
+                    format!("; between blocks of one zone at most {multiple:.2} of the tolerance")
                 });
                 let (error_ms, distance) = (seek.error_ms, seek.distance);
                 line(&format!(
-                    "{what} are {error_ms:+.3} ms off over {distance} cylinders{within}"
+                    "{what} are {error_ms:+.3} ms off over {distance} cylinders{zones}"
                 ));
             }
         }
@@ -153,7 +153,7 @@ fn deviations(runs: &[&Run]) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("\nWhat is off:\n\n{lines}")
+    format!("\nDeviations:\n\n{lines}")
 }
 
 /// Returns what the suite cannot determine, over all drives.
@@ -178,7 +178,7 @@ fn undetermined(runs: &[Run]) -> String {
     let table = table(2, "key | reason | drives", &rows.collect::<Vec<_>>());
     format!(
         "\n## What the suite cannot determine\n\n\
-         Where drives translate addresses, and why.\n\n{table}"
+         For drives that translate addresses, with the reasons.\n\n{table}"
     )
 }
 
@@ -191,7 +191,7 @@ const REPLAYED_WAYS: [&str; 3] = [BEST, "notches", "timing"];
 /// The largest difference between the demerits.
 const MAX_DIFFERENCE_MS: f64 = 0.02;
 
-/// The used part of `diskarm validate --json`.
+/// The part of the output of `diskarm validate --json` that is used here.
 #[derive(Deserialize)]
 struct Figures {
     demerit_ms: f64,
@@ -202,8 +202,8 @@ const REPLAYS: &str = "
 ## Replays of measured traces
 
 The paper's figures 4 to 7 compare the distributions of measured service times with those of a
-simulator that has the extracted values. Here the drive that was found and the one that was given
-replay the same measured requests, as on the page about [validation](validation.md); their demerits
+simulator that has the extracted values. Here the given drive and the one that was found replay the
+same measured requests, as on the page about [validation](validation.md); their demerits
 may differ by up to 0.02 ms. Two of the paper's four drives have a published trace; the third trace
 is of another drive of that time. Times in ms.
 
@@ -224,8 +224,8 @@ pub fn replays(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
             program::json(root, &["validate", "--drive", name, &trace])
         };
         let is_found = |way: &&str| {
-            let is_it = |run: &Run| run.drive == drive && run.way == *way && run.found.is_some();
-            runs.iter().any(is_it)
+            let matches = |run: &Run| run.drive == drive && run.way == *way && run.found.is_some();
+            runs.iter().any(matches)
         };
         let ways: Vec<&str> = REPLAYED_WAYS.into_iter().filter(is_found).collect();
         if ways.is_empty() {

@@ -44,14 +44,14 @@ const HEAD: &str = "
 ## The paper's tables
 
 Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives, cell
-by cell, where the drive translates addresses. The paper measured the drives; the suite measured
+by cell, for drives that translate addresses. The paper measured the drives; the suite measured
 their models, whose parameter sets were published with DiskSim 4.0 and differ from the paper's
 tables in places. The suite is right if it finds what the specification says. Verdicts:
 
-- *same*: found is what the paper has, in its decimals, times within 0.02 ms;
-- *the model's*: found is what the specification has, and this is not the paper's;
-- *not determinable*: the suite says why it is not;
-- all others say why, or are **off**.
+- *same*: the suite found the paper's value, rounded as there (times within 0.02 ms);
+- *the model's*: the suite found the specification's value, which differs from the paper's;
+- *not determinable*: the suite gives the reason;
+- any other difference is explained, or is **off**.
 ";
 
 /// Times that differ by less are equal.
@@ -62,8 +62,8 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
     let drives: Vec<Drive> = entries("paper.toml", "drive", PAPER)?;
     let mut page = HEAD.to_owned();
     for drive in &drives {
-        let mut of_drive = runs.iter().filter(|run| run.drive == drive.name);
-        let best = of_drive.find(|run| run.way == BEST);
+        let mut runs_of_drive = runs.iter().filter(|run| run.drive == drive.name);
+        let best = runs_of_drive.find(|run| run.way == BEST);
         let Some(run) = best.and_then(|run| run.found.as_ref()) else {
             continue;
         };
@@ -128,7 +128,7 @@ impl Comparison<'_> {
         let Some(found) = found else {
             return "**off**: nothing was found".to_owned();
         };
-        if is_as_in_paper(cell, found) {
+        if matches_paper(cell, found) {
             return "same".to_owned();
         }
         let allowed = if is_time(key) { TOLERANCE_MS } else { 0.0 };
@@ -156,14 +156,14 @@ impl Comparison<'_> {
         });
         let rows: Vec<Vec<String>> = rows.collect();
         let exact = if self.run.layout.is_exact {
-            "Every block is found where the model has it. Where zones differ all the same, they \
-             describe the same places with other numbers: what holds no blocks cannot be seen."
+            "Every block is found where the model has it. Where zones still differ, they describe \
+             the same locations with different numbers: space without blocks cannot be observed."
         } else {
             "Not every block is found where the model has it."
         };
         format!(
-            "Table {number}, zone by zone: what was found, and in brackets what the paper (p) and \
-             the model (m) have where they have something else. {exact}\n\n{}",
+            "Table {number}, zone by zone: the values found, with those of the paper (p) and the \
+             model (m) in brackets where they differ. {exact}\n\n{}",
             table(1, ZONE, &rows)
         )
     }
@@ -182,8 +182,8 @@ fn zone_cell(paper: f64, given: Option<f64>, found: Option<f64>) -> String {
         return format!("none [p {}]", shown(paper));
     };
     let mut others = Vec::new();
-    let maker = given.map_or_else(|| "none".to_owned(), shown);
-    for (whose, value) in [("p", shown(paper)), ("m", maker)] {
+    let model = given.map_or_else(|| "none".to_owned(), shown);
+    for (whose, value) in [("p", shown(paper)), ("m", model)] {
         if value != found {
             others.push(format!("{whose} {value}"));
         }
@@ -225,7 +225,7 @@ fn half_unit(decimals: usize) -> f64 {
     0.5 / 10f64.powi(decimals as i32)
 }
 
-fn is_as_in_paper(cell: &Cell, found: &Value) -> bool {
+fn matches_paper(cell: &Cell, found: &Value) -> bool {
     if let Some(means) = &cell.means {
         return found.shown == *means;
     }
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_tables_are_read() {
+    fn the_tables_of_the_paper_are_complete() {
         let drives: Vec<Drive> = entries("paper.toml", "drive", PAPER).unwrap();
         let numbers = |drive: &Drive| -> Vec<u32> {
             let cells = drive.cell.iter().map(|cell| cell.table);
@@ -451,7 +451,7 @@ mod tests {
         ] {
             let cell = cell(paper, value, decimals);
             assert_eq!(
-                is_as_in_paper(&cell, &number(found)),
+                matches_paper(&cell, &number(found)),
                 is_same,
                 "{paper} {found}"
             );

@@ -39,7 +39,7 @@ pub struct Findings {
     pub period_ns: [f64; 2],
     pub read_seeks: Seek,
     pub write_seeks: Seek,
-    /// Sums of overheads: names, and given and found in milliseconds.
+    /// Sums of overheads: name, and given and found values in milliseconds.
     pub sums: Vec<(String, [f64; 2])>,
     pub facts: Vec<Fact>,
     pub sequences: Vec<Sequence>,

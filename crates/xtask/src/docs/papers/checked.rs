@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::docs::entries;
 
-/// The used part of `diskarm study list --json`.
+/// The part of the output of `diskarm study list --json` that is used here.
 #[derive(Deserialize)]
 pub struct StudyEntry {
     pub name: String,
@@ -26,7 +26,7 @@ impl StudyEntry {
 
 /// A study in `diskarm study check --json`.
 #[derive(Deserialize)]
-pub struct Checked {
+pub struct Study {
     pub study: String,
     pub claims: Vec<Claim>,
 }
@@ -64,8 +64,8 @@ impl Claim {
         self.bounds == "ours"
     }
 
-    /// Returns what the source prints, as bounds of the number: `None` if the bounds are ours, for
-    /// a model check, and with only one bound.
+    /// Returns the bounds that the source prints; `None` if the bounds are ours, for a model check,
+    /// or if there is only one.
     pub fn printed(&self) -> Option<[f64; 2]> {
         let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
@@ -83,7 +83,7 @@ impl Claim {
     }
 }
 
-/// The reason of a failing claim, from its study.
+/// The reason for a failing claim, from its study.
 #[derive(Deserialize)]
 pub struct KnownReason {
     pub why: String,

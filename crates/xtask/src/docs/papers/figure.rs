@@ -4,7 +4,7 @@ use diskarm_plot::{Axis, Figure, Point, Series};
 
 use super::checked::Claim;
 
-/// A claim with a printed number, and both numbers as shares of what is printed.
+/// A claim with a printed number, and both numbers relative to the printed one.
 pub struct Comparison<'c> {
     pub claim: &'c Claim,
     /// Bounds of the printed number.
@@ -19,11 +19,11 @@ impl<'c> Comparison<'c> {
         let printed = claims.filter_map(|claim| {
             let [low, high] = claim.printed()?;
             let middle = (low + high) / 2.0;
-            let share = |ends: [f64; 2]| ends.map(|end| end / middle);
+            let relative = |ends: [f64; 2]| ends.map(|end| end / middle);
             Some(Self {
                 claim,
-                theirs: share([low, high]),
-                ours: claim.range().map(share),
+                theirs: relative([low, high]),
+                ours: claim.range().map(relative),
             })
         });
         printed.collect()
@@ -36,12 +36,12 @@ pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
     let ours = numbers.iter().map(|number| number.ours);
     let title = format!("The printed numbers of {name} and ours");
     let note = format!(
-        "Each as a share of the printed number. Upright lines are the bounds of what is printed, \
-         and from the least to the largest of ours with their 95 % intervals. Ours is not shown \
-         where it is saturated or above {MAX}."
+        "Each relative to the printed number. Vertical lines show the bounds of the printed \
+         number, and the range of our numbers with their 95 % intervals. Our numbers are not shown \
+         where a cell is saturated or above {MAX}."
     );
     let x = Axis::linear("Number in the table");
-    let y = Axis::linear("Share of the printed number").with_max(MAX);
+    let y = Axis::linear("Multiple of the printed number").with_max(MAX);
     let series = vec![
         series("printed", 0.0, theirs),
         series("ours", OURS_OFFSET, ours),
@@ -49,7 +49,7 @@ pub fn draw(name: &str, numbers: &[Comparison<'_>]) -> String {
     Figure::new(&title, &note, [x, y], series).svg()
 }
 
-/// The largest share that is drawn.
+/// The largest multiple that is drawn.
 const MAX: f64 = 1.5;
 
 /// The distance of our number to the right of the printed one.
@@ -57,9 +57,9 @@ const OURS_OFFSET: f64 = 0.25;
 
 /// Returns points that are not connected, each moved by `by` to the right.
 fn series(label: &str, by: f64, ends: impl Iterator<Item = Option<[f64; 2]>>) -> Series {
-    let points = (1..).zip(ends).flat_map(|(place, ends)| {
+    let points = (1..).zip(ends).flat_map(|(number, ends)| {
         let [low, high] = ends.unwrap_or([f64::NAN; 2]);
-        let x = f64::from(place) + by;
+        let x = f64::from(number) + by;
         let point = Point::new(x, (low + high) / 2.0);
         let gap = Point::new(x, f64::NAN);
         [point.with_half_width((high - low) / 2.0), gap]

@@ -13,7 +13,7 @@ use crate::docs::table;
 use crate::program;
 use crate::program::{MEASUREMENTS, calibrated, middle, trace};
 
-/// The used part of `diskarm validate --json`.
+/// The part of the output of `diskarm validate --json` that is used here.
 #[derive(Deserialize)]
 struct Report {
     requests: u64,
@@ -28,16 +28,16 @@ struct Report {
 pub fn section(root: &Path) -> Result<String, String> {
     let mut demerits = Vec::new();
     let mut predicted = Vec::new();
-    let mut of_drives = String::new();
+    let mut drives = String::new();
     for drive in DRIVES.iter() {
         demerits.push(demerits_of(root, drive)?);
         let single = single::predict(root, drive)?;
-        of_drives += &of_drive(root, drive, &single)?;
+        drives += &drive_section(root, drive, &single)?;
         predicted.push(single);
     }
     let demerits = table(1, HEAD, &demerits);
     let single = single::section(&predicted);
-    Ok(format!("{}\n{demerits}\n{single}\n{of_drives}", heading()))
+    Ok(format!("{}\n{demerits}\n{single}\n{drives}", heading()))
 }
 
 fn heading() -> String {
@@ -51,7 +51,7 @@ to N/2, by
     diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv.gz --rows ..N/2 \\
         --output DRIVE-calibrated.toml
 
-(`cargo xtask calibrate` does this for all). The sets as given and the variants are compared here on
+(`cargo xtask calibrate` does this for all). The given sets and the variants are compared here on
 the second half only, which the fit has not seen.
 
 ### Distributions
@@ -100,7 +100,7 @@ fn row(drive: &Drive, given: &Report, fitted: &Report, disksim_ms: Option<f64>) 
     ]
 }
 
-fn of_drive(root: &Path, drive: &Drive, single: &single::Predicted) -> Result<String, String> {
+fn drive_section(root: &Path, drive: &Drive, single: &single::Predicted) -> Result<String, String> {
     Ok(format!(
         "\
 ### {}
@@ -114,7 +114,7 @@ What the calibration changed; times in ms, keys as `diskarm drives show --json` 
         calibrated(&drive.name),
         drive.cause,
         changes(root, &drive.name)?,
-        single::of_drive(single)
+        single::drive_section(single)
     ))
 }
 
@@ -180,7 +180,7 @@ fn seeks(given: &Sheet, fitted: &Sheet) -> String {
         range(pairs.map(|(was, is)| (was.distance_cylinders, of(is) - of(was))))
     });
     format!(
-        "Seeks inward, with what settling adds, by their distance in cylinders: before reads\n\
+        "Changes of inward seeks with settling, by distance in cylinders: before reads\n\
          {reads}; before writes {writes}."
     )
 }
@@ -250,8 +250,8 @@ mod tests {
         ];
         assert_eq!(changed(&was, &is), expected);
         // Differences below the rounding are not listed.
-        let alike = sheet(1.000_04, true, [1.0, 5.0]);
-        assert!(changed(&was, &alike).is_empty());
+        let similar = sheet(1.000_04, true, [1.0, 5.0]);
+        assert!(changed(&was, &similar).is_empty());
         let reads = "before reads\n-1.00 ms (at 9) to +0.50 ms (at 1);";
         assert!(seeks(&was, &is).contains(reads), "{}", seeks(&was, &is));
     }

@@ -65,12 +65,12 @@ pub fn section(root: &Path) -> Result<String, String> {
         reports.push((drive, program::json::<Report>(root, &arguments)?));
     }
     let summary: Vec<Vec<String>> = reports.iter().map(|(d, r)| summary(d, r)).collect();
-    let of_drives: String = reports.iter().map(|(d, r)| of_drive(d, r)).collect();
+    let drives: String = reports.iter().map(|(d, r)| drive_section(d, r)).collect();
     let Some((_, first)) = reports.first() else {
         return Err("no drives to validate".to_owned());
     };
     let (heading, summary) = (heading(first), table(1, SUMMARY, &summary));
-    Ok(format!("{heading}\n{summary}\n{of_drives}"))
+    Ok(format!("{heading}\n{summary}\n{drives}"))
 }
 
 fn heading(report: &Report) -> String {
@@ -101,7 +101,7 @@ random part of a revolution ({replays} replays, {seeds}, all pairs). A model bel
 as a second measurement of the same drive with other phases would be.
 
 Times in ms. *DiskSim* is the demerit of DiskSim 4.0 on the same rows, from its 64-bit port, over
-all order statistics as here; the one marked `*` is the published figure.
+all order statistics as here; the one marked `*` is the published value.
 "
     )
 }
@@ -154,8 +154,8 @@ pub fn verdict(demerit_ms: f64, bound_ms: f64) -> String {
     }
 }
 
-fn of_drive(drive: &Drive, report: &Report) -> String {
-    let (name, remains) = (&drive.name, &drive.remains);
+fn drive_section(drive: &Drive, report: &Report) -> String {
+    let (name, remaining_differences) = (&drive.name, &drive.remains);
     let sides = [("reads", &report.reads), ("writes", &report.writes)].map(|(side, of)| {
         let mut cells = vec![side.to_owned()];
         cells.extend(of.cells());
@@ -177,7 +177,7 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
 
 ![Response times of {name}](validation/{name}.svg)
 
-{remains}
+{remaining_differences}
 
 {}
 By relation to the previous request (*same track*, *same cylinder*: where it ended;

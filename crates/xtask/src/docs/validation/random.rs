@@ -31,7 +31,7 @@ const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"]
 /// A difference above this, in percent, is flagged.
 const FLAGGED_PERCENT: f64 = 3.0;
 
-/// The used part of `diskarm simulate --json`.
+/// The part of the output of `diskarm simulate --json` that is used here.
 #[derive(Deserialize)]
 struct Report {
     response_ms: Mean,
@@ -70,7 +70,7 @@ pub fn section(root: &Path) -> Result<String, String> {
         let ours = simulate(root, &run)?;
         cells.push(Cell { run, ours });
     }
-    let table = |quantity| of_quantity(quantity, &cells);
+    let table = |quantity| quantity_table(quantity, &cells);
     let tables: String = (0..QUANTITIES.len()).map(table).collect();
     Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
 }
@@ -109,7 +109,7 @@ kind where available. Each run is
     diskarm simulate --drive {DRIVE} --random --requests {REQUESTS} --policy POLICY \\
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED
 
-Times in ms, differences in percent of DiskSim's figure; those over {FLAGGED_PERCENT} % are in bold,
+Times in ms, differences in percent of DiskSim's value; those over {FLAGGED_PERCENT} % are in bold,
 with their causes below. Seeks include head switches and the settling of writes, as DiskSim counts
 them. If requests arrive faster than they can be served, the mean response
 grows with the length of the run and is only useful for comparison.
@@ -129,7 +129,7 @@ impl Cell {
     }
 }
 
-fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
+fn quantity_table(quantity: usize, cells: &[Cell]) -> String {
     let rows = cells.iter().map(|cell| {
         let ours = cell.ours[quantity];
         let theirs = cell.run.means_ms[quantity];
@@ -157,7 +157,7 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
     format!("Mean {}:\n\n{table}\n", QUANTITIES[quantity])
 }
 
-/// An entry for each policy and mean that is flagged under some load.
+/// Returns an entry for each policy and mean that is flagged under some load.
 fn causes(cells: &[Cell]) -> String {
     let mut text = String::new();
     for (policy, _) in POLICIES {
@@ -196,7 +196,7 @@ struct Estimate {
     ci95: f64,
 }
 
-/// The estimate from an independent value of each seed.
+/// Returns the estimate from one independent value per seed.
 fn estimate(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let ci95 = half_width_95_of_numbers(values).expect("several seeds");
@@ -223,7 +223,7 @@ mod tests {
         let flagged = causes(&[cell(104.0)]);
         let line = "* FCFS, mean seek:\n  64 outstanding (+4.00 %).\n  Cause: not explained yet.\n";
         assert!(flagged.ends_with(line), "{flagged}");
-        assert!(of_quantity(2, &[cell(104.0)]).contains("**+4.00 (cause: see below)** |"));
+        assert!(quantity_table(2, &[cell(104.0)]).contains("**+4.00 (cause: see below)** |"));
     }
 
     #[test]

@@ -56,8 +56,8 @@ impl Run {
 impl Disksim {
     /// Returns the known cause of differences in a mean of a policy.
     pub fn cause(&self, policy: &str, quantity: &str) -> Option<&str> {
-        let is_it = |cause: &&Cause| cause.policy == policy && cause.quantity == quantity;
-        let cause = self.cause.iter().find(is_it);
+        let matches = |cause: &&Cause| cause.policy == policy && cause.quantity == quantity;
+        let cause = self.cause.iter().find(matches);
         cause.map(|cause| cause.text.as_str())
     }
 }
@@ -69,7 +69,7 @@ pub static DISKSIM: LazyLock<Disksim> =
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
-    /// Its name in the catalogue and of its file.
+    /// The name in the catalogue and of the trace file.
     pub name: String,
     /// The demerit that its model must not exceed.
     pub bound_us: f64,
@@ -77,7 +77,7 @@ pub struct Drive {
     pub disksim_us: f64,
     /// True if `disksim_us` was published and is not from a run of the 64-bit port.
     pub published: bool,
-    /// The improvements, and the remaining differences.
+    /// The improvements over the given set, and the remaining differences.
     pub remains: String,
     /// The demerit on the second half that a fit to the first half must not exceed.
     pub half_bound_us: f64,

@@ -10,7 +10,7 @@ use crate::docs::table;
 use crate::program;
 use crate::program::{MEASUREMENTS, calibrated, middle, trace};
 
-/// The used part of `diskarm validate --locked --json`.
+/// The part of the output of `diskarm validate --locked --json` that is used here.
 #[derive(Deserialize)]
 pub struct Report {
     phase_concentration: Option<f64>,
@@ -46,7 +46,7 @@ struct Class {
     side: Side,
 }
 
-/// A drive's second half, predicted with its set as given and as fitted to the first half.
+/// Predictions of the second half of a trace, by the given parameters and by the fitted ones.
 pub struct Predicted {
     drive: &'static Drive,
     given: Report,
@@ -122,7 +122,7 @@ nearly 0 when they end anywhere.
 {}
 The pauses in the traces of {} are nominal, not measured, so that the
 angle is lost with every request, as their `phase_concentration` shows. Predictions of single
-requests mean little for them; they are listed to show it.
+requests mean little for them; they are listed to show this.
 
 {}",
         table(2, &head, &rows(&clocked)),
@@ -147,8 +147,8 @@ fn rows(one: &Predicted) -> [Vec<String>; 3] {
         cells.extend(figures(accuracy).into_iter().chain(ends));
         cells
     };
-    let of_bound = |bound| [format!("{bound}"), verdict(bound, &fitted.all.model)];
-    let required = drive.single.as_ref().map(of_bound).unwrap_or_default();
+    let bound_cells = |bound| [format!("{bound}"), verdict(bound, &fitted.all.model)];
+    let required = drive.single.as_ref().map(bound_cells).unwrap_or_default();
     let [given_found, fitted_found] = [given, fitted].map(|report| report.phase_concentration);
     let (given, fitted, none) = (&given.all, &fitted.all, <[String; 2]>::default);
     [
@@ -189,7 +189,7 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
 }
 
 /// Returns a drive's errors, as a plot and by class; nothing without a clock.
-pub fn of_drive(one: &Predicted) -> String {
+pub fn drive_section(one: &Predicted) -> String {
     if !one.given.has_clock() {
         return String::new();
     }

@@ -8,15 +8,15 @@ use crate::units::{Bytes, Instant, SectorCount};
 ///
 /// Each disk serves its requests independently, with its own queue. Every event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
-pub struct SideBySide<D, F> {
+pub struct IndependentDisks<D, F> {
     make: F,
     max: u16,
     disks: Vec<D>,
-    /// The instant of the next event in each disk, cached because asking a drive costs more.
+    /// The instant of the next event in each disk, cached because querying a drive costs more.
     events: Vec<Option<Instant>>,
 }
 
-impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
+impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
     /// Creates a set of at most `max` devices, at least one, each made by `make`.
     pub fn new(max: u16, mut make: F) -> Self {
         let first = make();
@@ -46,12 +46,12 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
     #[cold]
     fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {
-            let mut made = (self.make)();
-            assert_eq!(made.capacity(), self.capacity(), "a disk of another size");
-            let done = made.advance(now);
-            assert_eq!(done, None, "a completion of nothing");
-            self.events.push(made.next_event());
-            self.disks.push(made);
+            let mut device = (self.make)();
+            assert_eq!(device.capacity(), self.capacity(), "unequal disk sizes");
+            let done = device.advance(now);
+            assert_eq!(done, None, "a new disk has no requests");
+            self.events.push(device.next_event());
+            self.disks.push(device);
         }
     }
 
@@ -61,7 +61,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
     }
 }
 
-impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
+impl<D: Device, F: FnMut() -> D + Send> Device for IndependentDisks<D, F> {
     /// Returns the capacity of each disk.
     fn capacity(&self) -> SectorCount {
         self.disks[0].capacity()
@@ -96,9 +96,9 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
             self.check(&request)?;
             self.grow(disk, now);
         }
-        let taken = self.disks[disk].submit(now, request);
+        let result = self.disks[disk].submit(now, request);
         self.events[disk] = self.disks[disk].next_event();
-        taken
+        result
     }
 
     #[inline]
