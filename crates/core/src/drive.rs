@@ -93,7 +93,7 @@ impl Drive {
     }
 
     /// Sets the seed of the drive's random behaviour, 0 by default.
-    pub fn seeded(mut self, seed: u64) -> Self {
+    pub fn with_seed(mut self, seed: u64) -> Self {
         if let Some(fate) = &mut self.core.fate {
             fate.seed(seed);
         }

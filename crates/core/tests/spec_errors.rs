@@ -9,7 +9,7 @@ use diskarm_core::units::{Cylinder, Span};
 /// A small drive with every kind of field, whose meaning `spec_values` checks.
 const GOOD: &str = include_str!("spec/good.toml");
 
-/// Pieces of it, each replaced by something wrong, and the errors expected.
+/// Parts of it, each replaced by something wrong, with the expected errors.
 const BAD: &str = include_str!("spec/bad.txt");
 
 /// Returns the lines of a paragraph that begin with a mark, without the mark.
@@ -31,7 +31,11 @@ fn each_error_names_file_line_field_value_and_expectation() {
     let mut tried = 0;
     for paragraph in BAD.split("\n\n").skip(1) {
         let from = whole_lines(marked(paragraph, "-"));
-        assert_eq!(good.matches(&from).count(), 1, "not one passage: {from}");
+        assert_eq!(
+            good.matches(&from).count(),
+            1,
+            "not exactly one passage: {from}"
+        );
         let text = good.replace(&from, &whole_lines(marked(paragraph, "+")));
         let expected = format!("x.toml:{}", marked(paragraph, "!").join(" "));
         let found = match spec::parse(&text[1..], "x.toml") {
@@ -52,7 +56,7 @@ fn each_error_names_file_line_field_value_and_expectation() {
 }
 
 #[test]
-fn a_later_stage_reports_with_the_line_of_the_field() {
+fn later_stages_report_the_line_of_the_field() {
     let document = Document::read(GOOD, "x.toml").unwrap_or_else(|error| panic!("{error}"));
     let line_of = |field| document.locate(InputError::missing(field, "")).line;
     let line_with = |text: &str| {
@@ -81,7 +85,7 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
     );
 }
 
-/// An inward seek is no more uneven than the shortest seek takes, of reads or of writes.
+/// The asymmetry of inward seeks is at most the shortest seek time, of reads and of writes.
 #[test]
 fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
     let message = |inward: &str, write: &str| {

@@ -241,7 +241,12 @@ impl Background {
 
     /// Records a foreground request that arrived at `arrived` and was served by `now`, and adjusts
     /// conservatism to the cost of reads in gaps.
-    pub(crate) fn record_service(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
+    pub(crate) fn record_service(
+        &mut self,
+        arrived: Instant,
+        now: Instant,
+        observations: &Observations,
+    ) {
         self.served += 1;
         self.busy += now.since_or_zero(self.served_until.max(arrived));
         self.served_until = now;
@@ -251,8 +256,8 @@ impl Background {
                 gaps: self.stats.gaps,
                 busy: self.busy,
                 delay: self.stats.delay,
-                right: seen.right,
-                predicted: seen.predicted,
+                right: observations.right,
+                predicted: observations.predicted,
             };
             self.adjust(max, counts);
         }

@@ -257,7 +257,7 @@ impl Core {
         if self.rules.hits_on_written {
             self.buffer.fill(segment, physical.end(request.end()));
             if self.fate.is_some() {
-                self.buffer.transferred(segment, request);
+                self.buffer.record_transfer(segment, request);
             }
         }
     }

@@ -15,7 +15,7 @@ const Z: f64 = 3.9;
 fn new_drive(spec: &Spec, seed: u64) -> Drive {
     Drive::new(spec, Angle::ZERO)
         .expect("a sound layout")
-        .seeded(seed)
+        .with_seed(seed)
 }
 
 fn serve_all(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {

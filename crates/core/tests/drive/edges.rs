@@ -77,7 +77,7 @@ fn cscan_goes_to_the_last_cylinder_and_returns_to_the_first() {
 fn strokes_pass_through_wrappers_and_boxes() {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let throttle = |inside| Throttle::new(inside, Limits::default());
-    let device = BoxedDevice::new(drive).wrapped(throttle);
+    let device = BoxedDevice::new(drive).wrap(throttle);
     let config = "scan(by=lbn, to=edge)".parse().expect("a policy");
     let policy = stack::policy(&config, &device).expect("a device that knows positions");
     let mut host = Host::new(device, policy);

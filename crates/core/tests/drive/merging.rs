@@ -289,7 +289,7 @@ fn of_two_following_requests_the_first_to_arrive_is_merged() {
 }
 
 #[test]
-#[should_panic(expected = "commands of at most")]
+#[should_panic(expected = "invalid command size")]
 fn a_limit_beyond_the_largest_command_is_rejected() {
     on_tiny("fcfs", Some(Request::MAX_SECTORS.0 + 1), &[]);
 }

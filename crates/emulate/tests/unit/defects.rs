@@ -135,7 +135,7 @@ fn formatting_slips_reallocated_sectors() {
         let mut bench = Bench::new(&spec);
         let slips = layout(&bench).slipped().count();
         let reallocated = layout(&bench).reallocated().count();
-        let place = layout(&bench).pba(Lbn(123_456));
+        let position = layout(&bench).pba(Lbn(123_456));
         reassign(&mut bench, 123_456);
         bench.data(&transfer(Op::Write, 5, 1), &[7; 512]);
         let begin = bench.now;
@@ -152,7 +152,7 @@ fn formatting_slips_reallocated_sectors() {
         assert_eq!(bench.now - begin, revolution * (2 * u64::from(tracks)));
         assert_eq!(layout(&bench).reallocated().count(), 0, "{name}");
         assert_eq!(layout(&bench).slipped().count(), slips + reallocated + 1);
-        assert_eq!(layout(&bench).lbn(place), None);
+        assert_eq!(layout(&bench).lbn(position), None);
         assert_eq!(layout(&bench).sectors(), bench.unit.device().capacity());
         assert_eq!(bench.data(&transfer(Op::Read, 5, 1), &[]), [0; 512]);
         // The drive still serves commands.
