@@ -25,7 +25,7 @@ pub(super) const RATIO: CheckInfo = CheckInfo {
         MEAN_OVER,
         (
             "equal",
-            "a metric such as queue_mean: `to` is interpolate linearly along `along` where it has \
+            "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has \
              the same value of this metric as `of`; cells of `of` beyond all values of `to` are \
              left out",
         ),
