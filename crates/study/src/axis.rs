@@ -6,7 +6,7 @@ use diskarm_core::text::InputError;
 
 use crate::expression::{Location, Names, Scalar};
 
-/// Something that a study varies.
+/// A quantity or setting that a study varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The name in placeholders and selections.

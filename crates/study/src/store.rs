@@ -101,7 +101,7 @@ impl Store {
         })
     }
 
-    pub(crate) fn known(&self) -> &StoredRuns {
+    pub(crate) fn known_runs(&self) -> &StoredRuns {
         &self.contents.known
     }
 
@@ -315,7 +315,7 @@ mod tests {
             let store = folder.open().unwrap();
             let kept = runs[..lines.saturating_sub(1)].iter();
             let kept = kept.map(|run| (run.key.clone(), run.figures.clone()));
-            assert_eq!(*store.known(), kept.collect(), "{length}");
+            assert_eq!(*store.known_runs(), kept.collect(), "{length}");
         }
     }
 
@@ -379,7 +379,7 @@ mod tests {
                 changed[at] ^= 1 << bit;
                 fs::write(&folder.runs, &changed).unwrap();
                 let store = folder.open().unwrap();
-                let known: Vec<&String> = store.known().keys().collect();
+                let known: Vec<&String> = store.known_runs().keys().collect();
                 let is_end = at == second + size - 1;
                 let kept = if is_end { &["a"][..] } else { &["a", "c"] };
                 let kept: Vec<String> = kept.iter().map(|name| key_of(name)).collect();
@@ -411,7 +411,7 @@ mod tests {
         let own = earlier.replace("0123-a", &key_of("a"));
         fs::write(&folder.runs, head() + &own).unwrap();
         let store = folder.open().unwrap();
-        assert!(store.known().is_empty() && store.damage().is_some());
+        assert!(store.known_runs().is_empty() && store.damage().is_some());
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
         drop(store);
         let mut store = folder.open().unwrap();
         assert_eq!(store.foreign_count(), 1);
-        let known: Vec<&String> = store.known().keys().collect();
+        let known: Vec<&String> = store.known_runs().keys().collect();
         assert_eq!(known, [&key_of("a")]);
         store.put_in_order(&[key_of("a")]).unwrap();
         let text = folder.text();

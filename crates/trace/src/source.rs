@@ -153,7 +153,7 @@ impl ByteSource {
         self.is_cut
     }
 
-    /// Returns the last `count` bytes that were consumed, which a single call must have done.
+    /// Returns the last `count` bytes that were consumed, all of them by a single call.
     #[inline]
     pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]

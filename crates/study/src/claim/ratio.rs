@@ -209,7 +209,7 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
         Some(value(metric)? / interpolate(steps, value(equal)?)?)
     };
     let mean = ratio(&|estimate| Some(estimate.mean))?;
-    // Replications share requests only at the same load, but each of them has all loads.
+    // Only replications at the same load share requests, so each is interpolated by itself.
     let runs = (0..metric.runs.len())
         .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
     let runs: Vec<f64> = runs.collect();
