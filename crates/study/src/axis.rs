@@ -11,7 +11,6 @@ use crate::expression::{Location, Names, Scalar};
 pub struct Axis {
     /// The name in placeholders and selections.
     pub name: String,
-    /// The title in figures.
     pub title: String,
     pub unit: Option<String>,
     /// The values, at least one, in the order of the file.
@@ -26,7 +25,6 @@ pub struct Axis {
 pub struct AxisValue {
     /// The value that placeholders insert.
     pub value: Scalar,
-    /// The label in figures and tables.
     pub label: String,
     /// Further values that placeholders can insert, by name.
     pub fields: BTreeMap<String, Scalar>,

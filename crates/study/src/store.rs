@@ -68,7 +68,7 @@ impl Store {
             // A line that is not UTF-8 does not match its checksum.
             Contents::read(&String::from_utf8_lossy(lines), &path)?
         };
-        // The file is changed only now that it is known to be a store of this version.
+        // The file is not changed before it is known to be a store of this version.
         truncate(&mut file, complete as u64).map_err(cannot_write)?;
         // The head may have lacked its line end and been truncated.
         if complete == 0 {
@@ -157,7 +157,7 @@ fn open_file(path: &Path) -> Result<File, StudyError> {
     options.read(true).write(true).create(true).truncate(false);
     let opened = options.open(path);
     let file = opened.map_err(|e| StudyError::cannot_write(path, e))?;
-    // A device may have no end.
+    // Reading a device may never end.
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let error = io::Error::other("found a device or a pipe, expected a file");
         return Err(StudyError::cannot_read(path, error));
@@ -303,7 +303,7 @@ mod tests {
     fn a_truncated_store_keeps_all_complete_lines() {
         let folder = TestFolder::new("cut");
         let mut store = folder.open().unwrap();
-        // Numbers that need all their digits.
+        // Numbers that need all of their digits.
         let runs = [run("a", 0.1 + 0.2), run("b", 1e300), run("c", -5e-324)];
         runs.iter().for_each(|run| store.keep(run).unwrap());
         drop(store);

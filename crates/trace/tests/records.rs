@@ -204,7 +204,9 @@ prop_compose! {
         flags: u32,
         has_prefix: bool,
     ) -> RecordLine {
-        RecordLine { is_read, start, sectors, device, first_ns, think_ns, observed, flags, has_prefix }
+        RecordLine {
+            is_read, start, sectors, device, first_ns, think_ns, observed, flags, has_prefix,
+        }
     }
 }
 
