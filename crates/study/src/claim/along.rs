@@ -211,10 +211,9 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     name: "birth_death",
     holds: "the metric, a mean response time in mean services of FCFS, over that of a birth-death \
-            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; the \
-            out",
-            mean service with m requests to choose from is m^-power; saturated models are left \
-            out",
+            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; \
+            the mean service with m requests to choose from is m^-power; saturated models are \
+            left out",
     keys: &[
         METRIC,
         ALONG,
