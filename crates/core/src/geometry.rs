@@ -98,7 +98,7 @@ impl Layout {
         };
         layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
         let reallocated = layout.reallocations.pieces(&layout.plan);
-        layout.pieces = layout.pieces.overlaid(&reallocated);
+        layout.pieces = layout.pieces.overlay(&reallocated);
         Ok(layout)
     }
 

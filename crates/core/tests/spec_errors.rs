@@ -139,7 +139,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         // One cylinder off the curve; then 1 + 0.5 * 2.
         (knee(2, "single = \"2.1 ms\"\n"), "-2 ms"),
         (knee(1, ""), "-1.5 ms"),
-        // 2.48 + 0.41 * sqrt(2) = 3.05983; a straight piece beyond the disk does not count.
+        // 2.48 + 0.41 * sqrt(2) = 3.05983; a linear piece beyond the disk does not count.
         (knee(10, "single = \"3.5 ms\"\n"), "-3.059828 ms"),
         (table("[2, 3], [7, 2.25], [10, 3]"), "-2.25 ms"),
         // At nine cylinders, 2.25 - 1.25 * 2/3; and the first point for all before it.
@@ -165,7 +165,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         Err(error) => error.to_string(),
     };
     for (curve, bound) in curves {
-        let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a sound drive");
+        let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a valid drive");
         let seeks = SeekTimes::new(&spec.mechanics, 10);
         let shortest = (1..10)
             .map(|distance| seeks.total(Op::Write, (Cylinder(0), Cylinder(distance)), false))

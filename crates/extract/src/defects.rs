@@ -193,8 +193,8 @@ fn physical_address(address: Address, sector_bytes: u64) -> Result<PhysicalAddre
 /// Classifies defects by their effect on a layout. Fails if the geometry is not consistent.
 pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
-    let slipped: BTreeSet<Unit> = layout.slipped().collect();
-    let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
+    let slipped: BTreeSet<Unit> = layout.slips().collect();
+    let reallocated: BTreeSet<Unit> = layout.reallocated_units().map(|(from, _)| from).collect();
     let mut counts = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {

@@ -139,7 +139,7 @@ impl DiskBuilder<'_> {
                         *background.stats()
                     })
                 }
-                MemberDisk::InFirmware(drive) => lock(drive).in_gaps().map(|gaps| *gaps.stats()),
+                MemberDisk::InFirmware(drive) => lock(drive).gap_reader().map(|gaps| *gaps.stats()),
             };
             sum.stats += stats.unwrap_or_default();
         }

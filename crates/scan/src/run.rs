@@ -274,7 +274,7 @@ impl Scan<'_> {
         };
         let mut scanned = host(self.drive(&spec, layout).with_gap_reader(gaps));
         let foreground = self.serve(&mut scanned, Some(progress), self.max_requests);
-        let stats = scanned.device().in_gaps().map(GapReader::stats);
+        let stats = scanned.device().gap_reader().map(GapReader::stats);
         let mut plain = host(self.drive(&spec, layout));
         let alone = self.serve(&mut plain, None, foreground.requests);
         ScanReport {

@@ -272,7 +272,7 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors that the write appends to and that are unwritten by then.
+    /// Returns the number of preceding sectors still unwritten when the data of a write arrive.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {

@@ -22,7 +22,7 @@ fn one_at_a_time(spec: &Spec) -> Drive {
         },
         ..spec.clone()
     };
-    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
+    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout")
 }
 
 fn queue(

@@ -132,7 +132,7 @@ fn capacities_are_exact() {
 /// Follows whole runs over part of each drive, and maps every block there and back.
 #[test]
 #[ignore = "needs ../shared"]
-fn the_way_back_is_exact() {
+fn the_inverse_mapping_is_exact() {
     for (name, sectors, _) in DRIVES {
         let g = drive(name);
         let layout = Layout::new(&g).unwrap();

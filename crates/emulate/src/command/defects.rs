@@ -76,8 +76,8 @@ fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool))
         let slipped = zone.slips.contains(&unit.number);
         slipped || zone.defects.iter().any(|(from, _)| *from == unit.number)
     };
-    let mut all: Vec<Unit> = layout.slipped().collect();
-    all.extend(layout.reallocated().map(|(from, _)| from));
+    let mut all: Vec<Unit> = layout.slips().collect();
+    all.extend(layout.reallocated_units().map(|(from, _)| from));
     all.sort_unstable();
     let (mut list, others): (Vec<Unit>, Vec<Unit>) = all.into_iter().partition(is_primary);
     if !primary {
@@ -187,7 +187,7 @@ fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
     let defective_spares = defective_spares(geometry)
         .into_iter()
         .map(|unit| (unit, unit));
-    layout.reallocated().chain(defective_spares).collect()
+    layout.reallocated_units().chain(defective_spares).collect()
 }
 
 fn defective_spares(geometry: &Geometry) -> Vec<Unit> {

@@ -205,7 +205,7 @@ fn all_listed_defects_are_reported() {
             let position = translate(&mut bench, block, AddressFormat::PhysicalSector);
             assert!(!places.contains(&position.address), "{position:?}");
         }
-        assert!(layout.slipped().count() <= listed);
+        assert!(layout.slips().count() <= listed);
     }
 }
 

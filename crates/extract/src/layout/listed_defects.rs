@@ -178,7 +178,7 @@ fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPa
     let Ok(layout) = Layout::new(geometry) else {
         return Vec::new();
     };
-    let slips: Vec<Unit> = layout.slipped().collect();
+    let slips: Vec<Unit> = layout.slips().collect();
     let cylinder = |unit: &Unit| layout.address(*unit).cylinder.0;
     let mut listed = defects.to_vec();
     listed.sort_unstable();
@@ -257,8 +257,8 @@ impl Reallocations {
         defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let mut found = Self::default();
-        let moved = layout.reallocated().map(|(from, _)| from);
-        let mut seen: BTreeSet<Unit> = layout.slipped().chain(moved).collect();
+        let moved = layout.reallocated_units().map(|(from, _)| from);
+        let mut seen: BTreeSet<Unit> = layout.slips().chain(moved).collect();
         for defect in defects {
             let Some(at) = sector(layout, *defect) else {
                 continue;

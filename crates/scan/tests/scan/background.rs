@@ -449,7 +449,7 @@ fn reads_in_the_firmware_delay_no_command() {
             let off = with.at.after(without.at);
             assert!(off.max(-off) < Span::from_us(1.0), "{without:?} {with:?}");
         }
-        let stats = drive.in_gaps().expect("reads in gaps").stats();
+        let stats = drive.gap_reader().expect("reads in gaps").stats();
         assert!(stats.gaps > 1_500 && stats.sectors > 40_000, "{stats:?}");
         let read = gathered.lock().expect("nobody panicked").read.count().0;
         assert_eq!(read, stats.sectors);
